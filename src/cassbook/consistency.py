@@ -1,0 +1,88 @@
+"""Consistency levels, the replicas each waits for, and the settings that are strong (Gorbenko 2020, eq. 1)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cassbook.errors import InputError
+
+#: Protocol code of each level, by the native protocol's specification, section 3 ([consistency]).
+LEVEL_CODES = {
+    "ANY": 0x0000,
+    "ONE": 0x0001,
+    "TWO": 0x0002,
+    "THREE": 0x0003,
+    "QUORUM": 0x0004,
+    "ALL": 0x0005,
+    "LOCAL_QUORUM": 0x0006,
+    "EACH_QUORUM": 0x0007,
+    "SERIAL": 0x0008,
+    "LOCAL_SERIAL": 0x0009,
+    "LOCAL_ONE": 0x000A,
+}
+#: A read may not wait for ANY; a plain write cannot be SERIAL (that is the other half of a lightweight transaction).
+READ_LEVELS = tuple(level for level in LEVEL_CODES if level not in {"ANY", "EACH_QUORUM"})
+WRITE_LEVELS = tuple(level for level in LEVEL_CODES if level not in {"SERIAL", "LOCAL_SERIAL"})
+
+
+def check_level(level: str, operation: str, where: str = "consistency level") -> str:
+    """Return `level` if Cassandra accepts it for `operation` ('read' or 'write').
+
+    Raises
+    ------
+    InputError
+        Naming the level, where it stood and those that are allowed.
+    """
+    allowed = READ_LEVELS if operation == "read" else WRITE_LEVELS
+    if level not in allowed:
+        raise InputError(f"{where}: {level!r} is not a {operation} consistency level; use one of {', '.join(allowed)}")
+    return level
+
+
+def replicas_waited_for(level: str, replication_factor: int) -> int:
+    """How many replicas must answer at `level` in one data centre.
+
+    >>> [replicas_waited_for(level, 3) for level in ("ONE", "QUORUM", "ALL")]
+    [1, 2, 3]
+    """
+    fixed = {"ANY": 0, "ONE": 1, "LOCAL_ONE": 1, "TWO": 2, "THREE": 3, "ALL": replication_factor}
+    return fixed.get(level, replication_factor // 2 + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A pair of levels, named as the papers name it: 1R-3W reads one replica and writes three."""
+
+    name: str
+    read_cl: str
+    write_cl: str
+
+
+#: The three settings the 2020 paper compares (section V); all strong at replication factor 3.
+STRONG_SETTINGS = (
+    Setting("1R-3W", "ONE", "ALL"),
+    Setting("2R-2W", "QUORUM", "QUORUM"),
+    Setting("3R-1W", "ALL", "ONE"),
+)
+
+
+def setting(name: str) -> Setting:
+    """Find a strong setting by its name.
+
+    Raises
+    ------
+    InputError
+        With the names there are.
+    """
+    for candidate in STRONG_SETTINGS:
+        if candidate.name == name:
+            return candidate
+    raise InputError(f"setting: {name!r} is unknown; use one of {', '.join(s.name for s in STRONG_SETTINGS)}")
+
+
+def is_strong(read_cl: str, write_cl: str, replication_factor: int) -> bool:
+    """Whether every read overlaps every write: R + W > RF (Gorbenko 2020, eq. 1)."""
+    return (
+        replicas_waited_for(read_cl, replication_factor) + replicas_waited_for(write_cl, replication_factor)
+        > replication_factor
+    )

@@ -1,0 +1,258 @@
+"""A ccm cluster as a context manager: ready means ready, and whatever ends the block, nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any, Self
+
+import psutil
+from cassandra.cluster import Session
+
+from cassbook.engine import fetch, home, java, preflight, probe, teardown
+from cassbook.engine.connect import connect
+from cassbook.engine.releases import DEFAULT_ENGINE, Release, release
+from cassbook.errors import InputError, LaboratoryError
+from cassbook.paths import cache_dir
+
+_READY_TIMEOUT_S = 240.0
+_LOG_LINES = 15
+
+
+class Terminated(SystemExit):
+    """SIGTERM, as an exception, so that `with` blocks end as they do on any other."""
+
+
+def clusters_dir() -> Path:
+    """Folder that holds one folder a running cluster."""
+    return cache_dir() / "clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a cluster is asked to be.
+
+    Attributes
+    ----------
+    nodes, replication_factor : int
+    heap_mb : int
+        Heap of each node's JVM.
+    options : mapping
+        Extra keys of cassandra.yaml.
+    """
+
+    nodes: int = 3
+    replication_factor: int = 3
+    heap_mb: int = 1024
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1:
+            raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
+        if not 1 <= self.replication_factor <= self.nodes:
+            raise InputError(
+                f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
+                f"use 1 to {self.nodes}"
+            )
+
+
+class CassandraCluster:
+    """Start a local cluster on entry, remove every trace of it on exit.
+
+    Parameters
+    ----------
+    engine : str
+        A version in `releases.RELEASES`.
+    spec : Spec
+    name : str
+        Start of the folder's name.
+    say : callable
+        Takes each line of progress.
+
+    Examples
+    --------
+    >>> with CassandraCluster("2.1.20", Spec(nodes=3)) as cluster:  # doctest: +SKIP
+    ...     session = cluster.connect()
+
+    Raises
+    ------
+    InputError
+        For an unknown engine or an impossible spec.
+    LaboratoryError
+        When ports, memory or disk are wanting, or a node does not start (with its name and its log's end).
+    """
+
+    def __init__(
+        self,
+        engine: str = DEFAULT_ENGINE,
+        spec: Spec | None = None,
+        name: str = "cluster",
+        say: Callable[[str], None] = print,
+    ) -> None:
+        self.release: Release = release(engine)
+        self.spec = spec or Spec()
+        self.name = name
+        self.say = say
+        self.folder = clusters_dir() / f"{name}-{os.getpid()}"
+        self.addresses = [f"127.0.0.{i}" for i in range(1, self.spec.nodes + 1)]
+        self.installation: fetch.Installation | None = None
+        self.java: java.Java | None = None
+        self._watchdog: teardown.Watchdog | None = None
+        self._previous_handler: Any = None
+
+    def __enter__(self) -> Self:
+        self._catch_sigterm()
+        try:
+            self.start()
+        except BaseException:
+            self._let_sigterm()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.remove()
+        finally:
+            self._let_sigterm()
+
+    def start(self, keep: bool = False) -> None:
+        """Fetch what is missing, start every node, and wait until all are ready.
+
+        Parameters
+        ----------
+        keep : bool
+            Leave the cluster running when this process ends (`cassbook cluster up`).
+        """
+        self.installation = fetch.obtain(self.release, self.say)
+        self.java = java.obtain(self.release, self.say)
+        for orphan in teardown.orphans(clusters_dir()):
+            self.say(f"removing what a killed process left: {orphan.name}")
+            teardown.tear_down(orphan)
+        if self.folder.exists():
+            raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
+        preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
+        began = time.monotonic()
+        self.say(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
+        try:
+            self._write_state(keep)
+            self._watchdog = teardown.Watchdog(self.folder)
+            self._launch()
+            self._wait_until_ready()
+            if keep:
+                self._watchdog.release()
+        except BaseException:
+            self.remove()
+            raise
+        self.say(f"cluster ready after {time.monotonic() - began:.0f} s")
+
+    def remove(self) -> None:
+        """Kill the nodes and remove their folder; the watchdog is let go only after that."""
+        teardown.tear_down(self.folder)
+        if self._watchdog:
+            self._watchdog.release()
+            self._watchdog = None
+
+    def connect(self) -> Session:
+        """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
+        return connect(self.addresses, self.release.protocol)
+
+    def node_folders(self) -> list[Path]:
+        """Folder of each node, in order of address; its data, logs and hints lie inside."""
+        return [self.folder / "ccm" / f"node{i}" for i in range(1, self.spec.nodes + 1)]
+
+    def _write_state(self, keep: bool) -> None:
+        self.folder.mkdir(parents=True)
+        note = {
+            "owner_pid": os.getpid(),
+            "owner_created_s": psutil.Process().create_time(),
+            "keep": keep,
+            "engine": self.release.version,
+            "addresses": self.addresses,
+            "spec": asdict(self.spec),
+        }
+        draft = self.folder / f"{teardown.STATE}.draft"
+        draft.write_text(json.dumps(note, indent=1))
+        draft.rename(self.folder / teardown.STATE)
+
+    def _launch(self) -> None:
+        from ccmlib.cluster import Cluster as Ccm  # noqa: PLC0415 - writes a config folder when loaded
+
+        assert self.installation is not None and self.java is not None  # noqa: S101 - set by start()
+        prepared = home.prepare(self.installation, self.java, self.spec.heap_mb, self.folder / "home")
+        ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
+        options = {"start_rpc": False} if self.release.major < (4, 0) else {}
+        ccm.set_configuration_options({**options, **self.spec.options})
+        ccm._environment_variables = {"JAVA_HOME": str(self.java.home), "CASSBOOK_HOME": str(prepared)}
+        ccm.populate(self.spec.nodes)
+        for node in ccm.nodelist():
+            node.start(no_wait=True, wait_other_notice=False)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until CQL answers on every node and each, as coordinator, reaches all replicas."""
+        deadline = time.monotonic() + _READY_TIMEOUT_S
+        for i, address in enumerate(self.addresses, start=1):
+            while not _answers(address):
+                self._check_alive()
+                if time.monotonic() > deadline:
+                    raise LaboratoryError(f"node{i} does not answer on {address}:9042\n{self._log_end(i)}")
+                time.sleep(0.25)
+        session = self.connect()
+        try:
+            for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
+                while missing := question(session, self.spec.nodes):
+                    self._check_alive()
+                    if time.monotonic() > deadline:
+                        raise LaboratoryError(f"not all nodes see each other: {missing}")
+                    time.sleep(0.25)
+        finally:
+            session.cluster.shutdown()
+
+    def _check_alive(self) -> None:
+        """Raise for a node whose process has gone, quoting its log."""
+        for i, folder in enumerate(self.node_folders(), start=1):
+            pidfile = folder / "cassandra.pid"
+            text = pidfile.read_text().strip() if pidfile.is_file() else ""
+            if text and not psutil.pid_exists(int(text)):
+                raise LaboratoryError(f"node{i} stopped while starting\n{self._log_end(i)}")
+
+    def _log_end(self, number: int) -> str:
+        """Last lines of a node's logs: what it said itself, then what its JVM said."""
+        folder = self.node_folders()[number - 1] / "logs"
+        parts = []
+        for name in ("system.log", "stdout.log"):
+            path = folder / name
+            lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES:] if path.is_file() else []
+            if lines:
+                parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
+        return "\n".join(parts) or f"node{number} wrote no log"
+
+    def _catch_sigterm(self) -> None:
+        if threading.current_thread() is threading.main_thread():
+            self._previous_handler = signal.signal(signal.SIGTERM, _raise_terminated)
+
+    def _let_sigterm(self) -> None:
+        if threading.current_thread() is threading.main_thread() and self._previous_handler is not None:
+            signal.signal(signal.SIGTERM, self._previous_handler)
+            self._previous_handler = None
+
+
+def _raise_terminated(number: int, frame: FrameType | None) -> None:
+    raise Terminated(128 + number)
+
+
+def _answers(address: str) -> bool:
+    try:
+        with socket.create_connection((address, preflight.CQL_PORT), timeout=1):
+            return True
+    except OSError:
+        return False

@@ -1,0 +1,98 @@
+"""Remove a cluster's processes and folder, whoever asks: the block's end, the watchdog, or a later start.
+
+Run as a module it is the watchdog: it waits on its standard input and, when the owner dies without a word
+(even by SIGKILL), clears up in its stead. A notebook's kernel is killed in just that way on Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import psutil
+
+#: Written by rename before anything starts: owner, engine, addresses, and whether to keep the cluster.
+STATE = "cluster.json"
+_RELEASED = b"released"
+
+
+def processes(folder: Path) -> list[psutil.Process]:
+    """Processes started from a cluster's folder (its JVMs and their launchers)."""
+    mine = {os.getpid(), os.getppid()}
+    found = []
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"] or []
+        if process.pid not in mine and any(f"{folder}/" in word for word in words):
+            found.append(process)
+    return found
+
+
+def tear_down(folder: Path) -> None:
+    """Kill what runs from `folder` and remove it; harmless to repeat.
+
+    The nodes hold nothing worth a clean stop, and a kill leaves no port behind.
+    """
+    deadline = time.monotonic() + 30
+    while (running := processes(folder)) and time.monotonic() < deadline:
+        for process in running:
+            try:
+                process.kill()
+            except psutil.NoSuchProcess:
+                continue
+        psutil.wait_procs(running, timeout=5)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def orphans(base: Path) -> Iterator[Path]:
+    """Cluster folders under `base` whose owner is gone and that nobody asked to keep."""
+    for state in base.glob(f"*/{STATE}"):
+        note = json.loads(state.read_text())
+        if not note["keep"] and not _alive(note["owner_pid"], note["owner_created_s"]):
+            yield state.parent
+
+
+def _alive(pid: int, created_s: float) -> bool:
+    """Whether that very process still runs (its number may since have gone to another)."""
+    try:
+        return abs(psutil.Process(pid).create_time() - created_s) < 1
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Watchdog:
+    """A process of its own that tears `folder` down unless it is released first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", __name__, str(folder)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,  # a Ctrl-C in the terminal is for the owner
+        )
+
+    def release(self) -> None:
+        """End the watch; the folder is the caller's again."""
+        try:
+            self._process.communicate(_RELEASED, timeout=10)
+        except (BrokenPipeError, subprocess.TimeoutExpired):
+            self._process.kill()
+            self._process.wait()
+
+
+def _watch(folder: Path) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    if sys.stdin.buffer.read() != _RELEASED:
+        tear_down(folder)
+
+
+if __name__ == "__main__":
+    _watch(Path(sys.argv[1]))

@@ -1,0 +1,2 @@
+# ccm writes the node's own port here.
+JMX_PORT="7199"

@@ -1,0 +1,16 @@
+"""The two kinds of failure a person can meet, and the warning that results carry."""
+
+
+class InputError(ValueError):
+    """What was asked cannot be done as asked; the message says what was wrong and what would be right.
+
+    The command line answers with exit code 2, before any cluster is started.
+    """
+
+
+class LaboratoryError(RuntimeError):
+    """What was asked is sound, but the machine, the network or a node did not play along (exit code 1)."""
+
+
+class CassbookWarning(UserWarning):
+    """A result that stands, but on less ground than its reader would assume."""

@@ -1,0 +1,62 @@
+"""A figure that never travels without its uncertainty."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import stats
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A value with its 95 % interval.
+
+    Attributes
+    ----------
+    value : float
+        The point estimate.
+    low, high : float
+        Bounds of the 95 % interval; NaN where one observation allows none.
+    n : int
+        How many independent observations (blocks, replications) stand behind it.
+    """
+
+    value: float
+    low: float
+    high: float
+    n: int
+
+    @classmethod
+    def mean(cls, observations: Iterable[float]) -> Estimate:
+        """Mean of independent observations with Student's t interval (wide for few, as it should be).
+
+        Parameters
+        ----------
+        observations : iterable of float, shape (n,)
+            One figure a block. NaN are refused.
+
+        Raises
+        ------
+        ValueError
+            With no observation, or one that is not finite.
+        """
+        x = np.asarray(list(observations), dtype=float)
+        if x.size == 0 or not np.isfinite(x).all():
+            raise ValueError(f"a mean needs at least one finite observation, got {x.tolist()}")
+        if x.size == 1:
+            return cls(float(x[0]), float("nan"), float("nan"), 1)
+        half = float(stats.t.ppf(0.975, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
+        centre = float(x.mean())
+        return cls(centre, centre - half, centre + half, int(x.size))
+
+    def overlaps(self, other: Estimate) -> bool:
+        """Whether the two intervals share a point; True also where one of them is unknown."""
+        return not (self.low > other.high or other.low > self.high)
+
+    def __str__(self) -> str:
+        """Value and interval, short enough for a table cell."""
+        if np.isnan(self.low):
+            return f"{self.value:.4g} (n={self.n})"
+        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"

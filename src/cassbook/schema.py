@@ -1,0 +1,74 @@
+"""The columns that every part of the laboratory relies on: samples, cells, and the tables made of them."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+#: Raised whenever a column changes its meaning; readers refuse another version.
+SCHEMA_VERSION = 1
+
+OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW")
+PHASES = ("warmup", "steady", "drain")
+
+_LABEL = pa.dictionary(pa.int8(), pa.string())
+
+#: One row an operation. `latency_us` is service time seen by the client; `intended_s` is null in a closed loop.
+SAMPLES = pa.schema(
+    [
+        pa.field("cell_id", pa.dictionary(pa.int16(), pa.string())),
+        pa.field("started_s", pa.float64()),
+        pa.field("intended_s", pa.float64()),
+        pa.field("operation", _LABEL),
+        pa.field("latency_us", pa.float64()),
+        pa.field("outcome", _LABEL),
+        pa.field("phase", _LABEL),
+        pa.field("coordinator", _LABEL),
+    ],
+    metadata={b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
+)
+
+#: One row a cell, in `cells.csv`; the row is the cell's completion mark.
+CELLS: dict[str, str] = {
+    "schema_version": "int64",
+    "cell_id": "str",
+    "kind": "str",  # pure, mixed or warmup (the block's warm-up, kept as a series of its own)
+    "engine": "str",
+    "deployment": "str",
+    "threads": "int64",
+    "read_cl": "str",
+    "write_cl": "str",
+    "read_share": "float64",
+    "block": "int64",
+    "repeat": "int64",
+    "order": "int64",  # place in the block's random order
+    "cluster_start": "int64",  # counts cluster starts; a resumed block has more than one
+    "started_s": "float64",  # seconds since the run began
+    "steady_from_s": "float64",
+    "steady_to_s": "float64",
+    "ended_s": "float64",
+    "operations": "int64",  # all that were started, in every phase
+    "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
+    "client_cpu_us_per_op": "float64",
+    "client_cpu_share": "float64",  # of all cores, over the steady window
+    "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
+    "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
+}
+
+#: Outcomes that leave it open whether the operation took effect: unknown, never failed.
+UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
+
+#: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
+LEVEL_STATS = (
+    "operation",  # READ or WRITE
+    "level",  # ONE, QUORUM or ALL
+    "threads",
+    "latency_us",
+    "latency_low_us",  # 95 % over blocks; NaN where there is one block or a printed table
+    "latency_high_us",
+    "blocks",
+    "cv_percent",
+    "throughput_per_s",
+)
+
+#: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
+MIXED_STATS = ("setting", "read_share", "threads", "latency_us", "latency_low_us", "latency_high_us", "blocks")
