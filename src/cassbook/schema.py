@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import pandas as pd
 import pyarrow as pa
 
 #: Raised whenever a column changes its meaning; readers refuse another version.
@@ -72,3 +75,9 @@ LEVEL_STATS = (
 
 #: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
 MIXED_STATS = ("setting", "read_share", "threads", "latency_us", "latency_low_us", "latency_high_us", "blocks")
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty."""
+    numbers = {name: [""] for name, kind in CELLS.items() if kind == "float64"}
+    return pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)

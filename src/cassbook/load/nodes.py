@@ -1,0 +1,70 @@
+"""The light path's own connections: one or more to each node, reopened when lost."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+
+from cassandra.cluster import Session
+from cassandra.connection import Connection
+from cassandra.protocol import OptionsMessage
+
+from cassbook.errors import LaboratoryError
+
+_ROUNDS = 20
+
+
+class Nodes:
+    """Connections to the coordinators, in the order of `addresses`.
+
+    Parameters
+    ----------
+    session : Session
+        Whose driver cluster knows the addresses, protocol, credentials and TLS.
+    addresses : sequence of str
+    connections_per_node : int
+    """
+
+    def __init__(self, session: Session, addresses: Sequence[str], connections_per_node: int = 1) -> None:
+        self._driver = session.cluster
+        self.addresses = list(addresses)
+        hosts = {host.address: host for host in session.hosts}
+        unknown = [address for address in addresses if address not in hosts]
+        if unknown:
+            raise LaboratoryError(f"the cluster does not know {', '.join(unknown)}; it knows {', '.join(sorted(hosts))}")
+        self._hosts = [hosts[address] for address in addresses]
+        self.connections: list[list[Connection]] = [
+            [self._open(node) for _ in range(connections_per_node)] for node in range(len(addresses))
+        ]
+
+    def _open(self, node: int) -> Connection:
+        return self._driver.connection_factory(self._hosts[node].endpoint)
+
+    def reopen(self) -> None:
+        """Replace lost connections where their node answers again; silent where it does not yet."""
+        for node, pool in enumerate(self.connections):
+            for i, connection in enumerate(pool):
+                if connection.is_closed or connection.is_defunct:
+                    try:
+                        pool[i] = self._open(node)
+                    except Exception:  # noqa: S112 - whatever keeps it shut, it is tried again
+                        continue
+
+    def nearest(self) -> int:
+        """Index of the node with the smallest median round trip of an empty request (OPTIONS)."""
+        medians = []
+        for pool in self.connections:
+            times = []
+            for _ in range(_ROUNDS):
+                begun = time.perf_counter()
+                pool[0].wait_for_response(OptionsMessage(), timeout=5)
+                times.append(time.perf_counter() - begun)
+            medians.append(statistics.median(times))
+        return medians.index(min(medians))
+
+    def close(self) -> None:
+        """Close every connection."""
+        for pool in self.connections:
+            for connection in pool:
+                connection.close()

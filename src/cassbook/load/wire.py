@@ -1,0 +1,99 @@
+"""The light path: EXECUTE frames from bytes that are ready, responses judged without decoding rows.
+
+The driver keeps its connections and its event loop; only its message objects are gone round. Frames are those
+of the native protocol, versions 3 and 4 (sections 2, 4.1.6, 4.2.5 and 9 of its specification).
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any
+
+from cassandra.protocol import ProtocolHandler
+
+from cassbook.consistency import LEVEL_CODES
+
+_EXECUTE, _ERROR, _RESULT = 0x0A, 0x00, 0x08
+_VOID, _ROWS = 1, 2
+_WITH_VALUES, _SKIP_METADATA = 0x01, 0x02
+_HAS_MORE_PAGES, _NO_METADATA = 0x02, 0x04
+
+#: What can become of an operation; samples hold the word, the hot path the number. 0 is success.
+OUTCOMES = (
+    "ok",
+    "missing_row",
+    "client_timeout",
+    "connection_lost",
+    "unavailable",
+    "overloaded",
+    "bootstrapping",
+    "write_timeout",
+    "read_timeout",
+    "read_failure",
+    "write_failure",
+    "server_error",
+)
+OK, MISSING_ROW, CLIENT_TIMEOUT, CONNECTION_LOST = range(4)
+_BY_ERROR_CODE = {
+    0x1000: OUTCOMES.index("unavailable"),
+    0x1001: OUTCOMES.index("overloaded"),
+    0x1002: OUTCOMES.index("bootstrapping"),
+    0x1100: OUTCOMES.index("write_timeout"),
+    0x1200: OUTCOMES.index("read_timeout"),
+    0x1300: OUTCOMES.index("read_failure"),
+    0x1500: OUTCOMES.index("write_failure"),
+}
+_OTHER_ERROR = OUTCOMES.index("server_error")
+
+_header = struct.Struct(">BBhBi").pack
+_int = struct.Struct(">i").unpack_from
+_four_ints = struct.Struct(">iiii").unpack_from
+
+
+def value(content: bytes) -> bytes:
+    """Encode a [bytes] value: its length, then itself."""
+    return struct.pack(">i", len(content)) + content
+
+
+def execute_prefix(query_id: bytes, level: str, values: int) -> bytes:
+    """First part of an EXECUTE body: statement, level, flags and the number of values that follow."""
+    flags = _WITH_VALUES | _SKIP_METADATA
+    return (
+        struct.pack(">H", len(query_id))
+        + query_id
+        + struct.pack(">HBH", LEVEL_CODES[level], flags, values)
+    )
+
+
+def encode(
+    body: bytes, stream: int, protocol: int, compressor: Any = None, allow_beta_protocol_version: bool = False
+) -> bytes:
+    """Frame an EXECUTE body; the signature is that of the driver's encoder."""
+    return _header(protocol, 0, stream, _EXECUTE, len(body)) + body
+
+
+def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
+    """Outcome of a response, as an index into OUTCOMES.
+
+    Parameters
+    ----------
+    opcode : int
+    body : bytes
+    expected : bytes or None
+        For a read, the key as a [bytes] value: the first column of the one row that must come back.
+    """
+    if opcode == _RESULT:
+        if expected is None:
+            return OK if _int(body)[0] == _VOID else _OTHER_ERROR
+        kind, flags, _, rows = _four_ints(body)
+        if kind == _ROWS and flags & (_NO_METADATA | _HAS_MORE_PAGES) == _NO_METADATA:
+            return OK if rows == 1 and body.startswith(expected, 16) else MISSING_ROW
+        return _OTHER_ERROR
+    if opcode == _ERROR:
+        return _BY_ERROR_CODE.get(_int(body)[0], _OTHER_ERROR)
+    return _OTHER_ERROR
+
+
+def error_text(protocol: int, body: bytes) -> str:
+    """What an ERROR response says, decoded by the driver; for messages, not for the hot path."""
+    return str(ProtocolHandler.decode_message(protocol, {}, 0, 0, _ERROR, body, None, None))

@@ -1,0 +1,194 @@
+"""Profiles: every number a measurement depends on, read from YAML and checked before anything starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from cassbook.consistency import STRONG_SETTINGS, check_level, setting
+from cassbook.engine.releases import DEFAULT_ENGINE, release
+from cassbook.errors import InputError
+from cassbook.paths import resource
+
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Positive = Annotated[int, Field(gt=0)]
+PositiveSeconds = Annotated[float, Field(gt=0)]
+
+
+class _Part(BaseModel):
+    """A part of a profile: a key that is not known is an error, not a shrug."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class ClusterPart(_Part):
+    """The cluster that each block starts afresh."""
+
+    nodes: Positive = 3
+    replication_factor: Positive = 3
+    heap_mb: Annotated[int, Field(ge=128)] = 1024
+    options: dict[str, Any] = Field(default_factory=dict, description="extra keys of cassandra.yaml")
+
+    @model_validator(mode="after")
+    def _replicas_fit(self) -> Self:
+        if self.replication_factor > self.nodes:
+            raise ValueError(
+                f"replication_factor {self.replication_factor} needs as many nodes, there are {self.nodes}"
+            )
+        return self
+
+
+class TablePart(_Part):
+    """YCSB's usertable and how its rows are asked for (section III.A: the defaults of YCSB)."""
+
+    record_count: Positive
+    field_count: Positive = 10
+    field_length: Positive = 100
+    request_distribution: Literal["zipfian", "uniform"] = "zipfian"
+    update_all_fields: bool = False
+
+
+class LoadPart(_Part):
+    """The closed loop. A cell is bounded by time or by operations a thread, not both."""
+
+    coordinator: str = "token_aware"
+    connections_per_node: Positive = 1
+    request_timeout_s: PositiveSeconds = 12.0
+    ramp_s: PositiveSeconds = 0.3
+    steady_s: PositiveSeconds | None = None
+    operations_per_thread: Positive | None = None
+
+    @field_validator("coordinator")
+    @classmethod
+    def _known_policy(cls, value: str) -> str:
+        if value in {"round_robin", "token_aware", "nearest"} or (value.startswith("node") and value[4:].isdigit()):
+            return value
+        raise ValueError(f"{value!r} is no coordinator policy; use round_robin, token_aware, nearest or node1, node2, ...")
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if (self.steady_s is None) == (self.operations_per_thread is None):
+            raise ValueError("give either steady_s or operations_per_thread")
+        return self
+
+
+class WarmUpPart(_Part):
+    """The block's warm-up ends when throughput has settled: see `run.warmup.settled`."""
+
+    threads: Positive = 100
+    window_s: PositiveSeconds = 1.0
+    windows: Annotated[int, Field(ge=2)] = 3
+    tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    cap_s: PositiveSeconds = 30.0
+
+
+class PurePart(_Part):
+    """Reads only and writes only, at each level (Tables I and II)."""
+
+    threads: list[Positive]
+    levels: list[str] = ["ONE", "QUORUM", "ALL"]
+    repeats: Positive = 1
+
+    @field_validator("levels")
+    @classmethod
+    def _levels(cls, value: list[str]) -> list[str]:
+        for level in value:
+            check_level(level, "read")
+            check_level(level, "write")
+        return value
+
+
+class MixedPart(_Part):
+    """Reads and writes mixed, at strong settings (Tables IV and V)."""
+
+    threads: list[Positive]
+    read_shares: list[Share]
+    settings: list[str] = [s.name for s in STRONG_SETTINGS]
+    repeats: Positive = 1
+
+    @field_validator("settings")
+    @classmethod
+    def _settings(cls, value: list[str]) -> list[str]:
+        for name in value:
+            setting(name)
+        return value
+
+
+class Profile(_Part):
+    """One measurement plan."""
+
+    name: str
+    title: str
+    engine: str = DEFAULT_ENGINE
+    seed: int
+    cluster: ClusterPart = ClusterPart()
+    table: TablePart
+    load: LoadPart
+    warm_up: WarmUpPart = WarmUpPart()
+    pure: PurePart
+    mixed: MixedPart | None = None
+
+    @field_validator("engine")
+    @classmethod
+    def _known_engine(cls, value: str) -> str:
+        release(value)
+        return value
+
+    @model_validator(mode="after")
+    def _coordinator_exists(self) -> Self:
+        policy = self.load.coordinator
+        if policy.startswith("node") and not 1 <= int(policy[4:]) <= self.cluster.nodes:
+            raise ValueError(f"load.coordinator {policy!r}: there are nodes 1 to {self.cluster.nodes}")
+        return self
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks, each with a cluster start of its own, the repeats make."""
+        return max(self.pure.repeats, self.mixed.repeats if self.mixed else 0)
+
+
+def load_profile(name_or_path: str, **overrides: Any) -> Profile:
+    """Read a profile by name (`quick`) or by path (`./mine.yaml`).
+
+    Parameters
+    ----------
+    name_or_path : str
+    **overrides
+        Top-level keys to replace, such as `engine="5.0.9"`; None leaves the file's value.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key, what it holds and what it may hold.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in {".yaml", ".yml"}:
+        path = resource("profiles") / f"{name_or_path}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in resource("profiles").glob("*.yaml")))
+        raise InputError(f"profile: there is no {name_or_path!r}; use one of {known}, or the path of a .yaml file")
+    try:
+        content = yaml.safe_load(path.read_text())
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not valid YAML: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
+    content |= {key: value for key, value in overrides.items() if value is not None}
+    try:
+        return Profile.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: " + "; ".join(_explain(e) for e in error.errors())) from None
+
+
+def _explain(error: Any) -> str:
+    """Say in one line which key is wrong and how."""
+    key = ".".join(str(part) for part in error["loc"]) or "profile"
+    if error["type"] == "extra_forbidden":
+        return f"{key}: unknown key (misspelt?)"
+    message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if error["type"] == "missing":
+        return f"{key}: is missing"
+    return f"{key}: {message} (got {error['input']!r})" if error["loc"] else message

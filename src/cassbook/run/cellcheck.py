@@ -1,0 +1,58 @@
+"""What each cell checks of itself as soon as it is over."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+#: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
+LITTLE_TOLERANCE = 0.05
+#: A client that takes more of the machine than this competes with what it measures.
+CLIENT_SHARE = 1 / 3
+
+
+def errors_by_kind(samples: pa.Table) -> str:
+    """Operations that were not ok, counted by kind over all phases, as 'read_timeout:3;unavailable:1'."""
+    counts = pc.value_counts(samples["outcome"].cast(pa.string())).to_pylist()
+    return ";".join(f"{c['values']}:{c['counts']}" for c in counts if c["values"] != "ok")
+
+
+def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict[str, Any]:
+    """Little's law and the client's share over the steady window, and the marks they earn.
+
+    Parameters
+    ----------
+    samples : pyarrow.Table
+        The cell's samples.
+    row : dict
+        Its row so far; `client_cpu_s` is turned into microseconds an operation.
+    marks : list of str
+        Marks it has already.
+
+    Returns
+    -------
+    dict
+        `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
+    """
+    steady = samples.filter(pc.equal(samples["phase"].cast(pa.string()), "steady"))
+    marks = [*marks, *(["errors"] if row["errors"] else [])]
+    ratio = cpu_us = float("nan")
+    if steady.num_rows:
+        window_s = row["steady_to_s"] - row["steady_from_s"]
+        # Sum of latencies begun in the window over threads x window: throughput x mean latency / threads.
+        ratio = pc.sum(steady["latency_us"]).as_py() / 1e6 / (window_s * row["threads"])
+        cpu_us = row["client_cpu_s"] * 1e6 / steady.num_rows
+        if abs(ratio - 1) > LITTLE_TOLERANCE:
+            marks.append("little")
+        if row["client_cpu_share"] > CLIENT_SHARE:
+            marks.append("client")
+    elif row["kind"] != "warmup":
+        marks.append("empty")
+    del row["client_cpu_s"]
+    return {
+        "little_ratio": round(ratio, 4),
+        "client_cpu_us_per_op": round(cpu_us, 2),
+        "marks": ";".join(marks),
+    }
