@@ -58,7 +58,9 @@ CELLS: dict[str, str] = {
 }
 
 #: Outcomes that leave it open whether the operation took effect: unknown, never failed.
-UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
+UNKNOWN_OUTCOMES = frozenset(
+    {"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"}
+)
 
 #: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (
@@ -74,7 +76,15 @@ LEVEL_STATS = (
 )
 
 #: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
-MIXED_STATS = ("setting", "read_share", "threads", "latency_us", "latency_low_us", "latency_high_us", "blocks")
+MIXED_STATS = (
+    "setting",
+    "read_share",
+    "threads",
+    "latency_us",
+    "latency_low_us",
+    "latency_high_us",
+    "blocks",
+)
 
 
 def read_cells(path: Path) -> pd.DataFrame:

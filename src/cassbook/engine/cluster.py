@@ -8,7 +8,8 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -106,24 +107,35 @@ class CassandraCluster:
         self.installation: fetch.Installation | None = None
         self.java: java.Java | None = None
         self._watchdog: teardown.Watchdog | None = None
-        self._previous_handler: Any = None
 
     def __enter__(self) -> Self:
-        self._catch_sigterm()
+        self._signals = ExitStack()
+        self._signals.enter_context(self.sigterm_raises())
         try:
             self.start()
         except BaseException:
-            self._let_sigterm()
+            self._signals.close()
             raise
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        try:
+        with self._signals:
             self.remove()
+
+    @staticmethod
+    @contextmanager
+    def sigterm_raises() -> Iterator[None]:
+        """Within the block SIGTERM raises `Terminated` (where signals can be caught: in the main thread)."""
+        if threading.current_thread() is not threading.main_thread():
+            yield
+            return
+        previous = signal.signal(signal.SIGTERM, _raise_terminated)
+        try:
+            yield
         finally:
-            self._let_sigterm()
+            signal.signal(signal.SIGTERM, previous)
 
     def start(self, keep: bool = False) -> None:
         """Fetch what is missing, start every node, and wait until all are ready.
@@ -139,10 +151,14 @@ class CassandraCluster:
             self.say(f"removing what a killed process left: {orphan.name}")
             teardown.tear_down(orphan)
         if self.folder.exists():
-            raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
+            raise LaboratoryError(
+                f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it"
+            )
         preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
         began = time.monotonic()
-        self.say(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
+        self.say(
+            f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}"
+        )
         try:
             self._write_state(keep)
             self._watchdog = teardown.Watchdog(self.folder)
@@ -235,15 +251,6 @@ class CassandraCluster:
             if lines:
                 parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
         return "\n".join(parts) or f"node{number} wrote no log"
-
-    def _catch_sigterm(self) -> None:
-        if threading.current_thread() is threading.main_thread():
-            self._previous_handler = signal.signal(signal.SIGTERM, _raise_terminated)
-
-    def _let_sigterm(self) -> None:
-        if threading.current_thread() is threading.main_thread() and self._previous_handler is not None:
-            signal.signal(signal.SIGTERM, self._previous_handler)
-            self._previous_handler = None
 
 
 def _raise_terminated(number: int, frame: FrameType | None) -> None:

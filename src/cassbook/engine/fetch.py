@@ -73,7 +73,10 @@ def locate(release: Release) -> Installation | None:
     named = os.environ.get(HOME_VARIABLE)
     if named:
         return _verified(release, Path(named).expanduser(), HOME_VARIABLE)
-    for home, source in ((_ccm_home(release), "ccm repository"), (_cached_home(release), "Maven Central (cached)")):
+    for home, source in (
+        (_ccm_home(release), "ccm repository"),
+        (_cached_home(release), "Maven Central (cached)"),
+    ):
         if server_jar(release, home):
             return _verified(release, home, source)
     return None
@@ -99,7 +102,9 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Installation
         except subprocess.CalledProcessError as error:
             refusals.append(f"Maven Central: {_last_lines(error.stdout)}")
     else:
-        refusals.append("Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)")
+        refusals.append(
+            "Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)"
+        )
     say(f"asking ccm to download Cassandra {release.version}")
     try:
         return _verified(release, _from_ccm(release), "ccm download")

@@ -110,7 +110,9 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
             seen = now
             if time.monotonic() > deadline:
                 silent = [f.name for f, files in zip(node_folders, now, strict=True) if not files]
-                raise LaboratoryError(f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}")
+                raise LaboratoryError(
+                    f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}"
+                )
     finally:
         session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 

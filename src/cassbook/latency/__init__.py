@@ -1,0 +1,1 @@
+"""Latency and throughput: cold start, summaries, regression, mixing, saturation, validation."""

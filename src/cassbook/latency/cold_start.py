@@ -97,8 +97,7 @@ def series(samples: pd.DataFrame, bin_ms: float = 50) -> pd.DataFrame:
 
 def _first_settled(mean_us: np.ndarray, settled_us: float, spread_us: float) -> int | None:
     """Index of the first of `CONSECUTIVE` bins in the band, None if there are none."""
-    tolerance = 1e-9 * abs(settled_us)
-    inside = np.abs(mean_us - settled_us) <= WIDTH * spread_us + tolerance
+    inside = np.abs(mean_us - settled_us) <= WIDTH * spread_us
     runs = np.lib.stride_tricks.sliding_window_view(inside, CONSECUTIVE).all(axis=1)
     return int(runs.argmax()) if runs.any() else None
 

@@ -124,7 +124,7 @@ def fit(threads: ArrayLike, latency_us: ArrayLike, order: int) -> Fit:
     coefficients = np.asarray(result.params / scale ** np.arange(order + 1))
     coefficients.setflags(write=False)
     spare = y.size - order - 1
-    varies = np.ptp(y) > 0
+    varies = result.centered_tss > 0
     r_squared = float(result.rsquared) if varies else float("nan")
     adjusted = 1 - (1 - r_squared) * (y.size - 1) / spare if spare else float("nan")
     return Fit(coefficients, (float(x.min()), scale), r_squared, adjusted)

@@ -32,7 +32,9 @@ class Nodes:
         hosts = {host.address: host for host in session.hosts}
         unknown = [address for address in addresses if address not in hosts]
         if unknown:
-            raise LaboratoryError(f"the cluster does not know {', '.join(unknown)}; it knows {', '.join(sorted(hosts))}")
+            raise LaboratoryError(
+                f"the cluster does not know {', '.join(unknown)}; it knows {', '.join(sorted(hosts))}"
+            )
         self._hosts = [hosts[address] for address in addresses]
         self.connections: list[list[Connection]] = [
             [self._open(node) for _ in range(connections_per_node)] for node in range(len(addresses))

@@ -82,7 +82,10 @@ def _measure_block(
 ) -> None:
     part = profile.cluster
     spec = Spec(part.nodes, part.replication_factor, part.heap_mb, part.options)
-    with CassandraCluster(profile.engine, spec, name=profile.name, say=say) as cluster, _connected(cluster) as session:
+    with (
+        CassandraCluster(profile.engine, spec, name=profile.name, say=say) as cluster,
+        _connected(cluster) as session,
+    ):
         block = Block(profile, store, number, cluster, session, say)
         try:
             block.load()
@@ -120,7 +123,13 @@ class Block:
     """
 
     def __init__(
-        self, profile: Profile, store: RunStore, number: int, cluster: CassandraCluster, session: Session, say: Say
+        self,
+        profile: Profile,
+        store: RunStore,
+        number: int,
+        cluster: CassandraCluster,
+        session: Session,
+        say: Say,
     ) -> None:
         self._profile, self._store, self._number, self._say = profile, store, number, say
         self._cluster, self._session = cluster, session
@@ -128,7 +137,12 @@ class Block:
         self._start = len(starts) + 1
         assert cluster.java is not None and cluster.installation is not None  # noqa: S101 - it is ready
         java = {"version": cluster.java.version, "source": cluster.java.source}
-        self._notes = {"start": self._start, "block": number, "java": java, "cassandra": cluster.installation.source}
+        self._notes = {
+            "start": self._start,
+            "block": number,
+            "java": java,
+            "cassandra": cluster.installation.source,
+        }
         starts.append(self._notes)
         # A resumed block must not repeat the draws of its first start.
         self._rng = np.random.default_rng([profile.seed, number, self._start])
@@ -160,7 +174,9 @@ class Block:
             if not failed:
                 break
         else:
-            raise LaboratoryError(f"the table could not be loaded: {len(failed)} inserts failed, {_LOAD_ATTEMPTS} times")
+            raise LaboratoryError(
+                f"the table could not be loaded: {len(failed)} inserts failed, {_LOAD_ATTEMPTS} times"
+            )
         probe.flush(self._session, TABLE, self._cluster.node_folders())
 
     def warm_up(self) -> None:
@@ -195,10 +211,14 @@ class Block:
         """Build a closed loop on this block's table."""
         table = self._table
         requests = (
-            [iter(()), iter(()), table.inserts()] if inserts else [table.requests(READ), table.requests(UPDATE)]
+            [iter(()), iter(()), table.inserts()]
+            if inserts
+            else [table.requests(READ), table.requests(UPDATE)]
         )
         timeout_s = self._profile.load.request_timeout_s
-        return ClosedLoop(self._nodes, threads, operations, requests, table.prefixes(*levels), record, timeout_s)
+        return ClosedLoop(
+            self._nodes, threads, operations, requests, table.prefixes(*levels), record, timeout_s
+        )
 
     def _run(self, cell: Cell, bound: Bound, marks: list[str] | None = None) -> None:
         """Run one cell and put down its samples, then its row."""

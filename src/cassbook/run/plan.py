@@ -58,7 +58,14 @@ def _block(profile: Profile, block: int) -> list[Cell]:
                 for name in profile.mixed.settings:
                     pair = setting(name)
                     points.append(
-                        ("mixed", threads, pair.read_cl, pair.write_cl, share, f"mix{100 * share:02.0f}-{name}")
+                        (
+                            "mixed",
+                            threads,
+                            pair.read_cl,
+                            pair.write_cl,
+                            share,
+                            f"mix{100 * share:02.0f}-{name}",
+                        )
                     )
     order = np.random.default_rng([profile.seed, block]).permutation(len(points))
     return [

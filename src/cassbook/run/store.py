@@ -1,9 +1,9 @@
 """A run folder while it is written: every finished cell kept, none measured twice, whole files by rename.
 
-    manifest.json          complete: false until the last file is in place
-    cells.csv              one row a finished cell; the row is its completion mark
-    cells/CELL.parquet     samples of the finished cells of the block in hand
-    samples/block-N.parquet  samples of finished blocks
+manifest.json          complete: false until the last file is in place
+cells.csv              one row a finished cell; the row is its completion mark
+cells/CELL.parquet     samples of the finished cells of the block in hand
+samples/block-N.parquet  samples of finished blocks
 """
 
 from __future__ import annotations
@@ -56,14 +56,18 @@ class RunStore:
             If the folder holds a run already, or cannot be written.
         """
         if (folder / "manifest.json").exists():
-            raise InputError(f"{folder}: holds a run already; use --resume to go on with it, or another folder")
+            raise InputError(
+                f"{folder}: holds a run already; use --resume to go on with it, or another folder"
+            )
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty and holds no run; name a new folder")
         try:
             (folder / "cells").mkdir(parents=True)
             (folder / "samples").mkdir()
         except OSError as error:
-            raise InputError(f"{folder}: cannot be written ({error.strerror}); name a folder you may write to") from None
+            raise InputError(
+                f"{folder}: cannot be written ({error.strerror}); name a folder you may write to"
+            ) from None
         notes = manifest.begin(profile) | {"begun_unix_s": time.time()}
         store = cls(folder, notes)
         store.save_notes()
@@ -83,7 +87,9 @@ class RunStore:
             raise InputError(f"{folder}: there is no run to resume (no manifest.json)")
         notes = json.loads(path.read_text())
         if notes["schema_version"] != SCHEMA_VERSION:
-            raise InputError(f"{folder}: has schema version {notes['schema_version']}, this is {SCHEMA_VERSION}")
+            raise InputError(
+                f"{folder}: has schema version {notes['schema_version']}, this is {SCHEMA_VERSION}"
+            )
         if notes["complete"]:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
         begun_with = notes["profile"]

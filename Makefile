@@ -1,0 +1,42 @@
+# The two commands are `make reproduce` and `make test`; everything they need they make themselves.
+PROFILE ?= quick
+ENGINE ?= 2.1.20
+ENVIRONMENT := $(shell tools/environment-folder)
+RUN := $(ENVIRONMENT)/bin/python -m
+# A conda environment brings its own Maven and Java.
+export PATH := $(CURDIR)/$(ENVIRONMENT)/bin:$(PATH)
+CASSBOOK := $(RUN) cassbook.cli
+
+.DEFAULT_GOAL := help
+.PHONY: help environment reproduce book test lint bench clean
+
+help: ## say what can be made
+	@echo "The Price of Consistency: an executable book on Apache Cassandra"
+	@echo
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  PROFILE=quick|standard|paper  ENGINE=2.1.20|2.2.4|3.11.4|5.0.9  choose what \`reproduce\` measures"
+
+environment: # made once; later calls return at once
+	@tools/make-environment
+
+reproduce: environment ## measure on a local cluster, analyse, render the book (about 12 minutes)
+	@$(CASSBOOK) reproduce --profile $(PROFILE) --engine $(ENGINE)
+
+book: environment ## render the book from the recorded runs; no Java, no cluster
+	@$(CASSBOOK) book
+
+test: environment ## run all tests, those on live clusters too
+	@$(RUN) pytest --nbval tests notebooks/analyse
+
+lint: environment ## check style and types
+	@$(RUN) ruff check src tests
+	@$(RUN) ruff format --check src tests
+	@$(RUN) mypy
+
+bench: environment ## measure the library's own speed against its limits
+	@$(RUN) cassbook.bench
+
+clean: ## remove what was built; the environment, engines and recorded runs stay
+	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis
+	find . -name __pycache__ -not -path './.venv/*' -not -path './.conda/*' -prune -exec rm -rf {} +

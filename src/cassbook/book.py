@@ -1,0 +1,248 @@
+"""Execute the notebooks through Papermill and render the book; tracked notebooks stay as they are.
+
+Everything happens in the build folder: `source` (pages and executed copies), `html` (the book), `runs` (what was
+measured now).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+import papermill
+import plotly
+
+from cassbook import paths
+from cassbook.errors import InputError, LaboratoryError
+from cassbook.plots import PLOTLY_VARIABLE
+from cassbook.profile import load_profile
+from cassbook.progress import bar
+from cassbook.run.recorded import RecordedRun
+
+Say = Callable[[str], None]
+_WORKERS = 2
+_MEASURE = "01-measure.ipynb"
+
+
+def build_dir() -> Path:
+    """Folder that takes everything made: `_build` in the project, unless CASSBOOK_BUILD names another."""
+    named = os.environ.get("CASSBOOK_BUILD")
+    return Path(named).resolve() if named else paths.project_root() / "_build"
+
+
+def default_recorded() -> str:
+    """Name of the recorded run that the analysis notebooks have as their default."""
+    notebook = analyse_notebooks()[0]
+    found = papermill.inspect_notebook(str(notebook))["recorded"]["default"]
+    return str(found).strip("\"'")
+
+
+def analyse_notebooks() -> list[Path]:
+    """Tracked analysis notebooks, in the order of their numbers."""
+    return sorted((paths.project_root() / "notebooks" / "analyse").glob("*.ipynb"))
+
+
+def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+    """Execute a copy of a notebook with parameters.
+
+    Parameters
+    ----------
+    notebook, output : Path
+    parameters : dict
+        Every key must be a parameter of the notebook; Papermill itself would only warn.
+    loud : bool
+        Pass on what cells print while they run.
+
+    Raises
+    ------
+    InputError
+        For an unknown parameter, with those there are.
+    LaboratoryError
+        If a cell fails, with its last lines.
+    """
+    known = papermill.inspect_notebook(str(notebook))
+    unknown = sorted(set(parameters) - set(known))
+    if unknown:
+        raise InputError(f"{notebook.name}: no parameter {', '.join(unknown)}; it has {', '.join(known)}")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # this environment's kernel, not a user's of the same name
+    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
+    streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
+    try:
+        papermill.execute_notebook(
+            str(notebook),
+            str(output),
+            parameters=parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            cwd=str(paths.project_root()),
+            **streams,
+        )
+    except papermill.PapermillExecutionError as error:
+        tail = "\n".join(error.traceback[-3:])
+        raise LaboratoryError(
+            f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}"
+        ) from None
+
+
+def data_hash(*parts: str) -> str:
+    """Hash of what an analysis depends on: the data named, the library, the printed tables.
+
+    It is a parameter of each executed notebook, so no cache keyed by code can serve stale output.
+    """
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part.encode())
+    sources = [*paths.resource("data/published").glob("*.csv"), *Path(__file__).parent.rglob("*.py")]
+    for path in sorted(sources):
+        digest.update(path.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def build(recorded: str | None = None, fresh: Path | None = None, say: Say = print) -> Path:
+    """Execute the analysis notebooks and render the book.
+
+    Parameters
+    ----------
+    recorded : str, optional
+        A run in `data/runs`; the notebooks' default otherwise.
+    fresh : Path, optional
+        A run to show beside it.
+
+    Returns
+    -------
+    Path
+        `index.html`.
+
+    Raises
+    ------
+    InputError
+        If a run cannot be read.
+    LaboratoryError
+        If a notebook fails, or the book is rendered with a warning.
+    """
+    shown = RecordedRun(recorded or default_recorded())
+    parameters = {"recorded": shown.name if recorded is None else recorded, "fresh": ""}
+    hashes = [shown.data_hash]
+    if fresh is not None:
+        run = RecordedRun(fresh)
+        hashes.append(run.data_hash)
+        # Relative to the project, so that no path of this machine gets into a page.
+        parameters["fresh"] = os.path.relpath(run.folder.resolve(), paths.project_root())
+    source = _assemble(keep_measurement=fresh is not None)
+    parameters["data_hash"] = data_hash(*hashes)
+    _execute_all(source, parameters, say)
+    return _render(source, say)
+
+
+def _assemble(keep_measurement: bool) -> Path:
+    """Lay out the book's source: pages, configuration, static files, the measurement's page."""
+    root, source = paths.project_root(), build_dir() / "source"
+    measured = source / "notebooks" / "measure" / _MEASURE
+    executed = measured.read_bytes() if keep_measurement and measured.is_file() else None
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml"):
+        shutil.copy(root / name, source / name)
+    shutil.copytree(root / "book", source / "book")
+    shutil.copytree(root / "notebooks" / "measure", source / "notebooks" / "measure")
+    if executed:
+        measured.write_bytes(executed)
+    static = source / "_static"
+    static.mkdir()
+    # Copied once from the installed wheel: pages load it from beside them, never from a content network.
+    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
+    return source
+
+
+def _execute_all(source: Path, parameters: dict[str, Any], say: Say) -> None:
+    notebooks = analyse_notebooks()
+    say(f"executing {len(notebooks)} analysis notebooks")
+    # Spawned, not forked: a kernel's event loop does not survive a fork.
+    with (
+        ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool,
+        bar(len(notebooks), 0, "page") as done,
+    ):
+        jobs = [
+            pool.submit(execute, n, source / "notebooks" / "analyse" / n.name, parameters) for n in notebooks
+        ]
+        try:
+            for job in as_completed(jobs):
+                job.result()
+                done.update()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _render(source: Path, say: Say) -> Path:
+    """Run Jupyter Book with warnings as errors; the finished HTML replaces the last by rename."""
+    say("rendering the book")
+    target, output = build_dir() / "html", build_dir() / "rendered"
+    shutil.rmtree(output, ignore_errors=True)
+    command = [
+        "jupyter_book.cli.main",
+        "build",
+        "-W",
+        "-n",
+        "--keep-going",
+        "--path-output",
+        str(output),
+        str(source),
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", *command],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+    index = output / "_build" / "html" / "index.html"
+    if done.returncode or not index.is_file():
+        lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
+        raise LaboratoryError(
+            "the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:])
+        )
+    shutil.rmtree(target, ignore_errors=True)
+    index.parent.rename(target)
+    return target / "index.html"
+
+
+def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
+    """Measure a profile through its notebook, then build the book with it.
+
+    An interrupted measurement of the same profile is gone on with; a complete one makes way for a new one.
+
+    Returns
+    -------
+    Path
+        `index.html`.
+    """
+    asked = load_profile(profile, engine=engine)
+    folder = build_dir() / "runs" / f"{asked.name}-{asked.engine}"
+    resume = _resumable(folder, asked.model_dump(mode="json"))
+    if not resume:
+        shutil.rmtree(folder, ignore_errors=True)
+    notebook = paths.project_root() / "notebooks" / "measure" / _MEASURE
+    relative = os.path.relpath(folder, paths.project_root())
+    parameters = {"profile": profile, "engine": asked.engine, "out": relative, "resume": resume}
+    execute(notebook, build_dir() / "source" / "notebooks" / "measure" / _MEASURE, parameters, loud=True)
+    return build(fresh=folder, say=say)
+
+
+def _resumable(folder: Path, profile: dict[str, Any]) -> bool:
+    manifest = folder / "manifest.json"
+    if not manifest.is_file():
+        return False
+    notes = json.loads(manifest.read_text())
+    return not notes["complete"] and notes["profile"] == profile

@@ -1,0 +1,156 @@
+"""The command line: `cassbook doctor`, `run`, `cluster`, `book`, `reproduce`."""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import ParamSpec, TypeVar
+
+import click
+
+from cassbook import __version__
+from cassbook.engine.releases import DEFAULT_ENGINE, RELEASES
+from cassbook.errors import InputError, LaboratoryError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_say = functools.partial(click.echo, err=True)
+_engine_help = f"Cassandra version: {', '.join(RELEASES)}."
+
+
+def _plainly(command: Callable[P, R]) -> Callable[P, R]:
+    """Turn our own errors into one message and an exit code: 2 for what was asked, 1 for what happened."""
+
+    @functools.wraps(command)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return command(*args, **kwargs)
+        except InputError as error:
+            _say(f"cassbook: {error}")
+            sys.exit(2)
+        except LaboratoryError as error:
+            _say(f"cassbook: {error}")
+            sys.exit(1)
+        except KeyboardInterrupt:
+            _say("cassbook: interrupted; finished cells are kept, `--resume` goes on")
+            sys.exit(130)
+
+    return wrapped
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def main() -> None:
+    """Measure what consistency costs in Apache Cassandra, and render the book that says so."""
+
+
+@main.command()
+@click.option("--engine", default=DEFAULT_ENGINE, help=_engine_help)
+@_plainly
+def doctor(engine: str) -> None:
+    """Say what is found, what is missing and how to get it; exit 1 if a cluster cannot start."""
+    from cassbook.doctor import examine
+    from cassbook.engine.releases import release
+
+    findings, can_start = examine(release(engine).version)
+    for finding in findings:
+        click.echo(f"{finding.status:8}{finding.subject:22}{finding.detail}")
+    if not can_start:
+        _say(f"a cluster of Cassandra {engine} cannot start here")
+        sys.exit(1)
+
+
+@main.command()
+@click.option("--profile", required=True, help="quick, standard, paper, or the path of a .yaml file.")
+@click.option("--engine", help=_engine_help + " Default: the profile's.")
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="Run folder. Default: _build/runs/PROFILE-ENGINE."
+)
+@click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
+@click.option("--dry-run", is_flag=True, help="Say how many cells and about how long, and stop.")
+@_plainly
+def run(profile: str, engine: str | None, out: Path | None, resume: bool, dry_run: bool) -> None:
+    """Measure a profile on a local cluster; finished cells are kept whatever happens."""
+    from cassbook.paths import project_root
+    from cassbook.profile import load_profile
+    from cassbook.run.measure import measure
+    from cassbook.run.plan import forecast_s, plan
+
+    asked = load_profile(profile, engine=engine)
+    if dry_run:
+        cells = [cell for block in plan(asked) for cell in block]
+        click.echo(
+            f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min"
+        )
+        return
+    folder = out or project_root() / "_build" / "runs" / f"{asked.name}-{asked.engine}"
+    measure(asked, folder, resume=resume, say=_say)
+
+
+@main.group()
+def cluster() -> None:
+    """Keep a cluster by hand."""
+
+
+@cluster.command()
+@click.option("--engine", default=DEFAULT_ENGINE, help=_engine_help)
+@click.option("--nodes", default=3, show_default=True)
+@click.option("--replication-factor", default=3, show_default=True)
+@click.option("--heap-mb", default=1024, show_default=True)
+@_plainly
+def up(engine: str, nodes: int, replication_factor: int, heap_mb: int) -> None:
+    """Start a cluster that stays until `down`."""
+    from cassbook.engine.byhand import up as start
+    from cassbook.engine.cluster import Spec
+
+    started = start(engine, Spec(nodes, replication_factor, heap_mb), _say)
+    click.echo("CQL answers on " + ", ".join(f"{address}:9042" for address in started))
+
+
+@cluster.command()
+@_plainly
+def status() -> None:
+    """List the clusters that run; exit 1 if none does."""
+    from cassbook.engine.byhand import status as report
+
+    lines = report()
+    click.echo("\n".join(lines) or "no cluster is up")
+    sys.exit(0 if lines else 1)
+
+
+@cluster.command()
+@_plainly
+def down() -> None:
+    """Remove the cluster that `up` started, and what killed processes left."""
+    from cassbook.engine.byhand import down as stop
+
+    removed = stop()
+    click.echo("\n".join(f"removed {name}" for name in removed) or "no cluster was up")
+
+
+@main.command()
+@click.option("--recorded", help="Recorded run in data/runs to draw on. Default: the notebooks' own.")
+@click.option("--fresh", type=click.Path(path_type=Path), help="A run to show beside it.")
+@_plainly
+def book(recorded: str | None, fresh: Path | None) -> None:
+    """Render the book from recorded runs; needs neither Java nor a cluster."""
+    from cassbook.book import build
+
+    click.echo(build(recorded=recorded, fresh=fresh, say=_say))
+
+
+@main.command()
+@click.option("--profile", default="quick", show_default=True)
+@click.option("--engine", help=_engine_help + " Default: the profile's.")
+@_plainly
+def reproduce(profile: str, engine: str | None) -> None:
+    """Measure a profile through its notebook, then render the book with it; ends with the path of index.html."""
+    from cassbook.book import reproduce as everything
+
+    click.echo(everything(profile, engine, _say))
+
+
+if __name__ == "__main__":
+    main()

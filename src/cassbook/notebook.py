@@ -1,0 +1,166 @@
+"""What every notebook begins with: its parameters checked, its data loaded and named, its hash shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from myst_nb import glue
+
+from cassbook import paths, published
+from cassbook.errors import InputError
+from cassbook.latency import summaries, validation
+from cassbook.run.recorded import RecordedRun
+
+PUBLISHED, RECORDED, FRESH = "published", "recorded", "measured now"
+_ANALYSIS_PARAMETERS = frozenset({"recorded", "fresh", "data_hash"})
+_OF_JUPYTER = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open"})
+
+
+@dataclass(frozen=True)
+class Source:
+    """One origin of numbers: the printed tables, or a run. All go through the same functions.
+
+    Attributes
+    ----------
+    label : str
+        'published', 'recorded' or 'measured now'.
+    run : RecordedRun or None
+    """
+
+    label: str
+    run: RecordedRun | None = None
+
+    @cached_property
+    def cell_stats(self) -> pd.DataFrame:
+        """Statistics of each cell of a run (see `summaries.cell_statistics`)."""
+        if self.run is None:
+            raise InputError("the printed tables have no cells")
+        columns = ["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"]
+        return summaries.cell_statistics(self.run.samples(columns), self.run.cells)
+
+    @cached_property
+    def level_stats(self) -> pd.DataFrame:
+        """Pure workloads, columns `schema.LEVEL_STATS`."""
+        return published.level_stats() if self.run is None else summaries.level_stats(self.cell_stats)
+
+    @cached_property
+    def mixed_stats(self) -> pd.DataFrame:
+        """Mixed workloads: measured in a run; for the paper, what Tables IV and V together imply."""
+        return validation.printed_measured() if self.run is None else summaries.mixed_stats(self.cell_stats)
+
+
+def check_parameters(namespace: Mapping[str, Any], known: Set[str]) -> None:
+    """Refuse a parameter that the notebook does not have; Papermill itself would only warn.
+
+    Called in the cell after the parameters, when nothing else has been defined yet.
+
+    Parameters
+    ----------
+    namespace : mapping
+        The notebook's `globals()`.
+    known : set of str
+        Names in its `parameters` cell.
+
+    Raises
+    ------
+    InputError
+        Naming the unknown and the known.
+    """
+    defined = {
+        name
+        for name, value in namespace.items()
+        if not name.startswith("_") and name not in _OF_JUPYTER and not callable(value)
+    }
+    unknown = defined - known
+    if unknown:
+        raise InputError(
+            f"unknown parameter {', '.join(sorted(unknown))}; this notebook has {', '.join(sorted(known))}"
+        )
+
+
+def begin(namespace: Mapping[str, Any]) -> list[Source]:
+    """Check an analysis notebook's parameters and load its sources.
+
+    Parameters
+    ----------
+    namespace : mapping
+        The notebook's `globals()`, holding `recorded`, `fresh` and `data_hash`.
+
+    Returns
+    -------
+    list of Source
+        Published, recorded, and what was just measured if there is any.
+
+    Raises
+    ------
+    InputError
+        For an unknown parameter, a run that cannot be read, or data that changed since the build began.
+    """
+    check_parameters(namespace, _ANALYSIS_PARAMETERS)
+    sources = [Source(PUBLISHED), Source(RECORDED, RecordedRun(namespace["recorded"]))]
+    if namespace["fresh"]:
+        folder = paths.project_root() / Path(namespace["fresh"])
+        sources.append(Source(FRESH, RecordedRun(folder)))
+    if namespace["data_hash"]:
+        from cassbook.book import data_hash  # noqa: PLC0415 - a notebook opened by hand needs no builder
+
+        now = data_hash(*[s.run.data_hash for s in sources if s.run])
+        if now != namespace["data_hash"]:
+            raise InputError(
+                f"the data or the library changed since the build began ({namespace['data_hash']}, now {now})"
+            )
+    return sources
+
+
+def describe(sources: list[Source]) -> pd.DataFrame:
+    """One row a source: engine, Java, machine, cells, blocks, marks, and the hash of its data."""
+    rows = []
+    for source in sources:
+        if source.run is None:
+            rows.append(
+                {
+                    "source": source.label,
+                    "Cassandra": "2.1",
+                    "machine": "3 EC2 c3.xlarge, client apart",
+                    "cells": "36 + 36",
+                }
+            )
+            continue
+        notes, cells = source.run.manifest, source.run.cells
+        measured = cells[cells["kind"] != "warmup"]
+        rows.append(
+            {
+                "source": source.label,
+                "Cassandra": notes["engine"],
+                "Java": notes["cluster_starts"][0]["java"]["version"],
+                "machine": f"{notes['machine']['cores']} cores for 3 nodes and the client",
+                "cells": str(len(measured)),
+                "blocks": str(measured["block"].nunique()),
+                "marked cells": str(int((measured["marks"] != "").sum())),
+                "data hash": source.run.data_hash[:12],
+            }
+        )
+    return pd.DataFrame(rows).set_index("source").fillna("")
+
+
+def put(**figures: Any) -> None:
+    """Glue figures under their names, formatted as prose quotes them; nothing is shown."""
+    for name, value in figures.items():
+        text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
+        text = f"{text:.3g}" if isinstance(text, float) else str(text)
+        glue(name.replace("_", "-"), _Plain(text), display=False)
+
+
+class _Plain:
+    """Text whose representation is itself, so that glued words stand in prose without quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return self._text

@@ -1,0 +1,271 @@
+"""The papers' figures, from any source; each function draws one question."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import plotly.graph_objects as go
+import seaborn as sns
+from IPython.display import HTML
+from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cassbook.latency import mixing, regression
+from cassbook.notebook import Source
+from cassbook.tables import LEVELS
+
+#: Colours that the colour-blind can tell apart (Okabe and Ito), the same in every figure.
+LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
+SETTING_COLOURS = {"1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
+_MS = 1000.0
+_OPERATIONS = {"READ": "reads", "WRITE": "writes"}
+#: Path of plotly.js from a page of the book; a notebook opened by hand carries it inline.
+PLOTLY_VARIABLE = "CASSBOOK_PLOTLY_JS"
+
+
+def style() -> None:
+    """Set the look of all figures: white grid, small type, no frame."""
+    sns.set_theme(
+        style="whitegrid", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False}
+    )
+    plt.rcParams |= {
+        "figure.dpi": 100,
+        "savefig.dpi": 100,
+        "figure.constrained_layout.use": True,
+        "font.size": 10,
+    }
+
+
+def _panels(
+    rows: int, columns: int, width: float = 4.2, height: float = 3.2, **shared: object
+) -> tuple[Figure, np.ndarray]:
+    style()
+    figure, axes = plt.subplots(
+        rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared
+    )  # type: ignore[arg-type]
+    return figure, axes
+
+
+def _done(figure: Figure) -> Figure:
+    """Take a figure from pyplot's hands, so that a notebook shows it once."""
+    plt.close(figure)
+    return figure
+
+
+def _error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
+    y = group["latency_us"] / _MS
+    below, above = y - group["latency_low_us"] / _MS, group["latency_high_us"] / _MS - y
+    bars = None if group["latency_low_us"].isna().all() else np.vstack([below.clip(upper=y), above])
+    axes.errorbar(
+        group[x], y, yerr=bars, color=LEVEL_COLOURS[level], marker="o", markersize=4, linewidth=1.3,
+        elinewidth=0.7, capsize=2, label=level,
+    )  # fmt: skip
+
+
+def latency_by_threads(sources: Sequence[Source]) -> Figure:
+    """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks."""
+    figure, axes = _panels(2, len(sources), sharex=True, sharey="col")
+    for column, source in enumerate(sources):
+        for row, (operation, word) in enumerate(_OPERATIONS.items()):
+            panel = axes[row, column]
+            stats = source.level_stats[source.level_stats["operation"] == operation]
+            for level in LEVELS:
+                _error_bars(panel, stats[stats["level"] == level].sort_values("threads"), "threads", level)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(0, 1.15 * stats["latency_us"].max() / _MS)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return _done(figure)
+
+
+def latency_by_throughput(sources: Sequence[Source]) -> Figure:
+    """Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
+    figure, axes = _panels(2, len(sources), sharey="col")
+    for column, source in enumerate(sources):
+        for row, (operation, word) in enumerate(_OPERATIONS.items()):
+            panel = axes[row, column]
+            stats = source.level_stats[source.level_stats["operation"] == operation]
+            for level in LEVELS:
+                group = stats[stats["level"] == level].sort_values("threads")
+                panel.plot(
+                    group["throughput_per_s"], group["latency_us"] / _MS, "o-", markersize=4, linewidth=1.3,
+                    color=LEVEL_COLOURS[level], label=level,
+                )  # fmt: skip
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("operations per second" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return _done(figure)
+
+
+def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
+    """Figs. 2 and 3: every operation's delay over the time since its cell began, reads and writes apart.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        Columns cell_id, started_s, latency_us.
+    cells : DataFrame
+        Pure cells of one thread count and one block.
+    """
+    figure, axes = _panels(1, 2, width=6.2, sharey=True)
+    for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
+        for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
+            own = samples[samples["cell_id"] == cell.cell_id]
+            since_ms = (own["started_s"] - own["started_s"].min()) * _MS
+            panel.plot(
+                since_ms,
+                own["latency_us"] / _MS,
+                ".",
+                markersize=1,
+                color=LEVEL_COLOURS[cell.read_cl],
+                label=cell.read_cl,
+            )
+            panel.axvline((cell.steady_from_s - cell.started_s) * _MS, color="grey", linewidth=0.5)
+        panel.set_title(f"{word}, {cells['threads'].iloc[0]} threads")
+        panel.set_xlabel("time since the cell began, ms")
+    axes[0, 0].set_ylabel("delay, ms")
+    axes[0, 0].legend(title="level", markerscale=8)
+    return _done(figure)
+
+
+def _by_level(levels: pd.Series) -> pd.Series:
+    return levels.map({level: place for place, level in enumerate(LEVELS)})
+
+
+def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
+    """Mean latency since a fresh cluster got its first requests, on a log scale; one line a block.
+
+    Parameters
+    ----------
+    series : mapping of str to DataFrame
+        By name of the block: columns since_start_ms, mean_us (see `cold_start.series`).
+    """
+    figure, axes = _panels(1, 1, width=7.5)
+    for name, table in series.items():
+        axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / _MS, linewidth=1.2, label=name)
+    axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
+    axes[0, 0].legend()
+    return _done(figure)
+
+
+def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
+    """Measured means and the polynomial through them, reads and writes, one column a source."""
+    figure, axes = _panels(2, len(sources), sharex=True, sharey="col")
+    for column, source in enumerate(sources):
+        fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+        for row, (operation, word) in enumerate(_OPERATIONS.items()):
+            panel = axes[row, column]
+            for level in LEVELS:
+                stats = source.level_stats
+                group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
+                grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
+                colour = LEVEL_COLOURS[level]
+                panel.plot(
+                    group["threads"], group["latency_us"] / _MS, "o", markersize=4, color=colour, label=level
+                )
+                panel.plot(grid, fits[operation, level].predict(grid) / _MS, "-", linewidth=1.2, color=colour)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return _done(figure)
+
+
+def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int) -> mixing.DomainMap:
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    return mixing.domain_map(fits, threads, shares)
+
+
+def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
+    """Fig. 6 as a map: which strong setting is estimated fastest, by threads and share of reads."""
+    figure, axes = _panels(1, len(sources), sharey=True)
+    shares = np.linspace(0, 1, 101)
+    for panel, source in zip(axes[0], sources, strict=True):
+        lowest, highest = source.level_stats["threads"].agg(["min", "max"])
+        domain = _domain(source, np.linspace(lowest, highest, 199), shares, order)
+        colours = ListedColormap([SETTING_COLOURS[name] for name in domain.settings])
+        panel.pcolormesh(
+            domain.threads, 100 * shares, domain.best, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
+        )
+        panel.set_title(source.label)
+        panel.set_xlabel("threads")
+        panel.grid(visible=False)
+    axes[0, 0].set_ylabel("reads, % of operations")
+    patches = [Patch(color=colour, label=name) for name, colour in SETTING_COLOURS.items()]
+    figure.legend(
+        handles=patches, loc="outside lower center", ncols=3, title="setting with the least estimated latency"
+    )
+    return _done(figure)
+
+
+def surfaces(source: Source, order: int = 4) -> HTML:
+    """Fig. 6 in 3-D: the three latency surfaces of one source; the lowest is the setting to choose."""
+    lowest, highest = source.level_stats["threads"].agg(["min", "max"])
+    shares = np.linspace(0, 1, 21)
+    domain = _domain(source, np.linspace(lowest, highest, 34), shares, order)
+    figure = go.Figure()
+    for name, latency_us in zip(domain.settings, domain.latency_us, strict=True):
+        colour = SETTING_COLOURS[name]
+        scale = [[0, colour], [1, colour]]
+        figure.add_surface(
+            x=domain.threads, y=100 * shares, z=latency_us / _MS, colorscale=scale, showscale=False,
+            name=name, showlegend=True, opacity=0.85,
+        )  # fmt: skip
+    figure.update_layout(
+        scene={"xaxis_title": "threads", "yaxis_title": "reads, %", "zaxis_title": "latency, ms"},
+        margin={"l": 0, "r": 0, "t": 0, "b": 0}, height=460, legend={"x": 0.02, "y": 0.98},
+    )  # fmt: skip
+    script = os.environ.get(PLOTLY_VARIABLE)
+    return HTML(
+        figure.to_html(
+            full_html=False,
+            include_plotlyjs=script or True,
+            div_id=f"surfaces-{source.label.replace(' ', '-')}",
+        )
+    )
+
+
+def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
+    """Fig. 7: latency saved by the best setting against always 1R-3W, over the thread counts of each mix.
+
+    Parameters
+    ----------
+    estimates : mapping of str to DataFrame
+        By source: setting, read_share, threads, latency_us.
+    """
+    style()
+    parts = [mixing.speedups(df).assign(source=label) for label, df in estimates.items()]
+    table = pd.concat(parts)
+    table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
+    figure, axes = plt.subplots(figsize=(8, 3.6))
+    sns.boxplot(
+        table, x="reads, % of operations", y="speedup_percent", hue="source", ax=axes, palette="colorblind",
+        linewidth=0.8, fliersize=2,
+    )  # fmt: skip
+    axes.set_ylabel("latency saved, %")
+    return _done(figure)
+
+
+def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
+    """Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
+    style()
+    table = pd.concat([df.assign(source=label) for label, df in deviations.items()])
+    table["reads, %"] = (100 * table["read_share"]).round().astype(int).astype(str)
+    grid = sns.catplot(
+        table, x="reads, %", y="deviation_percent", hue="setting", col="source", kind="strip", dodge=True,
+        order=sorted(table["reads, %"].unique(), key=int), palette=SETTING_COLOURS, height=3.4, aspect=1.15, size=4,
+    )  # fmt: skip
+    for panel in grid.axes.flat:
+        panel.axhline(0, color="grey", linewidth=0.8)
+    grid.set_axis_labels("reads, % of operations", "estimate above measurement, %").set_titles("{col_name}")
+    return _done(grid.figure)

@@ -1,0 +1,258 @@
+"""The papers' tables, in the papers' shape, from any source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.latency import cold_start, mixing, regression, saturation, summaries, validation
+from cassbook.notebook import PUBLISHED, Source
+from cassbook.run.recorded import RecordedRun
+
+LEVELS = ("ONE", "QUORUM", "ALL")
+_SECOND_MS = 1000.0
+_MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
+
+
+def _with_interval(value: float, low: float, high: float) -> str:
+    return f"{value:.0f}" if np.isnan(low) else f"{value:.0f} ± {(high - low) / 2:.0f}"
+
+
+def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
+
+    Parameters
+    ----------
+    stats : DataFrame
+        Columns `schema.LEVEL_STATS`.
+    operation : str
+        READ or WRITE.
+
+    Returns
+    -------
+    DataFrame of str
+        Index threads; columns (quantity, level). Latencies carry the half-width of their 95 % interval where
+        there are blocks to compute it from.
+    """
+    rows = summaries.slowdowns(stats[stats["operation"] == operation])
+    table = {}
+    for level in LEVELS:
+        group = rows[rows["level"] == level].set_index("threads")
+        behind = level != "ONE"
+        bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
+        latency = pd.Series([_with_interval(*b) for b in bounds], group.index)
+        throughput = group["throughput_per_s"].map("{:.0f}".format)
+        if behind:
+            latency += group["latency_slowdown_percent"].map(" ({:+.0f} %)".format)
+            throughput += group["throughput_slowdown_percent"].map(" ({:+.0f} %)".format)
+        table["latency, us", level] = latency
+        table["variation, %", level] = group["cv_percent"].map("{:.0f}".format)
+        table["throughput, 1/s", level] = throughput
+    quantities = ("latency, us", "variation, %", "throughput, 1/s")
+    return pd.DataFrame(table)[[(q, level) for q in quantities for level in LEVELS]]
+
+
+def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
+    """Bottom rows of Tables I and II: mean slowdown over all thread counts, in percent of ONE."""
+    parts = {}
+    for source in sources:
+        stats = summaries.slowdowns(source.level_stats)
+        means = stats[stats["level"] != "ONE"].groupby(["operation", "level"], sort=False)
+        parts[source.label, "latency"] = means["latency_slowdown_percent"].mean()
+        parts[source.label, "throughput"] = means["throughput_slowdown_percent"].mean()
+    return pd.DataFrame(parts).round(1)
+
+
+def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
+    """Threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
+    parts = {}
+    for source in sources:
+        table = saturation.saturation_table(source.level_stats).set_index(["operation", "level"])
+        shown = table["saturated_from_threads"].map("{:.0f}".format)
+        parts[source.label, "saturated from"] = shown.where(table["reached"], "not reached")
+        parts[source.label, "most, 1/s"] = table["max_throughput_per_s"].map("{:.0f}".format)
+    return pd.DataFrame(parts)
+
+
+def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
+    """Verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
+    parts = {}
+    for source in sources:
+        table = saturation.growth_table(source.level_stats, beyond_saturation=beyond_saturation)
+        table = table.set_index(["operation", "level"])
+        difference = table["exponential_aicc"] - table["linear_aicc"]
+        parts[source.label, "verdict"] = table["verdict"]
+        parts[source.label, "AICc exp. - lin."] = difference.map("{:+.1f}".format).replace("+nan", "")
+    return pd.DataFrame(parts)
+
+
+def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
+    """Table III for every source: R² of each model, four decimals as printed."""
+    parts = {}
+    for source in sources:
+        fits = regression.fit_all(source.level_stats)
+        for model, group in fits.groupby("model", sort=False):
+            parts[source.label, _MODELS[str(model)]] = group.set_index(["operation", "level"])["r_squared"]
+    return pd.DataFrame(parts).round(4)
+
+
+def equations(source: Source, order: int = 4) -> pd.DataFrame:
+    """Equations (2) to (7) as a source's own measurements give them."""
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    rows = [
+        (op, level, f"${regression.equation(f)}$", round(f.r_squared, 4)) for (op, level), f in fits.items()
+    ]
+    return pd.DataFrame(rows, columns=["operation", "level", "latency, us, at x threads", "R²"])
+
+
+def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
+    """Latencies that equations (8) to (10) estimate from a source's regressions, at its own thread counts."""
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
+
+
+def by_workload(
+    df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True
+) -> pd.DataFrame:
+    """Tables IV and V: one row a thread count, one column a (read share, setting).
+
+    Parameters
+    ----------
+    df : DataFrame
+        Columns setting, read_share, threads and `value`.
+    value : str
+    spec : str
+        Format of a value.
+    least : bool
+        Whether to mark the least of each workload with an asterisk (the paper underlines it).
+    """
+    shares = df["read_share"].map(lambda s: f"{100 * s:.0f}/{100 - 100 * s:.0f}")
+    text = df[value].map(spec.format)
+    if least:
+        best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
+        text = text.where(~best, text + " *")
+    wide = df.assign(mix=shares, text=text)
+    table = wide.set_index(["threads", "mix", "setting"])["text"].unstack(["mix", "setting"])  # noqa: PD010
+    return table.sort_index(axis=1, level="mix", sort_remaining=True)
+
+
+def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
+    """How often the estimated best setting is the one that measured best, and what the choice costs.
+
+    The paper's own row compares the minima of its Table IV with the underlined cells of its Table V.
+    """
+    rows = {}
+    for source in sources:
+        if source.label == PUBLISHED:
+            share, cost = validation.published_share_of_right_choices(), None
+        else:
+            shares = sorted(source.mixed_stats["read_share"].unique())
+            guess = estimated(source, shares, order)
+            share = validation.share_of_right_choices(guess, source.mixed_stats)
+            cost = validation.regret(guess, source.mixed_stats)["regret_percent"]
+        interval = share.interval
+        rows[source.label] = {
+            "right": f"{share.right} of {share.total}",
+            "share": f"{interval.value:.0%} [{interval.low:.0%}, {interval.high:.0%}]",
+            "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
+            "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
+        }
+    return pd.DataFrame(rows).T
+
+
+def cold_starts(source: Source, threads: int, bin_ms: float = 50) -> pd.DataFrame:
+    """Cold start of each pure cell at a thread count (section III.B): its end and how much slower it was.
+
+    Returns
+    -------
+    DataFrame
+        Index block, operation, level; columns 'ends, ms' ('none' is an answer) and 'times slower'.
+    """
+    run = source.run
+    assert run is not None  # noqa: S101 - only runs have samples
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
+    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], cells["cell_id"].tolist())
+    rows = []
+    for cell in cells.sort_values(["block", "read_share"], ascending=[True, False]).itertuples():
+        found = cold_start.cold_start(samples[samples["cell_id"] == cell.cell_id], bin_ms)
+        ends = "none" if found.ends_ms is None else f"{found.ends_ms:.0f}"
+        slower = "" if found.ends_ms is None else f"{found.factor:.1f}"
+        rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, ends, slower))
+    columns = ["block", "operation", "level", "ends, ms", "times slower"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+
+
+def warm_ups(source: Source, bin_ms: float = 250) -> dict[str, pd.DataFrame]:
+    """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
+    run = source.run
+    assert run is not None  # noqa: S101 - only runs have samples
+    ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
+    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
+    return {
+        f"{source.label}, cluster start {number}": cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
+        for number, cell_id in enumerate(ids, start=1)
+    }
+
+
+def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
+    """How much slower a fresh cluster's first second is than its last, by cluster start."""
+    rows = {}
+    for source in sources:
+        for name, series in warm_ups(source).items():
+            first = series[series["since_start_ms"] < _SECOND_MS]
+            last = series[series["since_start_ms"] >= series["since_start_ms"].max() - _SECOND_MS]
+            means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
+            length_s = series["since_start_ms"].max() / _SECOND_MS
+            rows[name] = {
+                "first second, ms": f"{means[0] / 1000:.1f}",
+                "last second, ms": f"{means[1] / 1000:.1f}",
+                "times slower": f"{means[0] / means[1]:.1f}",
+                "warm-up, s": f"{length_s:.0f}",
+            }
+    return pd.DataFrame(rows).T
+
+
+def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
+    """Thread ranges in which each setting is estimated fastest, share by share (what Fig. 6 shows as areas)."""
+    lowest, highest = source.level_stats["threads"].agg(["min", "max"])
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    ranges = mixing.domain_map(fits, np.arange(lowest, highest + 1), read_shares).ranges()
+    spans = ranges["threads_from"].map("{:.0f}".format) + "-" + ranges["threads_to"].map("{:.0f}".format)
+    text = (ranges["setting"] + ": " + spans).groupby(ranges["read_share"]).agg(", ".join)
+    text.index = pd.Index([f"{100 * share:.0f} %" for share in text.index], name="reads")
+    return text.to_frame("fastest, by threads")
+
+
+def speedup_summary(estimates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Latency the best setting saves against always 1R-3W, in percent: mean over thread counts, by mix and source."""
+    columns = {}
+    for label, df in estimates.items():
+        means = mixing.speedups(df).groupby("read_share")["speedup_percent"].mean()
+        columns[label] = means.set_axis([f"{100 * share:.0f} %" for share in means.index])
+    return pd.DataFrame(columns).rename_axis("reads").map("{:.1f}".format)
+
+
+def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
+    """Table V from a run: estimates from its pure cells against its mixed cells (see `validation.deviations`)."""
+    shares = sorted(source.mixed_stats["read_share"].unique())
+    return validation.deviations(estimated(source, shares, order), source.mixed_stats)
+
+
+def self_checks(run: RecordedRun) -> pd.DataFrame:
+    """What the cells of a run say of themselves: Little's law, the client's share, errors and marks, by kind."""
+    cells = run.cells[run.cells["kind"] != "warmup"]
+    groups = cells.groupby("kind")
+    return pd.DataFrame(
+        {
+            "cells": groups.size(),
+            "operations": groups["operations"].sum(),
+            "Little, least": groups["little_ratio"].min(),
+            "Little, most": groups["little_ratio"].max(),
+            "client CPU, us/op": groups["client_cpu_us_per_op"].median().round(1),
+            "client, share of machine": groups["client_cpu_share"].max(),
+            "with errors": groups["errors"].agg(lambda e: int((e != "").sum())),
+            "marked": groups["marks"].agg(lambda m: int((m != "").sum())),
+        }
+    )

@@ -1,0 +1,33 @@
+import pytest
+from cassandra import ConsistencyLevel
+
+from cassbook.consistency import LEVEL_CODES, STRONG_SETTINGS, check_level, is_strong, replicas_waited_for, setting
+from cassbook.errors import InputError
+
+
+def test_codes_are_the_drivers_and_complete():
+    assert LEVEL_CODES == ConsistencyLevel.name_to_value
+
+
+@pytest.mark.parametrize(("level", "rf", "expected"), [("QUORUM", 3, 2), ("QUORUM", 4, 3), ("QUORUM", 5, 3), ("ALL", 5, 5), ("TWO", 3, 2)])
+def test_replicas_waited_for(level, rf, expected):
+    assert replicas_waited_for(level, rf) == expected
+
+
+def test_the_papers_settings_are_strong_and_weaker_ones_are_not():
+    assert all(is_strong(s.read_cl, s.write_cl, 3) for s in STRONG_SETTINGS)
+    assert not is_strong("ONE", "QUORUM", 3)
+    assert not is_strong("ONE", "ONE", 3)
+    assert is_strong("ALL", "ALL", 3)
+
+
+@pytest.mark.parametrize(("level", "operation"), [("MOST", "read"), ("ANY", "read"), ("SERIAL", "write"), ("one", "write")])
+def test_levels_that_do_not_exist_are_refused_with_those_that_do(level, operation):
+    with pytest.raises(InputError, match="QUORUM") as caught:
+        check_level(level, operation)
+    assert level in str(caught.value)
+
+
+def test_unknown_setting_names_the_known():
+    with pytest.raises(InputError, match="1R-3W, 2R-2W, 3R-1W"):
+        setting("4R-0W")

@@ -1,0 +1,65 @@
+"""The light path's frames and verdicts, held against the driver's own encoder and real response bodies."""
+
+import struct
+
+import pytest
+from cassandra import ConsistencyLevel
+from cassandra.protocol import ExecuteMessage, ProtocolHandler
+
+from cassbook.load import wire
+
+ID = bytes(range(16))
+KEY = wire.value(b"user1")
+
+
+@pytest.mark.parametrize("protocol", [3, 4])
+@pytest.mark.parametrize("level", ["ONE", "QUORUM", "ALL", "LOCAL_QUORUM"])
+@pytest.mark.parametrize("values", [[b"user1"], [b"x" * 100, b"user1"]])
+def test_frames_are_the_drivers_but_for_skipped_metadata(protocol, level, values):
+    message = ExecuteMessage(ID, values, ConsistencyLevel.name_to_value[level])
+    expected = bytearray(ProtocolHandler.encode_message(message, 77, protocol, None, False))
+    flags = 9 + 2 + len(ID) + 2  # behind the header, the statement's id and the level
+    assert expected[flags] == 0x01
+    expected[flags] |= 0x02  # the driver asks for the columns' description with every answer; we do not
+    body = wire.execute_prefix(ID, level, len(values)) + b"".join(map(wire.value, values))
+    assert wire.encode(body, 77, protocol) == bytes(expected)
+
+
+def rows(count, first=KEY, flags=0x04):
+    return struct.pack(">iiii", 2, flags, 11, count) + (first * count)
+
+
+def test_a_read_counts_only_if_it_returned_its_row():
+    assert wire.judge(8, rows(1), KEY) == wire.OK
+    assert wire.judge(8, rows(0), KEY) == wire.MISSING_ROW
+    assert wire.judge(8, rows(1, wire.value(b"user2")), KEY) == wire.MISSING_ROW
+    assert wire.judge(8, rows(1, flags=0x05), KEY) == wire.OK  # 2.1 sets the global table bit as well
+
+
+def test_an_answer_of_another_kind_is_not_a_success():
+    void = struct.pack(">i", 1)
+    assert wire.judge(8, void, None) == wire.OK
+    assert wire.OUTCOMES[wire.judge(8, void + bytes(16), KEY)] == "server_error"
+    assert wire.OUTCOMES[wire.judge(8, rows(1, flags=0x02), KEY)] == "server_error"
+    assert wire.OUTCOMES[wire.judge(6, b"", None)] == "server_error"
+
+
+@pytest.mark.parametrize(
+    ("code", "kind"),
+    [
+        (0x1000, "unavailable"),
+        (0x1001, "overloaded"),
+        (0x1100, "write_timeout"),
+        (0x1200, "read_timeout"),
+        (0x1300, "read_failure"),
+        (0x1500, "write_failure"),
+        (0x2200, "server_error"),
+    ],
+)
+def test_errors_are_told_apart(code, kind):
+    assert wire.OUTCOMES[wire.judge(0, struct.pack(">i", code) + b"\0\0", None)] == kind
+
+
+def test_the_text_of_an_error_is_the_servers():
+    body = struct.pack(">iH", 0x2200, 9) + b"no such x"
+    assert "no such x" in wire.error_text(3, body)
