@@ -86,6 +86,7 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
             kernel_name="python3",
             progress_bar=False,
             cwd=str(paths.project_root()),
+            extra_arguments=["--IPKernelApp.log_level=ERROR"],  # else each kernel warns of its loopback sockets
             **streams,
         )
     except papermill.PapermillExecutionError as error:
@@ -190,23 +191,10 @@ def _render(source: Path, say: Say) -> Path:
     say("rendering the book")
     target, output = build_dir() / "html", build_dir() / "rendered"
     shutil.rmtree(output, ignore_errors=True)
-    command = [
-        "jupyter_book.cli.main",
-        "build",
-        "-W",
-        "-n",
-        "--keep-going",
-        "--path-output",
-        str(output),
-        str(source),
-    ]
-    done = subprocess.run(
-        [sys.executable, "-m", *command],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-        check=False,
-    )
+    program = "from jupyter_book.cli.main import main; main()"  # the package cannot be run as a module
+    options = ["build", "-W", "--keep-going", "--path-output", str(output), str(source)]
+    command = [sys.executable, "-c", program, *options]
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
         lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]

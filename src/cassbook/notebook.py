@@ -6,6 +6,7 @@ from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pandas as pd
@@ -74,13 +75,18 @@ def check_parameters(namespace: Mapping[str, Any], known: Set[str]) -> None:
     defined = {
         name
         for name, value in namespace.items()
-        if not name.startswith("_") and name not in _OF_JUPYTER and not callable(value)
+        if not name.startswith("_") and name not in _OF_JUPYTER and not _is_tool(value)
     }
     unknown = defined - known
     if unknown:
         raise InputError(
             f"unknown parameter {', '.join(sorted(unknown))}; this notebook has {', '.join(sorted(known))}"
         )
+
+
+def _is_tool(value: Any) -> bool:
+    """Whether a name stands for something imported, not for a parameter."""
+    return callable(value) or isinstance(value, ModuleType)
 
 
 def begin(namespace: Mapping[str, Any]) -> list[Source]:

@@ -196,7 +196,7 @@ class Block:
     def measure(self, cell: Cell) -> None:
         """Measure one cell, after what the last one left has been drained."""
         load = self._profile.load
-        marks = [] if self._settle(cell) else ["hints"]
+        marks = [] if self._settle() else ["hints"]
         self._run(cell, Bound(load.ramp_s, load.steady_s, load.operations_per_thread), marks)
         self._previous = cell
 
@@ -261,14 +261,14 @@ class Block:
     def _hints(self) -> int:
         return probe.pending_hints(self._session, self._cluster.release.major, self._cluster.node_folders())
 
-    def _settle(self, cell: Cell) -> bool:
-        """Wait for writes that the last cell did not wait for, before a cell that reads at a higher level.
+    def _settle(self) -> bool:
+        """Wait for writes that the last cell did not wait for, so that no cell works off another's arrears.
 
         A write at ALL through each node queues behind them; hints, should there be any, get a while to go.
         Returns whether all are gone.
         """
         last = self._previous
-        if last is None or last.read_share == 1.0 or last.write_cl == "ALL" or cell.read_share == 0.0:
+        if last is None or last.read_share == 1.0 or last.write_cl == "ALL":
             return True
         probe.write_at_all(self._session, self._profile.cluster.nodes)
         deadline = time.monotonic() + _DRAIN_TIMEOUT_S
