@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/$(ENVIRONMENT)/bin:$(PATH)
 CASSBOOK := $(RUN) cassbook.cli
 
 .DEFAULT_GOAL := help
-.PHONY: help environment reproduce book test lint bench clean
+.PHONY: help environment reproduce book test lint bench outputs clean
 
 help: ## say what can be made
 	@echo "The Price of Consistency: an executable book on Apache Cassandra"
@@ -36,6 +36,9 @@ lint: environment ## check style and types
 
 bench: environment ## measure the library's own speed against its limits
 	@$(RUN) cassbook.bench
+
+outputs: environment ## store the tables that the tracked notebooks show, after new data (nbval compares with them)
+	@$(RUN) cassbook.outputs
 
 clean: ## remove what was built; the environment, engines and recorded runs stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis

@@ -160,7 +160,7 @@ def _assemble(keep_measurement: bool) -> Path:
     if executed:
         measured.write_bytes(executed)
     static = source / "_static"
-    static.mkdir()
+    shutil.copytree(root / "book" / "static", static)
     # Copied once from the installed wheel: pages load it from beside them, never from a content network.
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
     return source

@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
 
 from cassbook.latency import mixing, regression
 from cassbook.notebook import Source
@@ -78,7 +79,7 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
             for level in LEVELS:
                 _error_bars(panel, stats[stats["level"] == level].sort_values("threads"), "threads", level)
             panel.set_title(f"{source.label}: {word}")
-            panel.set_ylim(0, 1.15 * stats["latency_us"].max() / _MS)
+            panel.set_ylim(0, 1.15 * source.level_stats["latency_us"].max() / _MS)  # wide intervals are cut off
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("threads" if row == 1 else "")
     axes[0, 0].legend(title="level")
@@ -100,6 +101,7 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
                 )  # fmt: skip
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
+            panel.xaxis.set_major_locator(MaxNLocator(5))
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("operations per second" if row == 1 else "")
     axes[0, 0].legend(title="level")
@@ -116,7 +118,7 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
     cells : DataFrame
         Pure cells of one thread count and one block.
     """
-    figure, axes = _panels(1, 2, width=6.2, sharey=True)
+    figure, axes = _panels(1, 2, width=4.5, sharey=True)
     for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
         for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
             own = samples[samples["cell_id"] == cell.cell_id]
@@ -247,7 +249,7 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
     parts = [mixing.speedups(df).assign(source=label) for label, df in estimates.items()]
     table = pd.concat(parts)
     table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
-    figure, axes = plt.subplots(figsize=(8, 3.6))
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
     sns.boxplot(
         table, x="reads, % of operations", y="speedup_percent", hue="source", ax=axes, palette="colorblind",
         linewidth=0.8, fliersize=2,

@@ -98,13 +98,23 @@ def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
     return pd.DataFrame(parts).round(4)
 
 
-def equations(source: Source, order: int = 4) -> pd.DataFrame:
-    """Equations (2) to (7) as a source's own measurements give them."""
-    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
-    rows = [
-        (op, level, f"${regression.equation(f)}$", round(f.r_squared, 4)) for (op, level), f in fits.items()
-    ]
-    return pd.DataFrame(rows, columns=["operation", "level", "latency, us, at x threads", "R²"])
+def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
+    """Coefficients of equations (2) to (7) as each source's own measurements give them, four digits.
+
+    The paper's measurements have two rows: the coefficients as it prints them, and those of the unrounded fit.
+    """
+    rows: dict[tuple[str, str, str], pd.Series] = {}
+    for source in sources:
+        ways = {source.label: regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)}
+        if source.label == PUBLISHED:
+            ways = {"printed": regression.printed_fits(), "fitted to Tables I, II": ways[source.label]}
+        for way, fits in ways.items():
+            for (operation, level), fitted in fits.items():
+                texts = [f"{c:.4g}" for c in fitted.coefficients[::-1]]
+                rows[operation, level, way] = pd.Series(texts, [f"x^{power}" for power in range(order, -1, -1)])
+    table = pd.DataFrame(rows).T.rename_axis(["operation", "level", "coefficients"])
+    order_of = {level: place for place, level in enumerate(LEVELS)}
+    return table.sort_index(level=["operation", "level"], key=lambda k: k.map(lambda v: order_of.get(v, v)), sort_remaining=False)
 
 
 def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
@@ -256,3 +266,10 @@ def self_checks(run: RecordedRun) -> pd.DataFrame:
             "marked": groups["marks"].agg(lambda m: int((m != "").sum())),
         }
     )
+
+
+def block_spread_percent(source: Source) -> float:
+    """Typical spread of a cell from block to block: median standard deviation in percent of the mean, all cells."""
+    stats = source.cell_stats.assign(point=source.cell_stats["cell_id"].str.partition("-")[2])
+    groups = stats.groupby("point")["latency_us"]
+    return float((groups.std(ddof=1) / groups.mean()).median() * 100)

@@ -1,0 +1,37 @@
+"""Fixtures shared by the tests that start clusters or build the book."""
+
+import pytest
+
+from cassbook.engine import preflight, teardown
+from cassbook.engine.cluster import clusters_dir
+
+TINY = """
+name: tiny
+title: A few cells for the tests
+seed: 7
+cluster: {heap_mb: 512}
+table: {record_count: 2000}
+load: {ramp_s: 0.1, steady_s: 0.6}
+warm_up: {threads: 40, window_s: 0.5, windows: 2, tolerance: 0.1, cap_s: 5}
+pure: {threads: [20, 60], levels: [ONE, QUORUM, ALL], repeats: 1}
+mixed: {threads: [20], read_shares: [0.5], repeats: 1}
+"""
+
+
+@pytest.fixture
+def tiny(tmp_path):
+    """Path of a profile of 15 short cells."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(TINY)
+    return path
+
+
+@pytest.fixture
+def nothing_left():
+    """After the test: no node, no port in use, no cluster folder."""
+    before = set(clusters_dir().glob("*")) if clusters_dir().exists() else set()
+    yield
+    left = set(clusters_dir().glob("*")) - before
+    assert not left
+    assert not [p for folder in left for p in teardown.processes(folder)]
+    assert not [problem for problem in preflight.problems(3, 128, clusters_dir()) if "in use" in problem]

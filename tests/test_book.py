@@ -1,0 +1,165 @@
+"""The book as a reader meets it: it renders without a warning, its links lead somewhere, it asks nothing of other hosts."""
+
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from cassbook import book, paths
+from cassbook.doctor import browser
+from cassbook.errors import LaboratoryError
+from cassbook.run import RecordedRun
+
+pytestmark = pytest.mark.book
+FRONT, CHAPTER = "book/index.html", "notebooks/analyse/05-mixed-estimates.html"
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory):
+    """The whole book, built from the recorded run with the same run shown as if just measured."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CASSBOOK_BUILD", str(tmp_path_factory.mktemp("build")))
+        before = tracked()
+        index = book.build(fresh=RecordedRun("quick-2.1.20").folder, say=lambda line: None)
+        assert tracked() == before
+    return index.parent
+
+
+def tracked():
+    return {path: path.read_bytes() for path in (paths.project_root() / "notebooks").rglob("*.ipynb")}
+
+
+class Links(HTMLParser):
+    """Targets and anchors of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.targets, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found.get("id"), found.get("name")}
+        for key in ("href", "src"):
+            if found.get(key) and found.get("rel") not in ("preconnect", "dns-prefetch"):
+                self.targets.append((tag, found[key]))
+
+
+def test_index_is_there_and_every_page_of_the_contents(html):
+    assert (html / "index.html").is_file()
+    for page in ("book/methods", "notebooks/measure/01-measure", *(f"notebooks/analyse/{n.stem}" for n in book.analyse_notebooks())):
+        assert (html / f"{page}.html").is_file()
+
+
+def test_internal_links_lead_somewhere(html):
+    pages = {page: Links(page.read_text()) for page in html.rglob("*.html") if "_static" not in page.parts}
+    assert len(pages) > 8
+    broken = []
+    for page, links in pages.items():
+        for _, target in links.targets:
+            url = urlsplit(target)
+            if url.scheme or url.netloc or target == "#":
+                continue
+            file = (page.parent / unquote(url.path)).resolve() if url.path else page
+            if not file.is_file() or (url.fragment and file.suffix == ".html" and url.fragment not in pages[file].anchors):
+                broken.append(f"{page.relative_to(html)}: {target}")
+    assert not broken
+
+
+def test_nothing_is_loaded_from_another_host(html):
+    foreign = [
+        f"{page.relative_to(html)}: {target}"
+        for page in html.rglob("*.html")
+        for tag, target in Links(page.read_text()).targets
+        if tag in {"script", "img", "link", "iframe"} and urlsplit(target).netloc
+    ]
+    assert not foreign
+
+
+def test_sources_stand_side_by_side_and_numbers_are_glued(html):
+    text = (html / "notebooks/analyse/03-latency-variation-throughput.html").read_text()
+    for label in ("published", "recorded", "measured now"):
+        assert label in text
+    for page in (html / "notebooks").rglob("*.html"):
+        assert "glue:text" not in page.read_text()
+        assert str(paths.project_root()) not in page.read_text()
+
+
+def test_the_library_a_claim_rests_on_is_linked(html):
+    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library.html").read_text()
+
+
+@pytest.fixture
+def served(html):
+    """Address of the book, served on loopback."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=html)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.mark.parametrize("page", [FRONT, CHAPTER, "notebooks/analyse/04-regressions.html"])
+def test_a_browser_without_network_shows_it_whole(served, page):
+    chromium = browser()
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH (Debian: package chromium); the page was not opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    errors, foreign = [], []
+    with sync_playwright() as tools:
+        # No name resolves but this machine's: whatever a page asks of the world fails, and is noted.
+        opened = tools.chromium.launch(
+            executable_path=chromium,
+            args=["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+        )
+        tab = opened.new_page(viewport={"width": 1280, "height": 900})
+        tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+        tab.on("pageerror", lambda error: errors.append(str(error)))
+        tab.on("requestfailed", lambda request: errors.append(f"failed: {request.url}"))
+        tab.on("request", lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url))
+        tab.goto(served + page, wait_until="networkidle")
+        pictures = tab.eval_on_selector_all("article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])")
+        plots = tab.locator(".plotly-graph-div .main-svg").count()
+        title = tab.title()
+        opened.close()
+    assert not foreign
+    assert not errors
+    assert "The Price of Consistency" in title
+    assert all(loaded for _, loaded in pictures)
+    if page == CHAPTER:
+        assert len(pictures) >= 2
+        assert plots >= 1
+
+
+def test_a_warning_stops_the_build(html, tmp_path, monkeypatch):
+    """A link to nowhere in a copy of the book's source: the build fails, the last book stays."""
+    monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
+    source = tmp_path / "source"
+    (source / "book").mkdir(parents=True)
+    root = paths.project_root()
+    shutil.copy(root / "_config.yml", source)
+    (source / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    shutil.copytree(root / "book" / "static", source / "_static")
+    shutil.copy(root / "book" / "references.bib", source / "book")
+    (source / "book" / "index.md").write_text("# Title\n\nSee {doc}`nowhere`.\n")
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html" / "index.html").write_text("the last book")
+    with pytest.raises(LaboratoryError, match="nowhere"):
+        book._render(source, lambda line: None)
+    assert (tmp_path / "html" / "index.html").read_text() == "the last book"
+
+
+def test_make_alone_prints_help():
+    done = subprocess.run(["make"], cwd=paths.project_root(), capture_output=True, text=True, check=True)
+    for target in ("reproduce", "book", "test", "lint", "bench", "clean"):
+        assert f"make {target}" in done.stdout
