@@ -1,4 +1,4 @@
-"""The book as a reader meets it: it renders without a warning, its links lead somewhere, it asks nothing of other hosts."""
+"""The book as a reader meets it: no warning, links that lead somewhere, nothing asked of other hosts."""
 
 import functools
 import http.server
@@ -52,7 +52,11 @@ class Links(HTMLParser):
 
 def test_index_is_there_and_every_page_of_the_contents(html):
     assert (html / "index.html").is_file()
-    for page in ("book/methods", "notebooks/measure/01-measure", *(f"notebooks/analyse/{n.stem}" for n in book.analyse_notebooks())):
+    for page in (
+        "book/methods",
+        "notebooks/measure/01-measure",
+        *(f"notebooks/analyse/{n.stem}" for n in book.analyse_notebooks()),
+    ):
         assert (html / f"{page}.html").is_file()
 
 
@@ -66,7 +70,9 @@ def test_internal_links_lead_somewhere(html):
             if url.scheme or url.netloc or target == "#":
                 continue
             file = (page.parent / unquote(url.path)).resolve() if url.path else page
-            if not file.is_file() or (url.fragment and file.suffix == ".html" and url.fragment not in pages[file].anchors):
+            if not file.is_file() or (
+                url.fragment and file.suffix == ".html" and url.fragment not in pages[file].anchors
+            ):
                 broken.append(f"{page.relative_to(html)}: {target}")
     assert not broken
 
@@ -120,15 +126,24 @@ def test_a_browser_without_network_shows_it_whole(served, page):
         # No name resolves but this machine's: whatever a page asks of the world fails, and is noted.
         opened = tools.chromium.launch(
             executable_path=chromium,
-            args=["--no-sandbox", "--disable-background-networking", "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"],
+            args=[
+                "--no-sandbox",
+                "--disable-background-networking",
+                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
+            ],
         )
         tab = opened.new_page(viewport={"width": 1280, "height": 900})
         tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
         tab.on("pageerror", lambda error: errors.append(str(error)))
         tab.on("requestfailed", lambda request: errors.append(f"failed: {request.url}"))
-        tab.on("request", lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url))
+        tab.on(
+            "request",
+            lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url),
+        )
         tab.goto(served + page, wait_until="networkidle")
-        pictures = tab.eval_on_selector_all("article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])")
+        pictures = tab.eval_on_selector_all(
+            "article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])"
+        )
         plots = tab.locator(".plotly-graph-div .main-svg").count()
         title = tab.title()
         opened.close()

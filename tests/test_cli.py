@@ -45,7 +45,11 @@ def test_bad_profiles_exit_2_with_one_message(tmp_path, changes, named):
 
 
 def test_unknown_engine(tmp_path):
-    for command in (["run", "--profile", "quick", "--engine", "9.9"], ["cluster", "up", "--engine", "9.9"], ["doctor", "--engine", "9.9"]):
+    for command in (
+        ["run", "--profile", "quick", "--engine", "9.9"],
+        ["cluster", "up", "--engine", "9.9"],
+        ["doctor", "--engine", "9.9"],
+    ):
         result = run(*command)
         assert result.exit_code == 2
         assert "2.1.20" in result.output

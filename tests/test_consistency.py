@@ -6,10 +6,13 @@ from cassbook.errors import InputError
 
 
 def test_codes_are_the_drivers_and_complete():
-    assert LEVEL_CODES == ConsistencyLevel.name_to_value
+    assert ConsistencyLevel.name_to_value == LEVEL_CODES
 
 
-@pytest.mark.parametrize(("level", "rf", "expected"), [("QUORUM", 3, 2), ("QUORUM", 4, 3), ("QUORUM", 5, 3), ("ALL", 5, 5), ("TWO", 3, 2)])
+@pytest.mark.parametrize(
+    ("level", "rf", "expected"),
+    [("QUORUM", 3, 2), ("QUORUM", 4, 3), ("QUORUM", 5, 3), ("ALL", 5, 5), ("TWO", 3, 2)],
+)
 def test_replicas_waited_for(level, rf, expected):
     assert replicas_waited_for(level, rf) == expected
 
@@ -21,7 +24,9 @@ def test_the_papers_settings_are_strong_and_weaker_ones_are_not():
     assert is_strong("ALL", "ALL", 3)
 
 
-@pytest.mark.parametrize(("level", "operation"), [("MOST", "read"), ("ANY", "read"), ("SERIAL", "write"), ("one", "write")])
+@pytest.mark.parametrize(
+    ("level", "operation"), [("MOST", "read"), ("ANY", "read"), ("SERIAL", "write"), ("one", "write")]
+)
 def test_levels_that_do_not_exist_are_refused_with_those_that_do(level, operation):
     with pytest.raises(InputError, match="QUORUM") as caught:
         check_level(level, operation)

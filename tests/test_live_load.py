@@ -1,4 +1,4 @@
-"""The load generator against a real cluster: it agrees with the ordinary path, goes where it is told, survives losses."""
+"""The load generator on a real cluster: agrees with the ordinary path, goes where told, survives losses."""
 
 import statistics
 import time
@@ -22,6 +22,7 @@ from cassbook.run.measure import mix
 
 pytestmark = pytest.mark.live
 ROWS = TablePart(record_count=500)
+SHORT = Bound(0.05, 0.3)
 
 
 @pytest.fixture(scope="module")
@@ -46,10 +47,22 @@ class Bench:
     def table(self, policy="token_aware", shape=ROWS):
         return Usertable(self.session, shape, self.cluster.addresses, policy, 0, np.random.default_rng(3))
 
-    def run(self, operation, levels=("ALL", "ALL"), threads=8, bound=Bound(0.05, 0.3), policy="token_aware", share=None, timeout_s=12, shape=ROWS):  # noqa: B008
+    def run(
+        self,
+        operation,
+        levels=("ALL", "ALL"),
+        threads=8,
+        bound=SHORT,
+        policy="token_aware",
+        share=None,
+        timeout_s=12,
+        shape=ROWS,
+    ):
         rows = []
         table = self.table(policy, shape)
-        kinds = mix(share, np.random.default_rng(1)) if share is not None else mix(1.0 if operation == READ else 0.0, None)
+        kinds = (
+            mix(share, np.random.default_rng(1)) if share is not None else mix(1.0 if operation == READ else 0.0, None)
+        )
         requests = [table.requests(READ), table.requests(UPDATE)]
         if operation == INSERT:
             kinds, requests = iter(lambda: INSERT, None), [iter(()), iter(()), table.inserts()]

@@ -12,10 +12,10 @@ import pytest
 
 from cassbook import book, paths
 from cassbook.latency import summaries
+from cassbook.profile import load_profile
 from cassbook.run import RecordedRun
 from cassbook.run.cellcheck import LITTLE_TOLERANCE
 from cassbook.run.plan import plan
-from cassbook.profile import load_profile
 from cassbook.schema import read_cells
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]

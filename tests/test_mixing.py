@@ -92,9 +92,7 @@ def test_best_setting_of_flat_curves(flat):
     best = mixing.best_setting(mixing.estimates(flat, [10], [0.25, 0.9]))
     assert best["best"].tolist() == ["3R-1W", "1R-3W"]
     assert best["runner_up"].tolist() == ["2R-2W", "2R-2W"]
-    assert best["margin_percent"].tolist() == pytest.approx(
-        [(2750 - 2250) / 2250 * 100, (2100 - 1500) / 1500 * 100]
-    )
+    assert best["margin_percent"].tolist() == pytest.approx([(2750 - 2250) / 2250 * 100, (2100 - 1500) / 1500 * 100])
 
 
 def test_best_setting_agrees_with_a_plain_minimum():

@@ -65,7 +65,11 @@ def test_has_a_stored_table_that_nbval_compares(path):
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_every_figure_has_a_caption_that_asks_and_a_sentence_that_answers(path):
     cells = nbformat.read(path, as_version=4).cells
-    figures = [i for i, cell in enumerate(cells) if "plots." in cell.source and cell.cell_type == "code" and "import" not in cell.source]
+    figures = [
+        i
+        for i, cell in enumerate(cells)
+        if "plots." in cell.source and cell.cell_type == "code" and "import" not in cell.source
+    ]
     assert figures
     for i in figures:
         figure = cells[i].metadata.get("mystnb", {}).get("figure", {})
@@ -89,7 +93,7 @@ def test_every_glued_number_is_put(path):
 
 
 def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
-    with pytest.raises(InputError, match="recordde.*recorded, fresh, data_hash"):
+    with pytest.raises(InputError, match=r"recordde.*recorded, fresh, data_hash"):
         book.execute(ANALYSES[0], tmp_path / "x.ipynb", {"recordde": "x"})
     assert not (tmp_path / "x.ipynb").exists()
 
@@ -97,7 +101,9 @@ def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
 def test_an_unknown_parameter_is_an_error_inside_the_notebook_too():
     """Whoever calls Papermill directly gets the same: the injected name is found by the cell after it."""
     with pytest.raises(InputError, match="unknown parameter recordde"):
-        notebook.begin({"recorded": "quick-2.1.20", "fresh": "", "data_hash": "", "recordde": "x", "begin": len, "book": book})
+        notebook.begin(
+            {"recorded": "quick-2.1.20", "fresh": "", "data_hash": "", "recordde": "x", "begin": len, "book": book}
+        )
 
 
 def test_data_that_changed_since_the_build_are_refused():

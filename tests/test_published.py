@@ -31,9 +31,7 @@ def test_level_tables_are_complete(name, operation):
     assert len(df) == 36
     assert df["threads"].unique().tolist() == THREADS
     assert set(df["operation"]) == {operation}
-    assert df.groupby("threads")["level"].apply(list).map(tuple).unique().tolist() == [
-        ("ONE", "QUORUM", "ALL")
-    ]
+    assert df.groupby("threads")["level"].apply(list).map(tuple).unique().tolist() == [("ONE", "QUORUM", "ALL")]
     slowdowns = df[["latency_slowdown_percent", "throughput_slowdown_percent"]]
     assert slowdowns.isna().all(axis=1).tolist() == (df["level"] == "ONE").tolist()
     assert df.drop(columns=slowdowns.columns).notna().all(axis=None)

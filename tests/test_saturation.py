@@ -77,9 +77,7 @@ def test_the_verdict_does_not_depend_on_the_unit(scale, seed):
     x = np.arange(1, 11)
     y = (100 + 20 * x) * rng.uniform(0.9, 1.1, x.size)
     ours, scaled = saturation.growth_test(x, y), saturation.growth_test(x, y * scale)
-    assert scaled.linear_aicc - scaled.exponential_aicc == pytest.approx(
-        ours.linear_aicc - ours.exponential_aicc
-    )
+    assert scaled.linear_aicc - scaled.exponential_aicc == pytest.approx(ours.linear_aicc - ours.exponential_aicc)
 
 
 def test_aicc_is_that_of_statsmodels():

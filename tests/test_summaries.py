@@ -98,9 +98,7 @@ def test_an_empty_window_has_no_throughput():
 
 
 def test_reads_and_writes_apart():
-    samples = make_samples(
-        latency_us=[100.0, 200.0, 600.0, 800.0], operation=["READ", "READ", "UPDATE", "INSERT"]
-    )
+    samples = make_samples(latency_us=[100.0, 200.0, 600.0, 800.0], operation=["READ", "READ", "UPDATE", "INSERT"])
     row = one(samples)
     assert (row["read_latency_us"], row["update_latency_us"], row["latency_us"]) == (150, 700, 425)
     assert np.isnan(one(make_samples(latency_us=[1.0]))["update_latency_us"])
@@ -108,9 +106,7 @@ def test_reads_and_writes_apart():
 
 def test_cells_keep_their_order_and_their_own_samples():
     samples = make_samples(latency_us=[1.0, 2.0, 3.0, 4.0], cell_id=["a", "b", "a", "unfinished"])
-    cells = make_cells(
-        {"cell_id": "b"}, {"cell_id": "silent"}, {"cell_id": "w", "kind": "warmup"}, {"cell_id": "a"}
-    )
+    cells = make_cells({"cell_id": "b"}, {"cell_id": "silent"}, {"cell_id": "w", "kind": "warmup"}, {"cell_id": "a"})
     stats = summaries.cell_statistics(samples, cells)
     assert stats["cell_id"].tolist() == ["b", "silent", "a"]
     assert stats["n_ok"].tolist() == [1, 0, 2]

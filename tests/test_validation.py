@@ -121,8 +121,7 @@ def test_underlines_show_the_sign_and_the_denominator_of_table_v():
         "(estimated - measured) / estimated": both["latency_us"] * (1 - part),
     }
     met = {
-        name: int((minima(both.assign(latency_us=latency)) == underlined).sum())
-        for name, latency in readings.items()
+        name: int((minima(both.assign(latency_us=latency)) == underlined).sum()) for name, latency in readings.items()
     }
     assert list(met.values()) == [48, 47, 38, 38]
     assert (minima(validation.printed_measured()) == underlined).all()

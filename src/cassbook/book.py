@@ -91,9 +91,7 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
         )
     except papermill.PapermillExecutionError as error:
         tail = "\n".join(error.traceback[-3:])
-        raise LaboratoryError(
-            f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}"
-        ) from None
+        raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
 
 
 def data_hash(*parts: str) -> str:
@@ -174,9 +172,7 @@ def _execute_all(source: Path, parameters: dict[str, Any], say: Say) -> None:
         ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool,
         bar(len(notebooks), 0, "page") as done,
     ):
-        jobs = [
-            pool.submit(execute, n, source / "notebooks" / "analyse" / n.name, parameters) for n in notebooks
-        ]
+        jobs = [pool.submit(execute, n, source / "notebooks" / "analyse" / n.name, parameters) for n in notebooks]
         try:
             for job in as_completed(jobs):
                 job.result()
@@ -198,9 +194,7 @@ def _render(source: Path, say: Say) -> Path:
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
         lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
-        raise LaboratoryError(
-            "the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:])
-        )
+        raise LaboratoryError("the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:]))
     shutil.rmtree(target, ignore_errors=True)
     index.parent.rename(target)
     return target / "index.html"

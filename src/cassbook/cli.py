@@ -65,9 +65,7 @@ def doctor(engine: str) -> None:
 @main.command()
 @click.option("--profile", required=True, help="quick, standard, paper, or the path of a .yaml file.")
 @click.option("--engine", help=_engine_help + " Default: the profile's.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), help="Run folder. Default: _build/runs/PROFILE-ENGINE."
-)
+@click.option("--out", type=click.Path(path_type=Path), help="Run folder. Default: _build/runs/PROFILE-ENGINE.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say how many cells and about how long, and stop.")
 @_plainly
@@ -81,9 +79,7 @@ def run(profile: str, engine: str | None, out: Path | None, resume: bool, dry_ru
     asked = load_profile(profile, engine=engine)
     if dry_run:
         cells = [cell for block in plan(asked) for cell in block]
-        click.echo(
-            f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min"
-        )
+        click.echo(f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min")
         return
     folder = out or project_root() / "_build" / "runs" / f"{asked.name}-{asked.engine}"
     measure(asked, folder, resume=resume, say=_say)

@@ -35,9 +35,7 @@ def check_level(level: str, operation: str, where: str = "consistency level") ->
     """
     allowed = READ_LEVELS if operation == "read" else WRITE_LEVELS
     if level not in allowed:
-        raise InputError(
-            f"{where}: {level!r} is not a {operation} consistency level; use one of {', '.join(allowed)}"
-        )
+        raise InputError(f"{where}: {level!r} is not a {operation} consistency level; use one of {', '.join(allowed)}")
     return level
 
 

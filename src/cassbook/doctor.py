@@ -78,15 +78,11 @@ def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
     faults = preflight.problems(spec.nodes, spec.heap_mb, clusters_dir())
     findings += [Finding("missing", "this machine", fault) for fault in faults]
     if not faults:
-        findings.append(
-            Finding("ok", "this machine", f"ports, memory and disk suffice for {spec.nodes} nodes")
-        )
+        findings.append(Finding("ok", "this machine", f"ports, memory and disk suffice for {spec.nodes} nodes"))
     decisive = [*findings, *_engine(RELEASES[engine])]
     others = [f for name, release in RELEASES.items() if name != engine for f in _engine(release)]
     tools = [
-        Finding("ok", "Maven", path)
-        if (path := shutil.which("mvn"))
-        else Finding("note", "Maven", "not found"),
+        Finding("ok", "Maven", path) if (path := shutil.which("mvn")) else Finding("note", "Maven", "not found"),
         Finding("ok", "Chromium", path)
         if (path := browser())
         else Finding("note", "Chromium", "not found; the tests that open the book will be skipped"),

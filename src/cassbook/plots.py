@@ -32,9 +32,7 @@ PLOTLY_VARIABLE = "CASSBOOK_PLOTLY_JS"
 
 def style() -> None:
     """Set the look of all figures: white grid, small type, no frame."""
-    sns.set_theme(
-        style="whitegrid", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False}
-    )
+    sns.set_theme(style="whitegrid", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False})
     plt.rcParams |= {
         "figure.dpi": 100,
         "savefig.dpi": 100,
@@ -47,9 +45,7 @@ def _panels(
     rows: int, columns: int, width: float = 4.2, height: float = 3.2, **shared: object
 ) -> tuple[Figure, np.ndarray]:
     style()
-    figure, axes = plt.subplots(
-        rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared
-    )  # type: ignore[arg-type]
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared)
     return figure, axes
 
 
@@ -171,9 +167,7 @@ def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
                 group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
                 grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
                 colour = LEVEL_COLOURS[level]
-                panel.plot(
-                    group["threads"], group["latency_us"] / _MS, "o", markersize=4, color=colour, label=level
-                )
+                panel.plot(group["threads"], group["latency_us"] / _MS, "o", markersize=4, color=colour, label=level)
                 panel.plot(grid, fits[operation, level].predict(grid) / _MS, "-", linewidth=1.2, color=colour)
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
@@ -196,9 +190,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
         lowest, highest = source.level_stats["threads"].agg(["min", "max"])
         domain = _domain(source, np.linspace(lowest, highest, 199), shares, order)
         colours = ListedColormap([SETTING_COLOURS[name] for name in domain.settings])
-        panel.pcolormesh(
-            domain.threads, 100 * shares, domain.best, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True
-        )
+        panel.pcolormesh(domain.threads, 100 * shares, domain.best, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True)
         panel.set_title(source.label)
         panel.set_xlabel("threads")
         panel.grid(visible=False)

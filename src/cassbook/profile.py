@@ -64,9 +64,7 @@ class LoadPart(_Part):
     @field_validator("coordinator")
     @classmethod
     def _known_policy(cls, value: str) -> str:
-        if value in {"round_robin", "token_aware", "nearest"} or (
-            value.startswith("node") and value[4:].isdigit()
-        ):
+        if value in {"round_robin", "token_aware", "nearest"} or (value.startswith("node") and value[4:].isdigit()):
             return value
         raise ValueError(
             f"{value!r} is no coordinator policy; use round_robin, token_aware, nearest or node1, node2, ..."
@@ -173,9 +171,7 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
         path = resource("profiles") / f"{name_or_path}.yaml"
     if not path.is_file():
         known = ", ".join(sorted(p.stem for p in resource("profiles").glob("*.yaml")))
-        raise InputError(
-            f"profile: there is no {name_or_path!r}; use one of {known}, or the path of a .yaml file"
-        )
+        raise InputError(f"profile: there is no {name_or_path!r}; use one of {known}, or the path of a .yaml file")
     try:
         content = yaml.safe_load(path.read_text())
     except yaml.YAMLError as error:

@@ -58,9 +58,7 @@ CELLS: dict[str, str] = {
 }
 
 #: Outcomes that leave it open whether the operation took effect: unknown, never failed.
-UNKNOWN_OUTCOMES = frozenset(
-    {"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"}
-)
+UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
 
 #: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (

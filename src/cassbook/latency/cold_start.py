@@ -88,11 +88,7 @@ def series(samples: pd.DataFrame, bin_ms: float = 50) -> pd.DataFrame:
     place = np.floor((started_s - began_s)[ok].to_numpy() * 1000 / bin_ms + 1e-9)
     table = samples["latency_us"][ok].groupby(place).agg(["mean", "median", "count"])
     table = table.set_axis(["mean_us", "median_us", "n"], axis=1)
-    return (
-        table.rename_axis("since_start_ms")
-        .reset_index()
-        .assign(since_start_ms=lambda t: t.since_start_ms * bin_ms)
-    )
+    return table.rename_axis("since_start_ms").reset_index().assign(since_start_ms=lambda t: t.since_start_ms * bin_ms)
 
 
 def _first_settled(mean_us: np.ndarray, settled_us: float, spread_us: float) -> int | None:
@@ -129,21 +125,15 @@ def cold_start(samples: pd.DataFrame, bin_ms: float = 50) -> ColdStart:
     """
     bins = series(samples, bin_ms)
     if len(bins) < _MIN_BINS:
-        raise InputError(
-            f"a cold start needs {_MIN_BINS} bins of {bin_ms:g} ms, got {len(bins)}: use shorter bins"
-        )
+        raise InputError(f"a cold start needs {_MIN_BINS} bins of {bin_ms:g} ms, got {len(bins)}: use shorter bins")
     mean_us, n = bins["mean_us"].to_numpy(), bins["n"].to_numpy()
     last_half = mean_us[len(bins) // 2 :]
     settled_us = float(np.median(last_half))
     spread_us = _MAD_TO_SD * float(np.median(np.abs(last_half - settled_us)))
     first = _first_settled(mean_us, settled_us, spread_us)
     if first is None:
-        warnings.warn(
-            "latency never settles for three bins: the end is not known", CassbookWarning, stacklevel=2
-        )
+        warnings.warn("latency never settles for three bins: the end is not known", CassbookWarning, stacklevel=2)
     if not first:
         return ColdStart(None, float("nan"), settled_us, first is not None, len(bins))
-    before, after = (
-        float(np.average(mean_us[part], weights=n[part])) for part in (np.s_[:first], np.s_[first:])
-    )
+    before, after = (float(np.average(mean_us[part], weights=n[part])) for part in (np.s_[:first], np.s_[first:]))
     return ColdStart(float(bins["since_start_ms"].iloc[first]), before / after, settled_us, True, len(bins))

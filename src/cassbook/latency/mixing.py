@@ -138,9 +138,7 @@ def surface(df: pd.DataFrame, value: str = "latency_us") -> pd.DataFrame:
     # pivot_table would average over duplicates and drop what is missing
     wide = keyed.pivot(index=WORKLOAD, columns="setting", values=value)  # noqa: PD010
     if wide.isna().to_numpy().any():
-        raise InputError(
-            f"{value} is missing for some setting at {wide[wide.isna().any(axis=1)].index.tolist()}"
-        )
+        raise InputError(f"{value} is missing for some setting at {wide[wide.isna().any(axis=1)].index.tolist()}")
     paper = {setting.name: place for place, setting in enumerate(STRONG_SETTINGS)}
     return wide[sorted(wide.columns, key=lambda name: (paper.get(str(name), len(paper)), str(name)))]
 

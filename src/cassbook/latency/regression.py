@@ -147,9 +147,7 @@ def from_coefficients(coefficients: Iterable[float], threads_range: tuple[float,
     """
     values = np.array(list(coefficients), dtype=float)
     if values.size - 1 not in MODEL_NAMES or not np.isfinite(values).all():
-        raise InputError(
-            f"coefficients: needs two to five finite numbers, constant first, got {values.tolist()}"
-        )
+        raise InputError(f"coefficients: needs two to five finite numbers, constant first, got {values.tolist()}")
     values.setflags(write=False)
     return Fit(values, threads_range)
 

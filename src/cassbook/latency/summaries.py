@@ -40,9 +40,7 @@ _Mask = NDArray[np.bool_]
 def _is(column: pd.Series, *labels: str) -> _Mask:
     """Where a column of labels holds one of them; fast for categories, of which there are few."""
     if isinstance(column.dtype, pd.CategoricalDtype):
-        wanted = np.append(
-            column.cat.categories.isin(labels), False
-        )  # code -1, a missing label, takes the last
+        wanted = np.append(column.cat.categories.isin(labels), False)  # code -1, a missing label, takes the last
         return np.asarray(wanted[column.cat.codes.to_numpy()])
     return column.isin(labels).to_numpy()
 
@@ -65,9 +63,7 @@ def _checked_cells(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         if missing:
             raise InputError(f"{name}: no column {', '.join(missing)}")
     if cells["cell_id"].duplicated().any():
-        raise InputError(
-            f"cells: {cells.loc[cells['cell_id'].duplicated(), 'cell_id'].iloc[0]} stands there twice"
-        )
+        raise InputError(f"cells: {cells.loc[cells['cell_id'].duplicated(), 'cell_id'].iloc[0]} stands there twice")
     return cells[cells["kind"] != "warmup"].reset_index(drop=True)
 
 
@@ -149,9 +145,7 @@ def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
     empty = cell_stats["latency_us"].isna()
     if empty.any():
         ids = ", ".join(cell_stats.loc[empty, "cell_id"].astype(str))
-        warnings.warn(
-            f"left out, without a successful steady operation: {ids}", CassbookWarning, stacklevel=3
-        )
+        warnings.warn(f"left out, without a successful steady operation: {ids}", CassbookWarning, stacklevel=3)
     return cell_stats[~empty]
 
 
@@ -165,9 +159,7 @@ def _over_blocks(cells: pd.DataFrame, keys: list[str], averaged: Iterable[str] =
         row = dict(zip(keys, np.atleast_1d(np.asarray(key, dtype=object)), strict=True))
         row |= {"latency_us": latency.value, "latency_low_us": latency.low, "latency_high_us": latency.high}
         rows.append(row | {"blocks": latency.n} | {name: group[name].mean() for name in averaged})
-    return pd.DataFrame(
-        rows, columns=[*keys, "latency_us", "latency_low_us", "latency_high_us", "blocks", *averaged]
-    )
+    return pd.DataFrame(rows, columns=[*keys, "latency_us", "latency_low_us", "latency_high_us", "blocks", *averaged])
 
 
 def _by_level(column: pd.Series) -> pd.Series:
@@ -209,9 +201,7 @@ def level_stats(cell_stats: pd.DataFrame) -> pd.DataFrame:
         operation=np.where(reads, "READ", "WRITE"), level=pure["read_cl"].where(reads, pure["write_cl"])
     )
     stats = _over_blocks(labelled, ["operation", "level", "threads"], ["cv_percent", "throughput_per_s"])
-    return stats.sort_values(["operation", "level", "threads"], key=_by_level, ignore_index=True)[
-        list(LEVEL_STATS)
-    ]
+    return stats.sort_values(["operation", "level", "threads"], key=_by_level, ignore_index=True)[list(LEVEL_STATS)]
 
 
 def setting_name(read_cl: str, write_cl: str, replication_factor: int = 3) -> str:
@@ -285,9 +275,7 @@ def slowdowns(level_stats: pd.DataFrame) -> pd.DataFrame:
     latency_us, throughput_per_s = of_one("latency_us"), of_one("throughput_per_s")
     return level_stats.assign(
         latency_slowdown_percent=(level_stats["latency_us"] - latency_us) / latency_us * 100,
-        throughput_slowdown_percent=(throughput_per_s - level_stats["throughput_per_s"])
-        / throughput_per_s
-        * 100,
+        throughput_slowdown_percent=(throughput_per_s - level_stats["throughput_per_s"]) / throughput_per_s * 100,
     )
 
 

@@ -73,9 +73,7 @@ def _pairs(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
         raise InputError("no (setting, read_share, threads) is both estimated and measured")
     lost = len(frames[1]) - len(pairs)
     if lost:
-        warnings.warn(
-            f"{lost} measured workloads have no estimate and are left out", CassbookWarning, stacklevel=3
-        )
+        warnings.warn(f"{lost} measured workloads have no estimate and are left out", CassbookWarning, stacklevel=3)
     return pairs[[*_KEYS, "estimated_us", "measured_us"]]
 
 

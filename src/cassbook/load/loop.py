@@ -89,9 +89,7 @@ class _Slot:
         except Exception:  # closed, defunct or out of streams: the request never left
             settle(None)
 
-    def _judge(
-        self, version: int, types: Any, stream: int, flags: int, opcode: int, body: bytes, *_: Any
-    ) -> int:
+    def _judge(self, version: int, types: Any, stream: int, flags: int, opcode: int, body: bytes, *_: Any) -> int:
         return wire.judge(opcode, body, self.expected)
 
     def _settle(self, pending: list[bool], answer: Any) -> None:

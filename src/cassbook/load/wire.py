@@ -58,9 +58,7 @@ def value(content: bytes) -> bytes:
 def execute_prefix(query_id: bytes, level: str, values: int) -> bytes:
     """First part of an EXECUTE body: statement, level, flags and the number of values that follow."""
     flags = _WITH_VALUES | _SKIP_METADATA
-    return (
-        struct.pack(">H", len(query_id)) + query_id + struct.pack(">HBH", LEVEL_CODES[level], flags, values)
-    )
+    return struct.pack(">H", len(query_id)) + query_id + struct.pack(">HBH", LEVEL_CODES[level], flags, values)
 
 
 def encode(

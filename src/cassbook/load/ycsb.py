@@ -82,16 +82,9 @@ class Usertable:
         everything = ", ".join(["y_id", *fields])
         updates = [fields] if table.update_all_fields else [[f] for f in fields]
         self._statements: list[list[PreparedStatement]] = [
-            [session.prepare(f"SELECT {everything} FROM {TABLE} WHERE y_id = ?")],  # noqa: S608 - constants
-            [
-                session.prepare(f"UPDATE {TABLE} SET {', '.join(f'{f} = ?' for f in u)} WHERE y_id = ?")
-                for u in updates
-            ],
-            [
-                session.prepare(
-                    f"INSERT INTO {TABLE} ({everything}) VALUES ({', '.join('?' * (1 + len(fields)))})"
-                )
-            ],
+            [session.prepare(f"SELECT {everything} FROM {TABLE} WHERE y_id = ?")],
+            [session.prepare(f"UPDATE {TABLE} SET {', '.join(f'{f} = ?' for f in u)} WHERE y_id = ?") for u in updates],
+            [session.prepare(f"INSERT INTO {TABLE} ({everything}) VALUES ({', '.join('?' * (1 + len(fields)))})")],
         ]
         self._keys = keys.row_keys(np.arange(table.record_count))
         self._values = random_fields(table.field_length, _VALUES, rng)
@@ -105,8 +98,7 @@ class Usertable:
             token_map = session.cluster.metadata.token_map
             index = {address: i for i, address in enumerate(nodes)}
             return [
-                index[token_map.get_replicas(KEYSPACE, Murmur3Token.from_key(key))[0].address]
-                for key in self._keys
+                index[token_map.get_replicas(KEYSPACE, Murmur3Token.from_key(key))[0].address] for key in self._keys
             ]
         fixed = int(policy[4:]) - 1 if policy.startswith("node") else nearest
         return [fixed] * len(self._keys)
@@ -135,9 +127,7 @@ class Usertable:
         fields = self.table.field_count
         picks = self._rng.integers(_VALUES, size=(self.table.record_count, fields))
         for row, (key, chosen) in enumerate(zip(self._keys, picks.tolist(), strict=True)):
-            yield Request(
-                self._coordinator(row), 0, wire.value(key) + b"".join(self._values[v] for v in chosen), None
-            )
+            yield Request(self._coordinator(row), 0, wire.value(key) + b"".join(self._values[v] for v in chosen), None)
 
     def _draw(self, operation: int) -> list[Request]:
         table, rng = self.table, self._rng

@@ -135,7 +135,8 @@ class Block:
         self._cluster, self._session = cluster, session
         starts = store.notes["cluster_starts"]
         self._start = len(starts) + 1
-        assert cluster.java is not None and cluster.installation is not None  # noqa: S101 - it is ready
+        assert cluster.java is not None  # noqa: S101 - it is ready
+        assert cluster.installation is not None  # noqa: S101 - it is ready
         java = {"version": cluster.java.version, "source": cluster.java.source}
         self._notes = {
             "start": self._start,
@@ -210,15 +211,9 @@ class Block:
     ) -> ClosedLoop:
         """Build a closed loop on this block's table."""
         table = self._table
-        requests = (
-            [iter(()), iter(()), table.inserts()]
-            if inserts
-            else [table.requests(READ), table.requests(UPDATE)]
-        )
+        requests = [iter(()), iter(()), table.inserts()] if inserts else [table.requests(READ), table.requests(UPDATE)]
         timeout_s = self._profile.load.request_timeout_s
-        return ClosedLoop(
-            self._nodes, threads, operations, requests, table.prefixes(*levels), record, timeout_s
-        )
+        return ClosedLoop(self._nodes, threads, operations, requests, table.prefixes(*levels), record, timeout_s)
 
     def _run(self, cell: Cell, bound: Bound, marks: list[str] | None = None) -> None:
         """Run one cell and put down its samples, then its row."""

@@ -40,9 +40,7 @@ class RecordedRun:
         path = folder / "manifest.json"
         if not path.is_file():
             known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
-            raise InputError(
-                f"run: {name_or_path} is no run folder (no manifest.json); recorded runs: {known}"
-            )
+            raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs: {known}")
         self.folder = folder
         try:
             self.manifest: dict[str, Any] = json.loads(path.read_text())
@@ -52,9 +50,7 @@ class RecordedRun:
         if schema_version != SCHEMA_VERSION:
             raise InputError(f"{path}: schema version {schema_version}, this cassbook reads {SCHEMA_VERSION}")
         if not complete:
-            raise InputError(
-                f"{folder}: the run is incomplete; finish it with `cassbook run --resume --out {folder}`"
-            )
+            raise InputError(f"{folder}: the run is incomplete; finish it with `cassbook run --resume --out {folder}`")
         self._check_sums()
 
     def _check_sums(self) -> None:
@@ -64,9 +60,7 @@ class RecordedRun:
                 raise InputError(f"{path}: is missing, though the manifest lists it")
             found = sha256(path)
             if found != pinned:
-                raise InputError(
-                    f"{path}: is not what was recorded (SHA-256 {found}, manifest says {pinned})"
-                )
+                raise InputError(f"{path}: is not what was recorded (SHA-256 {found}, manifest says {pinned})")
 
     @property
     def name(self) -> str:
@@ -83,9 +77,7 @@ class RecordedRun:
         """The cells, columns as in `schema.CELLS`."""
         return read_cells(self.folder / "cells.csv")
 
-    def samples(
-        self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None
-    ) -> pd.DataFrame:
+    def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
         """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
 
         Parameters

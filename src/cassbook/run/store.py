@@ -40,7 +40,7 @@ class RunStore:
     def __init__(self, folder: Path, notes: dict[str, Any]) -> None:
         self.folder = folder
         self.notes = notes
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[dict[Any, Any]] = []
         if (folder / "cells.csv").exists():
             self._rows = read_cells(folder / "cells.csv").to_dict("records")
         #: Monotonic time at which the run began, as this process counts.
@@ -56,9 +56,7 @@ class RunStore:
             If the folder holds a run already, or cannot be written.
         """
         if (folder / "manifest.json").exists():
-            raise InputError(
-                f"{folder}: holds a run already; use --resume to go on with it, or another folder"
-            )
+            raise InputError(f"{folder}: holds a run already; use --resume to go on with it, or another folder")
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty and holds no run; name a new folder")
         try:
@@ -87,9 +85,7 @@ class RunStore:
             raise InputError(f"{folder}: there is no run to resume (no manifest.json)")
         notes = json.loads(path.read_text())
         if notes["schema_version"] != SCHEMA_VERSION:
-            raise InputError(
-                f"{folder}: has schema version {notes['schema_version']}, this is {SCHEMA_VERSION}"
-            )
+            raise InputError(f"{folder}: has schema version {notes['schema_version']}, this is {SCHEMA_VERSION}")
         if notes["complete"]:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
         begun_with = notes["profile"]
