@@ -27,15 +27,12 @@ def store(notebook: Path) -> None:
         },
     )  # fmt: skip
     client.execute()
-    for cell in content.cells:
+    code = [cell for cell in content.cells if cell.cell_type == "code"]
+    for number, cell in enumerate(code, start=1):
         cell.metadata.pop("execution", None)
-        if cell.cell_type == "code":
-            cell.execution_count = None
-            if IGNORED in cell.metadata.get("tags", []):
-                cell.outputs = []
-            for output in cell.outputs:
-                if "execution_count" in output:
-                    output.execution_count = None
+        cell.execution_count = number
+        if IGNORED in cell.metadata.get("tags", []):
+            cell.outputs = []
     content.metadata.language_info = {"name": "python"}
     draft = notebook.with_suffix(".draft")
     nbformat.write(content, draft)
