@@ -94,6 +94,7 @@ def test_sources_stand_side_by_side_and_numbers_are_glued(html):
     for page in (html / "notebooks").rglob("*.html"):
         assert "glue:text" not in page.read_text()
         assert str(paths.project_root()) not in page.read_text()
+        assert "site-packages" not in page.read_text()  # as in a warning that a cell let through
 
 
 def test_the_library_a_claim_rests_on_is_linked(html):

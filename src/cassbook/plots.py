@@ -195,10 +195,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
         panel.set_xlabel("threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
-    patches = [Patch(color=colour, label=name) for name, colour in SETTING_COLOURS.items()]
-    figure.legend(
-        handles=patches, loc="outside lower center", ncols=3, title="setting with the least estimated latency"
-    )
+    _setting_legend(figure, "setting with the least estimated latency")
     return _done(figure)
 
 
@@ -216,7 +213,10 @@ def surfaces(source: Source, order: int = 4) -> HTML:
             name=name, showlegend=True, opacity=0.85,
         )  # fmt: skip
     figure.update_layout(
-        scene={"xaxis_title": "threads", "yaxis_title": "reads, %", "zaxis_title": "latency, ms"},
+        scene={
+            "xaxis_title": "threads", "yaxis_title": "reads, %", "zaxis_title": "latency, ms",
+            "camera": {"eye": {"x": 1.7, "y": -1.5, "z": 0.7}, "center": {"x": 0, "y": 0, "z": -0.15}},
+        },
         margin={"l": 0, "r": 0, "t": 0, "b": 0}, height=460, legend={"x": 0.02, "y": 0.98},
     )  # fmt: skip
     script = os.environ.get(PLOTLY_VARIABLE)
@@ -252,14 +252,20 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
 
 def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
     """Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
-    style()
-    table = pd.concat([df.assign(source=label) for label, df in deviations.items()])
-    table["reads, %"] = (100 * table["read_share"]).round().astype(int).astype(str)
-    grid = sns.catplot(
-        table, x="reads, %", y="deviation_percent", hue="setting", col="source", kind="strip", dodge=True,
-        order=sorted(table["reads, %"].unique(), key=int), palette=SETTING_COLOURS, height=3.4, aspect=1.15, size=4,
-    )  # fmt: skip
-    for panel in grid.axes.flat:
+    figure, axes = _panels(1, len(deviations), sharey=True)
+    shares = sorted({round(100 * share) for df in deviations.values() for share in df["read_share"]})
+    for panel, (label, df) in zip(axes[0], deviations.items(), strict=True):
+        table = df.assign(reads=(100 * df["read_share"]).round().astype(int))
         panel.axhline(0, color="grey", linewidth=0.8)
-    grid.set_axis_labels("reads, % of operations", "estimate above measurement, %").set_titles("{col_name}")
-    return _done(grid.figure)
+        sns.stripplot(
+            table, x="reads", y="deviation_percent", hue="setting", dodge=True, order=shares, ax=panel,
+            palette=SETTING_COLOURS, size=4, legend=False,
+        )  # fmt: skip
+        panel.set(title=label, xlabel="reads, % of operations", ylabel="estimate above measurement, %")
+    _setting_legend(figure, "setting")
+    return _done(figure)
+
+
+def _setting_legend(figure: Figure, title: str) -> None:
+    patches = [Patch(color=colour, label=name) for name, colour in SETTING_COLOURS.items()]
+    figure.legend(handles=patches, loc="outside lower center", ncols=3, title=title)

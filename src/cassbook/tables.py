@@ -185,7 +185,9 @@ def cold_starts(source: Source, threads: int, bin_ms: float = 50) -> pd.DataFram
     cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
     samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], cells["cell_id"].tolist())
     rows = []
-    for cell in cells.sort_values(["block", "read_share"], ascending=[True, False]).itertuples():
+    places = cells["read_cl"].map(LEVELS.index)
+    ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
+    for cell in ordered.itertuples():
         found = cold_start.cold_start(samples[samples["cell_id"] == cell.cell_id], bin_ms)
         ends = "none" if found.ends_ms is None else f"{found.ends_ms:.0f}"
         slower = "" if found.ends_ms is None else f"{found.factor:.1f}"
@@ -194,33 +196,33 @@ def cold_starts(source: Source, threads: int, bin_ms: float = 50) -> pd.DataFram
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 
 
-def warm_ups(source: Source, bin_ms: float = 250) -> dict[str, pd.DataFrame]:
+def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
     """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
-    run = source.run
-    assert run is not None  # noqa: S101 - only runs have samples
-    ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
-    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
-    return {
-        f"{source.label}, cluster start {number}": cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
-        for number, cell_id in enumerate(ids, start=1)
-    }
+    found = {}
+    for source in sources:
+        run = source.run
+        assert run is not None  # noqa: S101 - only runs have samples
+        ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
+        samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
+        for number, cell_id in enumerate(ids, start=1):
+            name = f"{source.label}, cluster start {number}"
+            found[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
+    return found
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
     """How much slower a fresh cluster's first second is than its last, by cluster start."""
     rows = {}
-    for source in sources:
-        for name, series in warm_ups(source).items():
-            first = series[series["since_start_ms"] < _SECOND_MS]
-            last = series[series["since_start_ms"] >= series["since_start_ms"].max() - _SECOND_MS]
-            means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
-            length_s = series["since_start_ms"].max() / _SECOND_MS
-            rows[name] = {
-                "first second, ms": f"{means[0] / 1000:.1f}",
-                "last second, ms": f"{means[1] / 1000:.1f}",
-                "times slower": f"{means[0] / means[1]:.1f}",
-                "warm-up, s": f"{length_s:.0f}",
-            }
+    for name, series in warm_ups(sources).items():
+        first = series[series["since_start_ms"] < _SECOND_MS]
+        last = series[series["since_start_ms"] >= series["since_start_ms"].max() - _SECOND_MS]
+        means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
+        rows[name] = {
+            "first second, ms": f"{means[0] / 1000:.1f}",
+            "last second, ms": f"{means[1] / 1000:.1f}",
+            "times slower": f"{means[0] / means[1]:.1f}",
+            "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
+        }
     return pd.DataFrame(rows).T
 
 
@@ -273,3 +275,14 @@ def block_spread_percent(source: Source) -> float:
     stats = source.cell_stats.assign(point=source.cell_stats["cell_id"].str.partition("-")[2])
     groups = stats.groupby("point")["latency_us"]
     return float((groups.std(ddof=1) / groups.mean()).median() * 100)
+
+
+def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean deviation of the estimates by setting and source, and how many mixes were slower than estimated."""
+    parts = {}
+    for label, df in deviations.items():
+        groups = df.groupby("setting")["deviation_percent"]
+        slower = groups.agg(lambda d: f"{int((d < 0).sum())} of {len(d)}")
+        parts[label, "mean, %"] = groups.mean().map("{:+.1f}".format)
+        parts[label, "mix slower"] = slower
+    return pd.DataFrame(parts)
