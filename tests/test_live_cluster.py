@@ -97,3 +97,24 @@ def test_a_port_in_use_is_named_with_its_holder():
         with pytest.raises(LaboratoryError) as caught, CassandraCluster("2.1.20", SMALL, name="test"):
             pytest.fail("it started")
     assert f"127.0.0.2:9042 (CQL) is in use by process {os.getpid()}" in str(caught.value)
+
+
+def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
+    command = [sys.executable, "-m", "cassbook.cli", "cluster"]
+    up = subprocess.run(
+        [*command, "up", "--nodes", "2", "--replication-factor", "2", "--heap-mb", "512"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    try:
+        assert up.returncode == 0, up.stderr
+        assert "127.0.0.1:9042, 127.0.0.2:9042" in up.stdout
+        status = subprocess.run([*command, "status"], capture_output=True, text=True, check=False)
+        assert status.returncode == 0
+        assert "2.1.20 (by hand): 2 of 2 nodes run" in status.stdout
+        again = subprocess.run([*command, "up"], capture_output=True, text=True, check=False)
+        assert again.returncode == 1
+        assert "in use by process" in again.stderr
+    finally:
+        down = subprocess.run([*command, "down"], capture_output=True, text=True, check=False)
+    assert "removed Cassandra 2.1.20" in down.stdout
+    assert subprocess.run([*command, "status"], capture_output=True, check=False).returncode == 1

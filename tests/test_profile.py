@@ -104,3 +104,19 @@ def test_order_is_random_but_recorded():
     assert sorted(c.cell_id[3:] for c in first) == sorted(c.cell_id[3:] for c in second)
     ids = [c.cell_id for block in (first, second) for c in block]
     assert len(ids) == len(set(ids))
+
+
+def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path):
+    path = written(tmp_path, pure__levels=["SERIAL", "ANY", "ONE"], pure__threads=[10], pure__repeats=1, mixed=None)
+    cells = plan(load_profile(path))[0]
+    assert sorted((c.read_cl, c.read_share) for c in cells) == [
+        ("ANY", 0.0), ("ONE", 0.0), ("ONE", 1.0), ("SERIAL", 1.0),
+    ]  # fmt: skip
+
+
+def test_mixes_take_any_pair_of_levels(tmp_path):
+    path = written(tmp_path, mixed__settings=["1R-3W", "QUORUM/ONE"], mixed__threads=[10], mixed__read_shares=[0.5])
+    mixes = {c.cell_id[3:]: (c.read_cl, c.write_cl) for c in plan(load_profile(path))[0] if c.kind == "mixed"}
+    assert mixes == {"t0010-mix50-1R-3W": ("ONE", "ALL"), "t0010-mix50-QUORUM+ONE": ("QUORUM", "ONE")}
+    with pytest.raises(InputError, match="MOST"):
+        load_profile(written(tmp_path, mixed__settings=["MOST/ONE"]))

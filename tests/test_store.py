@@ -70,12 +70,12 @@ def test_samples_keep_what_was_added(tmp_path, profile):
 
 def test_samples_are_on_disk_while_the_cell_runs(tmp_path, profile):
     store = RunStore.create(tmp_path / "run", profile)
-    recorder = record(store, "b1-x", rows=20_000)
+    recorder = record(store, "b1-x", rows=2000)  # 2 s at 1000 a second, less than a full chunk
     recorder._queue.put(None)  # as if the process had been killed: nothing is closed
     recorder._thread.join()
     partial = store.sample_path("b1-x").with_suffix(".partial")
     with pa.ipc.open_stream(str(partial)) as stream:
-        assert sum(batch.num_rows for batch in stream) >= 16_000
+        assert sum(batch.num_rows for batch in stream) >= 1500
     assert not store.sample_path("b1-x").exists()
 
 

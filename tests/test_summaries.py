@@ -302,3 +302,13 @@ def test_printed_ranking_is_the_same_everywhere_but_cannot_be_judged():
     assert len(table) == 24
     assert set(table["ranking"]) == {"ONE < QUORUM < ALL"}
     assert all(told is None for told in table["distinguishable"])
+
+
+def test_a_write_that_timed_out_is_unknown_and_a_refused_one_is_not():
+    samples = make_samples(
+        latency_us=[1000.0] * 5,
+        operation=["UPDATE", "UPDATE", "UPDATE", "READ", "UPDATE"],
+        outcome=["write_timeout", "unavailable", "connection_lost", "read_timeout", "ok"],
+    )
+    row = summaries.cell_statistics(samples, make_cells({"cell_id": "a", "read_share": 0.0})).iloc[0]
+    assert (row["n_ok"], row["n_errors"], row["n_unknown"]) == (1, 4, 2)

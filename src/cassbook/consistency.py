@@ -67,17 +67,21 @@ STRONG_SETTINGS = (
 
 
 def setting(name: str) -> Setting:
-    """Find a strong setting by its name.
+    """Find a pair of levels: a strong setting by its name (1R-3W), or any pair as 'QUORUM/ONE', read before write.
 
     Raises
     ------
     InputError
-        With the names there are.
+        With what would be right.
     """
     for candidate in STRONG_SETTINGS:
         if candidate.name == name:
             return candidate
-    raise InputError(f"setting: {name!r} is unknown; use one of {', '.join(s.name for s in STRONG_SETTINGS)}")
+    read_cl, slash, write_cl = name.partition("/")
+    if slash:
+        return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
+    names = ", ".join(s.name for s in STRONG_SETTINGS)
+    raise InputError(f"setting: {name!r} is unknown; use one of {names}, or a pair of levels such as QUORUM/ONE")
 
 
 def is_strong(read_cl: str, write_cl: str, replication_factor: int) -> bool:

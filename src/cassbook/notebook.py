@@ -10,6 +10,7 @@ from types import ModuleType
 from typing import Any
 
 import pandas as pd
+from IPython.display import Markdown, display
 from myst_nb import glue
 
 from cassbook import paths, published
@@ -152,6 +153,13 @@ def describe(sources: list[Source]) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows).set_index("source").fillna("")
+
+
+def show(tables: Mapping[str, pd.DataFrame]) -> None:
+    """Display one table a source, each under the source's name."""
+    for label, table in tables.items():
+        display(Markdown(f"*{label}*"))
+        display(table)
 
 
 def put(**figures: Any) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from cassbook.consistency import STRONG_SETTINGS, check_level, setting
+from cassbook.consistency import READ_LEVELS, STRONG_SETTINGS, check_level, setting
 from cassbook.engine.releases import DEFAULT_ENGINE, release
 from cassbook.errors import InputError
 from cassbook.paths import resource
@@ -88,7 +88,7 @@ class WarmUpPart(_Part):
 
 
 class PurePart(_Part):
-    """Reads only and writes only, at each level (Tables I and II)."""
+    """Reads only and writes only, at each level that allows them (Tables I and II)."""
 
     threads: list[Positive]
     levels: list[str] = ["ONE", "QUORUM", "ALL"]
@@ -98,13 +98,13 @@ class PurePart(_Part):
     @classmethod
     def _levels(cls, value: list[str]) -> list[str]:
         for level in value:
-            check_level(level, "read")
-            check_level(level, "write")
+            if level not in READ_LEVELS:
+                check_level(level, "write")  # ANY and EACH_QUORUM are for writes only; SERIAL is for reads only
         return value
 
 
 class MixedPart(_Part):
-    """Reads and writes mixed, at strong settings (Tables IV and V)."""
+    """Reads and writes mixed, at strong settings (Tables IV and V) or other pairs of levels ('QUORUM/ONE')."""
 
     threads: list[Positive]
     read_shares: list[Share]

@@ -57,7 +57,7 @@ CELLS: dict[str, str] = {
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
 }
 
-#: Outcomes that leave it open whether the operation took effect: unknown, never failed.
+#: Outcomes of a write that leave it open whether it took effect: unknown, never failed.
 UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
 
 #: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.

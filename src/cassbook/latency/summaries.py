@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from cassbook.consistency import replicas_waited_for
 from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
-from cassbook.schema import CELLS, LEVEL_STATS, MIXED_STATS
+from cassbook.schema import CELLS, LEVEL_STATS, MIXED_STATS, UNKNOWN_OUTCOMES
 
 #: Columns of the cells that stay beside their statistics.
 CELL_COLUMNS = [
@@ -93,8 +93,9 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row a cell, in the order of `cells`: `CELL_COLUMNS`; n_ok and n_errors, operations of the steady
-        phase by outcome; latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us,
-        p95_us and p99_us, all of successful steady operations, NaN where there is none; throughput_per_s,
+        phase by outcome; n_unknown, those writes among the errors that may have taken effect all the same;
+        latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us, p95_us and p99_us,
+        all of successful steady operations, NaN where there is none; throughput_per_s,
         successful steady operations started in [steady_from_s, steady_to_s) by the length of that window;
         little_ratio, the same throughput but with every outcome, times the mean latency of every outcome, by
         the threads: 1 where the client loses no time between requests (failures hold a thread as well).
@@ -128,6 +129,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         .join(_moments(latency_us[ok], place[ok], n_cells))
         .assign(
             n_errors=count(steady & ~ok),
+            n_unknown=count(steady & _is(samples["outcome"], *UNKNOWN_OUTCOMES) & _is(samples["operation"], *WRITES)),
             read_latency_us=mean_us(ok & _is(samples["operation"], "READ")),
             update_latency_us=mean_us(ok & _is(samples["operation"], *WRITES)),
             throughput_per_s=count(within & ok) / window_s,

@@ -15,8 +15,9 @@ import pyarrow.parquet as pq
 from cassbook.load.wire import OUTCOMES
 from cassbook.schema import OPERATIONS, PHASES, SAMPLES
 
-#: Rows the event loop collects before it hands them over.
+#: Rows, and seconds, that the event loop collects before it hands them over.
 _CHUNK = 4096
+_CHUNK_S = 0.5
 #: Samples keep a microsecond; finer bits of a float64 are noise that would not compress.
 _PER_SECOND = 2.0**20
 
@@ -64,6 +65,7 @@ class Recorder:
         self._queue: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         self.chunk = Chunk()
+        self._due = 0.0  # when the chunk goes to the disk even if it is not full
         self._stream = pa.ipc.new_stream(str(self._partial), SAMPLES)
         self._thread = threading.Thread(target=self._drain, name=f"recorder {cell_id}", daemon=True)
         self._thread.start()
@@ -76,8 +78,9 @@ class Recorder:
         chunk.operation.append(operation)
         chunk.outcome.append(outcome)
         chunk.node.append(node)
-        if len(chunk.node) >= _CHUNK:
+        if len(chunk.node) >= _CHUNK or started + latency_s > self._due:
             self.chunk = Chunk()
+            self._due = started + latency_s + _CHUNK_S
             self._queue.put(chunk)
 
     def close(self) -> pa.Table:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cassbook.consistency import setting
+from cassbook.consistency import READ_LEVELS, WRITE_LEVELS, setting
 from cassbook.profile import Profile
 
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
@@ -50,8 +50,10 @@ def _block(profile: Profile, block: int) -> list[Cell]:
     if block <= profile.pure.repeats:
         for threads in profile.pure.threads:
             for level in profile.pure.levels:
-                points.append(("pure", threads, level, level, 1.0, f"read-{level}"))
-                points.append(("pure", threads, level, level, 0.0, f"write-{level}"))
+                if level in READ_LEVELS:
+                    points.append(("pure", threads, level, level, 1.0, f"read-{level}"))
+                if level in WRITE_LEVELS:
+                    points.append(("pure", threads, level, level, 0.0, f"write-{level}"))
     if profile.mixed and block <= profile.mixed.repeats:
         for threads in profile.mixed.threads:
             for share in profile.mixed.read_shares:
@@ -64,7 +66,7 @@ def _block(profile: Profile, block: int) -> list[Cell]:
                             pair.read_cl,
                             pair.write_cl,
                             share,
-                            f"mix{100 * share:02.0f}-{name}",
+                            f"mix{100 * share:02.0f}-{name.replace('/', '+')}",
                         )
                     )
     order = np.random.default_rng([profile.seed, block]).permutation(len(points))
