@@ -1,6 +1,7 @@
 """Finding Java and Cassandra: order of sources, pinned sums, and what is said when something is wrong."""
 
 import subprocess
+import sys
 
 import pytest
 
@@ -164,12 +165,15 @@ def test_all_listeners_are_on_loopback():
 def test_tear_down_kills_what_runs_from_the_folder_and_removes_it(tmp_path):
     folder = tmp_path / "cluster"
     folder.mkdir()
-    script = folder / "sleeper.sh"
-    script.write_text("sleep 600\n")
-    process = subprocess.Popen(["sh", str(script)])
+    node = [sys.executable, "-c", "import time; time.sleep(600)", f"-Dcassandra.storagedir={folder}/ccm/node1"]
+    onlooker = [sys.executable, "-c", "import time; time.sleep(600)", f"{folder}/ccm/node1/logs/system.log"]
+    process, other = subprocess.Popen(node), subprocess.Popen(onlooker)
     assert [p.pid for p in teardown.processes(folder)] == [process.pid]
     teardown.tear_down(folder)
     process.wait(timeout=10)
     assert not teardown.processes(folder)
     assert not folder.exists()
+    assert other.poll() is None  # whoever only looks at a log is left alone
+    other.kill()
+    other.wait()
     teardown.tear_down(folder)

@@ -25,11 +25,3 @@ def test_one_observation_has_no_interval():
 def test_nothing_or_not_finite_is_refused(bad):
     with pytest.raises(ValueError, match="finite"):
         Estimate.mean(bad)
-
-
-def test_overlap_is_symmetric_and_needs_a_common_point():
-    low, middle, high = Estimate(1, 0, 2, 3), Estimate(3, 2, 4, 3), Estimate(9, 8, 10, 3)
-    assert low.overlaps(middle)
-    assert middle.overlaps(low)
-    assert not low.overlaps(high)
-    assert not high.overlaps(middle)

@@ -38,6 +38,16 @@ def written(tmp_path, **changes):
         ({"warmup": {"cap_s": 3}}, "warmup: unknown key"),
         ({"load__stady_s": 3}, "load.stady_s: unknown key"),
         ({"engine": "2.1.99"}, "2.1.99"),
+        ({"pure__threads": []}, "pure.threads"),
+        ({"pure__threads": [10, 50, 10]}, "10 given twice"),
+        ({"pure__threads": [40_000]}, "40000"),
+        ({"pure__threads": [True]}, "pure.threads.0"),
+        ({"pure__levels": []}, "pure.levels"),
+        ({"mixed__read_shares": [0.5, 0.5]}, "0.5 given twice"),
+        ({"cluster__replication_factor": 1, "pure__levels": ["TWO"]}, "waits for more replicas"),
+        ({"seed": -5}, "seed"),
+        ({"name": "../elsewhere"}, "name"),
+        ({"load__steady_s": float("inf")}, "load.steady_s"),
         ({"load__coordinator": "farthest"}, "farthest"),
         ({"load__coordinator": "node7"}, "node7"),
         ({"load__operations_per_thread": 5}, "either steady_s or operations_per_thread"),
@@ -59,10 +69,10 @@ def test_unknown_profile_names_the_known():
         load_profile("quik")
 
 
-def test_not_a_mapping_and_not_yaml(tmp_path):
-    for text in ("- a\n- b\n", "a: [1,\n"):
+def test_not_a_mapping_not_yaml_not_text(tmp_path):
+    for content in (b"- a\n- b\n", b"a: [1,\n", b"", b"\xff\xfe\x00"):
         path = tmp_path / "bad.yaml"
-        path.write_text(text)
+        path.write_bytes(content)
         with pytest.raises(InputError, match=r"bad\.yaml"):
             load_profile(str(path))
 
@@ -120,3 +130,9 @@ def test_mixes_take_any_pair_of_levels(tmp_path):
     assert mixes == {"t0010-mix50-1R-3W": ("ONE", "ALL"), "t0010-mix50-QUORUM+ONE": ("QUORUM", "ONE")}
     with pytest.raises(InputError, match="MOST"):
         load_profile(written(tmp_path, mixed__settings=["MOST/ONE"]))
+
+
+def test_shares_that_differ_little_make_cells_of_their_own(tmp_path):
+    path = written(tmp_path, mixed__read_shares=[0.101, 0.104], mixed__threads=[10], mixed__settings=["1R-3W"])
+    ids = [c.cell_id for c in plan(load_profile(path))[0] if c.kind == "mixed"]
+    assert len(set(ids)) == 2

@@ -1,6 +1,8 @@
 """Run folders: what is kept, what is refused, what an interruption leaves."""
 
 import json
+import sys
+from threading import Thread
 
 import numpy as np
 import pandas as pd
@@ -53,6 +55,7 @@ def complete(tmp_path, profile):
     finish(store, "b2-x", block=2)
     store.finish_block(2)
     store.complete()
+    store.close()
     return store.folder
 
 
@@ -95,7 +98,11 @@ def test_resume_keeps_finished_cells_and_clears_the_rest(tmp_path, profile):
     store = RunStore.create(tmp_path / "run", profile)
     finish(store, "b1-x")
     record(store, "b1-y", rows=5000)  # killed in the middle
+    orphan = store.sample_path("b1-z")  # killed between a cell's samples and its row
+    orphan.write_bytes(b"x")
+    store.close()  # as the end of the process does
     again = RunStore.resume(store.folder, profile)
+    assert not orphan.exists()
     assert again.done == {"b1-x"}
     assert not list(store.folder.rglob("*.partial"))
     finish(again, "b1-y")
@@ -128,9 +135,12 @@ def test_create_refuses_a_folder_in_use(tmp_path, profile):
 
 
 def test_resume_refuses_what_it_cannot_go_on_with(tmp_path, profile):
-    with pytest.raises(InputError, match="no run to resume"):
+    with pytest.raises(InputError, match="there is no run"):
         RunStore.resume(tmp_path, profile)
     store = RunStore.create(tmp_path / "run", profile)
+    with pytest.raises(InputError, match="another process"):
+        RunStore.resume(store.folder, profile)
+    store.close()
     with pytest.raises(InputError, match=r"another profile.*engine"):
         RunStore.resume(store.folder, load_profile("quick", engine="5.0.9"))
     with pytest.raises(InputError, match="nothing to resume"):
@@ -200,3 +210,63 @@ def test_cells_keep_their_types(tmp_path, profile):
     assert list(cells.columns) == list(CELLS)
     assert pd.api.types.is_integer_dtype(cells["threads"])
     assert (cells["errors"] == "").all()
+
+
+def test_killed_while_it_was_being_completed(tmp_path, profile, monkeypatch):
+    store = RunStore.create(tmp_path / "run", profile)
+    finish(store, "b1-x")
+    store.finish_block(1)
+    monkeypatch.setattr(store, "save_notes", lambda: pytest.fail("killed"))
+    with pytest.raises(pytest.fail.Exception):
+        store.complete()
+    store.close()
+    again = RunStore.resume(store.folder, profile)
+    assert again.done == {"b1-x"}
+    again.complete()
+    assert RecordedRun(store.folder).cells["cell_id"].tolist() == ["b1-x"]
+
+
+@pytest.mark.parametrize(
+    "text", ["[]", "{}", "not json", '{"schema_version": 1}', '{"schema_version": 1, "complete": true}']
+)
+def test_a_manifest_that_is_none_is_named(tmp_path, profile, text):
+    folder = complete(tmp_path, profile)
+    (folder / "manifest.json").write_text(text)
+    for attempt in (lambda: RecordedRun(folder), lambda: RunStore.resume(folder, profile)):
+        with pytest.raises(InputError, match=r"manifest\.json.*damaged"):
+            attempt()
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "threads\nmany\n"])
+def test_a_damaged_table_of_cells_is_named(tmp_path, profile, text):
+    store = RunStore.create(tmp_path / "run", profile)
+    finish(store, "b1-x")
+    store.close()
+    (store.folder / "cells.csv").write_text(text)
+    with pytest.raises(InputError, match=r"cells\.csv.*damaged"):
+        RunStore.resume(store.folder, profile)
+
+
+def test_a_file_in_the_place_of_a_folder(tmp_path, profile):
+    (tmp_path / "run").write_text("x")
+    with pytest.raises(InputError, match="is a file"):
+        RunStore.create(tmp_path / "run", profile)
+
+
+def test_many_threads_may_add(tmp_path, profile):
+    """Time-outs and lost connections are recorded by other threads than the event loop's."""
+    store = RunStore.create(tmp_path / "run", profile)
+    recorder = Recorder(store.sample_path("b1-x"), "b1-x", NODES, 0.0, Window(0.0, 1e9))
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        threads = [
+            Thread(target=lambda: [recorder.add(i / 1e4, 1e-3, 0, 0, 0) for i in range(50_000)]) for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(before)
+    assert recorder.close().num_rows == 100_000

@@ -25,6 +25,8 @@ def drive(monkeypatch, rule, rates):
     now = [0.0]
     monkeypatch.setattr(warmup.time, "perf_counter", lambda: now[0])
     warm, done = WarmUp(rule), 0
+    now[0] += 100.0  # preparing takes a while; the clock begins with the first question
+    assert warm(0) is False
     for rate in rates:
         now[0] += 1.0
         done += rate

@@ -7,7 +7,6 @@ measured now).
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import shutil
 import subprocess
@@ -22,15 +21,21 @@ import papermill
 import plotly
 
 from cassbook import paths
+from cassbook.consistency import STRONG_SETTINGS
 from cassbook.errors import InputError, LaboratoryError
+from cassbook.kernels import LOG_VARIABLE, QuietKernelManager
 from cassbook.plots import PLOTLY_VARIABLE
 from cassbook.profile import load_profile
 from cassbook.progress import bar
+from cassbook.run import manifest
 from cassbook.run.recorded import RecordedRun
+from cassbook.tables import LEVELS
 
 Say = Callable[[str], None]
 _WORKERS = 2
 _MEASURE = "01-measure.ipynb"
+#: A polynomial of fourth order leaves nothing to judge it by with fewer; `fit` warns below eight.
+_LEAST_THREADS = 6
 
 
 def build_dir() -> Path:
@@ -73,9 +78,14 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
     unknown = sorted(set(parameters) - set(known))
     if unknown:
         raise InputError(f"{notebook.name}: no parameter {', '.join(unknown)}; it has {', '.join(known)}")
-    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{output.parent}: cannot be written ({error.strerror}); CASSBOOK_BUILD may name another"
+        ) from None
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # this environment's kernel, not a user's of the same name
-    os.environ["PYDEVD_DISABLE_FILE_VALIDATION"] = "1"
+    os.environ[LOG_VARIABLE] = str(build_dir() / "kernels.log")
     os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
     streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
     try:
@@ -86,7 +96,7 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
             kernel_name="python3",
             progress_bar=False,
             cwd=str(paths.project_root()),
-            extra_arguments=["--IPKernelApp.log_level=ERROR"],  # else each kernel warns of its loopback sockets
+            kernel_manager_class=QuietKernelManager,
             **streams,
         )
     except papermill.PapermillExecutionError as error:
@@ -131,17 +141,51 @@ def build(recorded: str | None = None, fresh: Path | None = None, say: Say = pri
         If a notebook fails, or the book is rendered with a warning.
     """
     shown = RecordedRun(recorded or default_recorded())
-    parameters = {"recorded": shown.name if recorded is None else recorded, "fresh": ""}
+    check_shown(shown)
+    parameters = {"recorded": _relative(shown.folder) if Path(recorded or "").is_dir() else shown.name, "fresh": ""}
     hashes = [shown.data_hash]
     if fresh is not None:
         run = RecordedRun(fresh)
+        check_shown(run)
         hashes.append(run.data_hash)
-        # Relative to the project, so that no path of this machine gets into a page.
-        parameters["fresh"] = os.path.relpath(run.folder.resolve(), paths.project_root())
+        parameters["fresh"] = _relative(run.folder)
     source = _assemble(keep_measurement=fresh is not None)
     parameters["data_hash"] = data_hash(*hashes)
     _execute_all(source, parameters, say)
     return _render(source, say)
+
+
+def _relative(folder: Path) -> str:
+    """Path relative to the project, where notebooks run, so that no path of this machine gets into a page."""
+    return os.path.relpath(folder.resolve(), paths.project_root())
+
+
+def check_shown(run: RecordedRun) -> None:
+    """Refuse a run that lacks what the chapters draw, before any is executed.
+
+    Raises
+    ------
+    InputError
+        Naming everything that is missing.
+    """
+    cells = run.cells
+    pure, mixed = cells[cells["kind"] == "pure"], cells[cells["kind"] == "mixed"]
+    missing = [
+        f"{word} at {level}"
+        for share, word in ((1.0, "reads"), (0.0, "writes"))
+        for level in LEVELS
+        if level not in set(pure.loc[pure["read_share"] == share, "read_cl"])
+    ]
+    if pure["threads"].nunique() < _LEAST_THREADS:
+        missing.append(
+            f"at least {_LEAST_THREADS} thread counts of pure reads and writes (a fourth-order fit needs them)"
+        )
+    if not {(s.read_cl, s.write_cl) for s in STRONG_SETTINGS} <= set(
+        zip(mixed["read_cl"], mixed["write_cl"], strict=True)
+    ):
+        missing.append(f"mixed cells at {', '.join(s.name for s in STRONG_SETTINGS)}")
+    if missing:
+        raise InputError(f"{run.folder}: the book cannot show this run; it lacks {'; '.join(missing)}")
 
 
 def _assemble(keep_measurement: bool) -> Path:
@@ -183,7 +227,7 @@ def _execute_all(source: Path, parameters: dict[str, Any], say: Say) -> None:
 
 
 def _render(source: Path, say: Say) -> Path:
-    """Run Jupyter Book with warnings as errors; the finished HTML replaces the last by rename."""
+    """Run Jupyter Book with warnings as errors; the last HTML is removed only when the new is finished."""
     say("rendering the book")
     target, output = build_dir() / "html", build_dir() / "rendered"
     shutil.rmtree(output, ignore_errors=True)
@@ -203,7 +247,7 @@ def _render(source: Path, say: Say) -> Path:
 def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
     """Measure a profile through its notebook, then build the book with it.
 
-    An interrupted measurement of the same profile is gone on with; a complete one makes way for a new one.
+    An interrupted measurement of the same profile is gone on with; any other is set aside (`...-before`).
 
     Returns
     -------
@@ -214,7 +258,7 @@ def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
     folder = build_dir() / "runs" / f"{asked.name}-{asked.engine}"
     resume = _resumable(folder, asked.model_dump(mode="json"))
     if not resume:
-        shutil.rmtree(folder, ignore_errors=True)
+        _set_aside(folder)
     notebook = paths.project_root() / "notebooks" / "measure" / _MEASURE
     relative = os.path.relpath(folder, paths.project_root())
     parameters = {"profile": profile, "engine": asked.engine, "out": relative, "resume": resume}
@@ -223,8 +267,17 @@ def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
 
 
 def _resumable(folder: Path, profile: dict[str, Any]) -> bool:
-    manifest = folder / "manifest.json"
-    if not manifest.is_file():
+    """Whether a folder holds an interrupted run of just this profile."""
+    try:
+        notes = manifest.read(folder)
+    except InputError:
         return False
-    notes = json.loads(manifest.read_text())
     return not notes["complete"] and notes["profile"] == profile
+
+
+def _set_aside(folder: Path) -> None:
+    """Make way for a new run: what lies there is renamed, replacing only what was set aside before it."""
+    if folder.exists():
+        aside = folder.with_name(f"{folder.name}-before")
+        shutil.rmtree(aside, ignore_errors=True)
+        folder.rename(aside)

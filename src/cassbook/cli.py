@@ -34,7 +34,9 @@ def _plainly(command: Callable[P, R]) -> Callable[P, R]:
             _say(f"cassbook: {error}")
             sys.exit(1)
         except KeyboardInterrupt:
-            _say("cassbook: interrupted; finished cells are kept, `--resume` goes on")
+            _say(
+                "cassbook: interrupted; what was finished is kept, `make reproduce` or `cassbook run --resume` goes on"
+            )
             sys.exit(130)
 
     return wrapped

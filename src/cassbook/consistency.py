@@ -82,11 +82,3 @@ def setting(name: str) -> Setting:
         return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
     names = ", ".join(s.name for s in STRONG_SETTINGS)
     raise InputError(f"setting: {name!r} is unknown; use one of {names}, or a pair of levels such as QUORUM/ONE")
-
-
-def is_strong(read_cl: str, write_cl: str, replication_factor: int) -> bool:
-    """Whether every read overlaps every write: R + W > RF (Gorbenko 2020, eq. 1)."""
-    return (
-        replicas_waited_for(read_cl, replication_factor) + replicas_waited_for(write_cl, replication_factor)
-        > replication_factor
-    )

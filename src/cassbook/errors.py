@@ -1,4 +1,4 @@
-"""The two kinds of failure a person can meet, and the warning that results carry."""
+"""The kinds of failure a person can meet, and the warning that results carry."""
 
 
 class InputError(ValueError):
@@ -10,6 +10,10 @@ class InputError(ValueError):
 
 class LaboratoryError(RuntimeError):
     """What was asked is sound, but the machine, the network or a node did not play along (exit code 1)."""
+
+
+class ChecksumError(LaboratoryError):
+    """A file is not the one that was pinned."""
 
 
 class CassbookWarning(UserWarning):

@@ -51,10 +51,6 @@ class Estimate:
         centre = float(x.mean())
         return cls(centre, centre - half, centre + half, int(x.size))
 
-    def overlaps(self, other: Estimate) -> bool:
-        """Whether the two intervals share a point; True also where one of them is unknown."""
-        return not (self.low > other.high or other.low > self.high)
-
     def __str__(self) -> str:
         """Value and interval, short enough for a table cell."""
         if np.isnan(self.low):

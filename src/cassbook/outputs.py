@@ -12,6 +12,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from cassbook.book import analyse_notebooks
+from cassbook.kernels import QuietKernelManager
 from cassbook.paths import project_root
 from cassbook.progress import bar
 
@@ -21,11 +22,8 @@ IGNORED = "nbval-ignore-output"
 def store(notebook: Path) -> None:
     """Execute a notebook with its defaults and keep what it shows, but for figures and traces of the execution."""
     content = nbformat.read(notebook, as_version=4)
-    client = NotebookClient(
-        content, kernel_name="python3", extra_arguments=["--IPKernelApp.log_level=ERROR"], resources={
-            "metadata": {"path": str(project_root())}
-        },
-    )  # fmt: skip
+    where = {"metadata": {"path": str(project_root())}}
+    client = NotebookClient(content, kernel_name="python3", kernel_manager_class=QuietKernelManager, resources=where)
     client.execute()
     code = [cell for cell in content.cells if cell.cell_type == "code"]
     for number, cell in enumerate(code, start=1):

@@ -26,13 +26,14 @@ def cache_dir() -> Path:
 def project_root() -> Path:
     """Return the checkout that holds the notebooks: the nearest folder above the working directory with `_toc.yml`.
 
-    Falls back to the checkout this package was installed from, so notebooks may be opened from anywhere.
+    Falls back to the checkout this package was installed from, so notebooks may be opened from anywhere, and for an
+    installed wheel to the working directory itself.
     """
     here = Path.cwd()
     for folder in (here, *here.parents):
         if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
             return folder
-    return _CHECKOUT
+    return _CHECKOUT if (_CHECKOUT / "_toc.yml").is_file() else here
 
 
 def runs_dir() -> Path:

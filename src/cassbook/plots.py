@@ -118,7 +118,8 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
     for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
         for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
             own = samples[samples["cell_id"] == cell.cell_id]
-            since_ms = (own["started_s"] - own["started_s"].min()) * _MS
+            began_s = own["started_s"].min()
+            since_ms = (own["started_s"] - began_s) * _MS
             panel.plot(
                 since_ms,
                 own["latency_us"] / _MS,
@@ -127,7 +128,7 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
                 color=LEVEL_COLOURS[cell.read_cl],
                 label=cell.read_cl,
             )
-            panel.axvline((cell.steady_from_s - cell.started_s) * _MS, color="grey", linewidth=0.5)
+            panel.axvline((cell.steady_from_s - began_s) * _MS, color="grey", linewidth=0.5)
         panel.set_title(f"{word}, {cells['threads'].iloc[0]} threads")
         panel.set_xlabel("time since the cell began, ms")
     axes[0, 0].set_ylabel("delay, ms")

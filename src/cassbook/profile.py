@@ -2,20 +2,36 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from cassbook.consistency import READ_LEVELS, STRONG_SETTINGS, check_level, setting
+from cassbook.consistency import LEVEL_CODES, STRONG_SETTINGS, replicas_waited_for, setting
 from cassbook.engine.releases import DEFAULT_ENGINE, release
 from cassbook.errors import InputError
 from cassbook.paths import resource
 
+
+def _distinct(values: list[Any]) -> list[Any]:
+    """Refuse a value given twice: its cells would be measured, and counted, twice."""
+    twice = sorted({v for v in values if values.count(v) > 1})
+    if twice:
+        raise ValueError(f"{', '.join(map(str, twice))} given twice")
+    return values
+
+
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[int, Field(gt=0)]
-PositiveSeconds = Annotated[float, Field(gt=0)]
+Positive = Annotated[int, Field(gt=0, strict=True)]
+#: Far below what the driver's connections to one node can have in flight (32768).
+Threads = Annotated[int, Field(gt=0, le=10_000, strict=True)]
+PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
+Distinct = AfterValidator(_distinct)
+ThreadCounts = Annotated[list[Threads], Field(min_length=1), Distinct]
+Levels = Annotated[list[str], Field(min_length=1), Distinct]
 
 
 class _Part(BaseModel):
@@ -64,7 +80,7 @@ class LoadPart(_Part):
     @field_validator("coordinator")
     @classmethod
     def _known_policy(cls, value: str) -> str:
-        if value in {"round_robin", "token_aware", "nearest"} or (value.startswith("node") and value[4:].isdigit()):
+        if value in {"round_robin", "token_aware", "nearest"} or re.fullmatch(r"node[1-9][0-9]{0,3}", value):
             return value
         raise ValueError(
             f"{value!r} is no coordinator policy; use round_robin, token_aware, nearest or node1, node2, ..."
@@ -80,7 +96,7 @@ class LoadPart(_Part):
 class WarmUpPart(_Part):
     """The block's warm-up ends when throughput has settled: see `run.warmup.settled`."""
 
-    threads: Positive = 100
+    threads: Threads = 100
     window_s: PositiveSeconds = 1.0
     windows: Annotated[int, Field(ge=2)] = 3
     tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
@@ -90,25 +106,25 @@ class WarmUpPart(_Part):
 class PurePart(_Part):
     """Reads only and writes only, at each level that allows them (Tables I and II)."""
 
-    threads: list[Positive]
-    levels: list[str] = ["ONE", "QUORUM", "ALL"]
+    threads: ThreadCounts
+    levels: Levels = ["ONE", "QUORUM", "ALL"]
     repeats: Positive = 1
 
     @field_validator("levels")
     @classmethod
     def _levels(cls, value: list[str]) -> list[str]:
         for level in value:
-            if level not in READ_LEVELS:
-                check_level(level, "write")  # ANY and EACH_QUORUM are for writes only; SERIAL is for reads only
+            if level not in LEVEL_CODES:
+                raise ValueError(f"{level!r} is no consistency level; use {', '.join(LEVEL_CODES)}")
         return value
 
 
 class MixedPart(_Part):
     """Reads and writes mixed, at strong settings (Tables IV and V) or other pairs of levels ('QUORUM/ONE')."""
 
-    threads: list[Positive]
-    read_shares: list[Share]
-    settings: list[str] = [s.name for s in STRONG_SETTINGS]
+    threads: ThreadCounts
+    read_shares: Annotated[list[Share], Field(min_length=1), Distinct]
+    settings: Levels = [s.name for s in STRONG_SETTINGS]
     repeats: Positive = 1
 
     @field_validator("settings")
@@ -122,10 +138,10 @@ class MixedPart(_Part):
 class Profile(_Part):
     """One measurement plan."""
 
-    name: str
+    name: Name
     title: str
     engine: str = DEFAULT_ENGINE
-    seed: int
+    seed: Annotated[int, Field(ge=0)]
     cluster: ClusterPart = ClusterPart()
     table: TablePart
     load: LoadPart
@@ -144,6 +160,17 @@ class Profile(_Part):
         policy = self.load.coordinator
         if policy.startswith("node") and not 1 <= int(policy[4:]) <= self.cluster.nodes:
             raise ValueError(f"load.coordinator {policy!r}: there are nodes 1 to {self.cluster.nodes}")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_can_be_met(self) -> Self:
+        levels = set(self.pure.levels)
+        for name in self.mixed.settings if self.mixed else ():
+            levels |= {setting(name).read_cl, setting(name).write_cl}
+        replicas = self.cluster.replication_factor
+        for level in sorted(levels):
+            if replicas_waited_for(level, replicas) > replicas:
+                raise ValueError(f"{level} waits for more replicas than replication_factor {replicas} gives")
         return self
 
     @property
@@ -173,9 +200,11 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
         known = ", ".join(sorted(p.stem for p in resource("profiles").glob("*.yaml")))
         raise InputError(f"profile: there is no {name_or_path!r}; use one of {known}, or the path of a .yaml file")
     try:
-        content = yaml.safe_load(path.read_text())
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
     except yaml.YAMLError as error:
         raise InputError(f"{path}: not valid YAML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
     content |= {key: value for key, value in overrides.items() if value is not None}

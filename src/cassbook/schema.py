@@ -7,6 +7,8 @@ from pathlib import Path
 import pandas as pd
 import pyarrow as pa
 
+from cassbook.errors import InputError
+
 #: Raised whenever a column changes its meaning; readers refuse another version.
 SCHEMA_VERSION = 1
 
@@ -86,6 +88,19 @@ MIXED_STATS = (
 
 
 def read_cells(path: Path) -> pd.DataFrame:
-    """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty."""
+    """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or lacks a column.
+    """
     numbers = {name: [""] for name, kind in CELLS.items() if kind == "float64"}
-    return pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
+    try:
+        cells = pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
+    except (OSError, ValueError) as error:  # pandas' own errors are kinds of ValueError
+        raise InputError(f"{path}: is damaged ({error})") from None
+    missing = [name for name in CELLS if name not in cells.columns]
+    if missing:
+        raise InputError(f"{path}: is damaged (no column {', '.join(missing)})")
+    return cells

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from cassbook.errors import LaboratoryError
+from cassbook.errors import ChecksumError
 
 
 def sha256(path: Path) -> str:
@@ -19,12 +19,12 @@ def check(path: Path, pinned: str) -> None:
 
     Raises
     ------
-    LaboratoryError
+    ChecksumError
         With the file, the pinned and the found sum.
     """
     found = sha256(path)
     if found != pinned:
-        raise LaboratoryError(
+        raise ChecksumError(
             f"{path}: SHA-256 mismatch\n  pinned {pinned}\n  found  {found}\n"
             "The file is damaged or not the release it claims to be; remove it and try again."
         )

@@ -26,6 +26,7 @@ from cassbook.paths import cache_dir
 
 _READY_TIMEOUT_S = 240.0
 _LOG_LINES = 15
+_MOST_NODES = 100
 
 
 class Terminated(SystemExit):
@@ -58,6 +59,8 @@ class Spec:
     def __post_init__(self) -> None:
         if self.nodes < 1:
             raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
+        if self.nodes > _MOST_NODES:
+            raise InputError(f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes}")
         if not 1 <= self.replication_factor <= self.nodes:
             raise InputError(
                 f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "

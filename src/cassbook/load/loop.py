@@ -1,7 +1,8 @@
 """The closed loop: N requests in flight, the next sent from the callback of the last.
 
 Latency is service time as the client sees it, from just before a frame is handed to the driver's connection to
-the callback for its response. All callbacks run in the driver's one event-loop thread.
+the callback for its response. Nearly all callbacks run in the driver's one event-loop thread; a request that is
+given up is settled by the thread that keeps house, and those of a lost connection by one that the driver starts.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import gc
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -73,6 +75,9 @@ class _Slot:
         except StopIteration:
             loop.fall_idle(self)
             return
+        except Exception as error:
+            loop.fail(error)
+            return
         self.left -= 1
         self.operation, self.node, self.expected = operation, request.node, request.expected
         body = loop.prefixes[operation][request.statement] + request.tail
@@ -108,9 +113,14 @@ class _Slot:
         else:
             self.send()
 
-    def give_up(self) -> None:
-        """Settle as timed out on the client's side."""
-        self._settle(self.pending, wire.CLIENT_TIMEOUT)
+    def give_up_if_overdue(self, before: float) -> None:
+        """Settle a request begun before a moment as timed out on the client's side.
+
+        What is pending is looked at first: should its answer come meanwhile, there is nothing left to give up.
+        """
+        pending = self.pending
+        if pending and self.started < before:
+            self._settle(pending, wire.CLIENT_TIMEOUT)
 
 
 class ClosedLoop:
@@ -151,7 +161,8 @@ class ClosedLoop:
         self.stopping = False
         self._slots: list[_Slot] = []
         self._idle: set[_Slot] = set()
-        self._parked: list[_Slot] = []
+        self._parked: deque[_Slot] = deque()
+        self._failure: Exception | None = None
         self._all_idle = threading.Event()
         self._turn = 0
 
@@ -167,6 +178,12 @@ class ClosedLoop:
         if len(self._idle) == self.threads:
             self._all_idle.set()
 
+    def fail(self, error: Exception) -> None:
+        """End the run: no request can be made any more."""
+        self._failure = error
+        self.stopping = True
+        self._all_idle.set()
+
     def park(self, slot: _Slot) -> None:
         """Keep a slot whose connection was lost until the next housekeeping."""
         self._parked.append(slot)
@@ -181,7 +198,10 @@ class ClosedLoop:
         gc.collect()
         gc.disable()
         try:
-            return self._run(bound, window)
+            outcome = self._run(bound, window)
+            if self._failure:
+                raise self._failure
+            return outcome
         finally:
             self.stopping = True
             gc.enable()
@@ -229,10 +249,8 @@ class ClosedLoop:
         """Give up what is overdue, reopen lost connections, and set parked threads going again."""
         overdue = _clock() - self._timeout_s
         for slot in self._slots:
-            if slot.started < overdue and slot.pending:
-                slot.give_up()
+            slot.give_up_if_overdue(overdue)
         if self._parked:
             self._nodes.reopen()
-            parked, self._parked = self._parked, []
-            for slot in parked:
-                slot.send()
+            for _ in range(len(self._parked)):  # what is parked anew meanwhile waits for the next round
+                self._parked.popleft().send()

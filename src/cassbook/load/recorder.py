@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from array import array
@@ -12,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cassbook.errors import LaboratoryError
 from cassbook.load.wire import OUTCOMES
 from cassbook.schema import OPERATIONS, PHASES, SAMPLES
 
-#: Rows, and seconds, that the event loop collects before it hands them over.
+#: Rows, and seconds, that are collected before it hands them over.
 _CHUNK = 4096
 _CHUNK_S = 0.5
 #: Samples keep a microsecond; finer bits of a float64 are noise that would not compress.
@@ -64,6 +66,8 @@ class Recorder:
         self._cell_id, self._nodes, self._epoch, self._window = cell_id, nodes, epoch, window
         self._queue: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
+        # The event loop settles most operations, but time-outs and lost connections come from other threads.
+        self._lock = threading.Lock()
         self.chunk = Chunk()
         self._due = 0.0  # when the chunk goes to the disk even if it is not full
         self._stream = pa.ipc.new_stream(str(self._partial), SAMPLES)
@@ -71,7 +75,11 @@ class Recorder:
         self._thread.start()
 
     def add(self, started: float, latency_s: float, operation: int, outcome: int, node: int) -> None:
-        """Take one finished operation; called from the event loop."""
+        """Take one finished operation, from whichever thread settled it."""
+        with self._lock:
+            self._add(started, latency_s, operation, outcome, node)
+
+    def _add(self, started: float, latency_s: float, operation: int, outcome: int, node: int) -> None:
         chunk = self.chunk
         chunk.started.append(started)
         chunk.latency_s.append(latency_s)
@@ -102,16 +110,18 @@ class Recorder:
         """Stop writing and remove what was written; the cell will be measured again."""
         self._queue.put(None)
         self._thread.join()
-        self._stream.close()
+        with contextlib.suppress(OSError, pa.ArrowException):  # on a full disk closing fails as writing did
+            self._stream.close()
         self._partial.unlink(missing_ok=True)
 
     def _finish(self) -> None:
-        self._queue.put(self.chunk)
-        self._queue.put(None)
+        with self._lock:
+            self._queue.put(self.chunk)
+            self._queue.put(None)
         self._thread.join()
-        self._stream.close()
         if self._failure:
-            raise self._failure
+            raise LaboratoryError(f"{self._partial.name} could not be written: {self._failure}") from self._failure
+        self._stream.close()
 
     def _drain(self) -> None:
         try:

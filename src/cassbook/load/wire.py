@@ -9,8 +9,6 @@ from __future__ import annotations
 import struct
 from typing import Any
 
-from cassandra.protocol import ProtocolHandler
-
 from cassbook.consistency import LEVEL_CODES
 
 _EXECUTE, _ERROR, _RESULT = 0x0A, 0x00, 0x08
@@ -48,6 +46,7 @@ _OTHER_ERROR = OUTCOMES.index("server_error")
 _header = struct.Struct(">BBhBi").pack
 _int = struct.Struct(">i").unpack_from
 _four_ints = struct.Struct(">iiii").unpack_from
+_four_ints_size = struct.calcsize(">iiii")
 
 
 def value(content: bytes) -> bytes:
@@ -81,6 +80,8 @@ def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
     if opcode == _RESULT:
         if expected is None:
             return OK if _int(body)[0] == _VOID else _OTHER_ERROR
+        if len(body) < _four_ints_size:
+            return _OTHER_ERROR
         kind, flags, _, rows = _four_ints(body)
         if kind == _ROWS and flags & (_NO_METADATA | _HAS_MORE_PAGES) == _NO_METADATA:
             return OK if rows == 1 and body.startswith(expected, 16) else MISSING_ROW
@@ -88,8 +89,3 @@ def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
     if opcode == _ERROR:
         return _BY_ERROR_CODE.get(_int(body)[0], _OTHER_ERROR)
     return _OTHER_ERROR
-
-
-def error_text(protocol: int, body: bytes) -> str:
-    """What an ERROR response says, decoded by the driver; for messages, not for the hot path."""
-    return str(ProtocolHandler.decode_message(protocol, {}, 0, 0, _ERROR, body, None, None))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import threading
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -16,8 +17,8 @@ from cassbook.profile import TablePart
 
 KEYSPACE = "ycsb"
 TABLE = f"{KEYSPACE}.usertable"
-#: Requests drawn for a block; a cell starts at a place of its own in the ring and goes round.
-RING = 1 << 17
+#: A block draws as many requests as rows, and at least so many; a cell starts somewhere in that ring and goes round.
+_RING_LEAST = 1 << 17
 #: Distinct field values in use: enough that neither compression nor a cache can take advantage.
 _VALUES = 4096
 READ, UPDATE, INSERT = 0, 1, 2
@@ -31,6 +32,17 @@ class Request:
     statement: int
     tail: bytes
     expected: bytes | None
+
+
+class _Locked(Iterator[Request]):
+    """A generator that several threads may draw from."""
+
+    def __init__(self, requests: Iterator[Request]) -> None:
+        self._requests, self._lock = requests, threading.Lock()
+
+    def __next__(self) -> Request:
+        with self._lock:
+            return next(self._requests)
 
 
 def create_table(session: Session, table: TablePart, replication_factor: int) -> None:
@@ -90,7 +102,8 @@ class Usertable:
         self._values = random_fields(table.field_length, _VALUES, rng)
         self._turns = itertools.cycle(range(len(nodes))) if policy == "round_robin" else None
         self._coordinators = self._assign(session, nodes, policy, nearest)
-        self._rings: dict[int, list[Request]] = {}
+        self._ring = max(_RING_LEAST, table.record_count)
+        self._rings = {operation: self._draw(operation) for operation in (READ, UPDATE)}
 
     def _assign(self, session: Session, nodes: Sequence[str], policy: str, nearest: int) -> list[int]:
         """Give the coordinator of each key, as an index into `nodes` (nobody's where nodes take turns)."""
@@ -116,14 +129,15 @@ class Usertable:
 
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind (READ or UPDATE), from a random place of the ring on; safe to share by threads."""
-        if operation not in self._rings:
-            self._rings[operation] = self._draw(operation)
         ring = itertools.cycle(self._rings[operation])
-        next(itertools.islice(ring, int(self._rng.integers(RING)), None))
+        next(itertools.islice(ring, int(self._rng.integers(self._ring)), None))
         return ring
 
     def inserts(self) -> Iterator[Request]:
-        """Yield one INSERT a row, in order."""
+        """One INSERT a row, in order; safe to share by threads."""
+        return _Locked(self._inserts())
+
+    def _inserts(self) -> Iterator[Request]:
         fields = self.table.field_count
         picks = self._rng.integers(_VALUES, size=(self.table.record_count, fields))
         for row, (key, chosen) in enumerate(zip(self._keys, picks.tolist(), strict=True)):
@@ -131,13 +145,13 @@ class Usertable:
 
     def _draw(self, operation: int) -> list[Request]:
         table, rng = self.table, self._rng
-        rows = keys.draw(table.request_distribution, table.record_count, RING, rng).tolist()
+        rows = keys.draw(table.request_distribution, table.record_count, self._ring, rng).tolist()
         encoded = [wire.value(key) for key in self._keys]
         if operation == READ:
             return [Request(self._coordinator(r), 0, encoded[r], encoded[r]) for r in rows]
         per_update = table.field_count if table.update_all_fields else 1
-        picks = rng.integers(_VALUES, size=(RING, per_update)).tolist()
-        statements = rng.integers(len(self._statements[UPDATE]), size=RING).tolist()
+        picks = rng.integers(_VALUES, size=(self._ring, per_update)).tolist()
+        statements = rng.integers(len(self._statements[UPDATE]), size=self._ring).tolist()
         return [
             Request(self._coordinator(r), s, b"".join(self._values[v] for v in chosen) + encoded[r], None)
             for r, s, chosen in zip(rows, statements, picks, strict=True)

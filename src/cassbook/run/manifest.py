@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ import psutil
 
 from cassbook import __version__
 from cassbook.engine.checksums import sha256
+from cassbook.errors import InputError
 from cassbook.profile import Profile
 from cassbook.schema import SCHEMA_VERSION
 
@@ -54,7 +56,31 @@ def begin(profile: Profile) -> dict[str, Any]:
     }
 
 
+def read(folder: Path) -> dict[str, Any]:
+    """Read a run folder's manifest.
+
+    Raises
+    ------
+    InputError
+        If it is missing or damaged, or of another schema version.
+    """
+    path = folder / "manifest.json"
+    try:
+        notes = json.loads(path.read_text())
+        schema_version = notes["schema_version"]
+        missing = {"complete", "profile", "begun_unix_s", "cluster_starts"} - set(notes)
+    except FileNotFoundError:
+        raise InputError(f"{folder}: there is no run (no manifest.json)") from None
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
+    if schema_version != SCHEMA_VERSION:
+        raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {SCHEMA_VERSION}")
+    if missing:
+        raise InputError(f"{path}: is damaged ({', '.join(sorted(missing))} missing); restore it or measure again")
+    return dict(notes)
+
+
 def sums(folder: Path) -> dict[str, str]:
-    """SHA-256 of each artefact of a run folder, by relative path; the manifest itself is not among them."""
-    files = sorted(p for p in folder.rglob("*") if p.is_file() and p.name != "manifest.json")
+    """SHA-256 of each artefact of a run folder, by relative path: the cells and the samples of each block."""
+    files = [folder / "cells.csv", *sorted((folder / "samples").glob("block-*.parquet"))]
     return {p.relative_to(folder).as_posix(): sha256(p) for p in files}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from cassbook.run.warmup import WarmUp
 _LOAD_THREADS = 64
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
+_QUIET_PERCENT = 10.0
 _DEPLOYMENT = "{[C, R1, R2, R3]}"
 
 Say = Callable[[str], None]
@@ -59,6 +60,13 @@ def measure(profile: Profile, folder: Path, resume: bool = False, say: Say = pri
         If a cluster does not start or the table cannot be loaded; finished cells are kept.
     """
     store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
+    with closing(store):
+        _measure(profile, store, say)
+    say(f"run complete: {folder}")
+    return folder
+
+
+def _measure(profile: Profile, store: RunStore, say: Say) -> None:
     blocks = plan(profile)
     todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
     total = sum(map(len, blocks))
@@ -66,6 +74,7 @@ def measure(profile: Profile, folder: Path, resume: bool = False, say: Say = pri
         f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
         f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
     )
+    _warn_if_busy(say)
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
@@ -73,8 +82,13 @@ def measure(profile: Profile, folder: Path, resume: bool = False, say: Say = pri
                 _measure_block(profile, store, number, left, say, progress.update)
             store.finish_block(number)
     store.complete()
-    say(f"run complete: {folder}")
-    return folder
+
+
+def _warn_if_busy(say: Say) -> None:
+    """Say so if something else uses the processor; it would show in every figure."""
+    busy_percent = psutil.cpu_percent(interval=1.0)
+    if busy_percent > _QUIET_PERCENT:
+        say(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
 
 
 def _measure_block(
@@ -138,13 +152,14 @@ class Block:
         assert cluster.java is not None  # noqa: S101 - it is ready
         assert cluster.installation is not None  # noqa: S101 - it is ready
         java = {"version": cluster.java.version, "source": cluster.java.source}
-        self._notes = {
+        self._notes: dict[str, Any] = {
             "start": self._start,
             "block": number,
             "java": java,
             "cassandra": cluster.installation.source,
         }
         starts.append(self._notes)
+        store.save_notes()  # a start that is killed counts too: the next must not repeat its draws
         # A resumed block must not repeat the draws of its first start.
         self._rng = np.random.default_rng([profile.seed, number, self._start])
         create_table(session, profile.table, profile.cluster.replication_factor)
@@ -187,6 +202,7 @@ class Block:
         cell = Cell(cell_id, "warmup", rule.threads, "QUORUM", "QUORUM", 0.5, self._number, self._number, -1)
         warm = WarmUp(rule)
         self._run(cell, Bound(until=warm))
+        self._previous = cell
         self._notes["warm_up"] = {
             "ended": warm.reason,
             "throughput_per_s": [round(x, 1) for x in warm.throughput],
@@ -225,10 +241,10 @@ class Block:
             operations = mix(cell.read_share, self._rng)
             loop = self._loop(cell.threads, operations, (cell.read_cl, cell.write_cl), recorder.add)
             outcome = loop.run(bound, window)
+            samples = recorder.close()
         except BaseException:
             recorder.abandon()
             raise
-        samples = recorder.close()
         row = self._row(cell, outcome, began)
         row["errors"] = errors_by_kind(samples)
         row |= check_cell(samples, row, marks or [])
@@ -265,7 +281,8 @@ class Block:
         last = self._previous
         if last is None or last.read_share == 1.0 or last.write_cl == "ALL":
             return True
-        probe.write_at_all(self._session, self._profile.cluster.nodes)
+        if probe.write_at_all(self._session, self._profile.cluster.nodes):
+            return False
         deadline = time.monotonic() + _DRAIN_TIMEOUT_S
         while self._hints() > self._hints_at_start:
             if time.monotonic() > deadline:

@@ -66,7 +66,7 @@ def _block(profile: Profile, block: int) -> list[Cell]:
                             pair.read_cl,
                             pair.write_cl,
                             share,
-                            f"mix{100 * share:02.0f}-{name.replace('/', '+')}",
+                            f"mix{100 * share:02g}-{name.replace('/', '+')}",
                         )
                     )
     order = np.random.default_rng([profile.seed, block]).permutation(len(points))

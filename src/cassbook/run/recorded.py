@@ -7,7 +7,6 @@ import json
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 import pyarrow.compute as pc
@@ -16,7 +15,8 @@ import pyarrow.dataset as ds
 from cassbook.engine.checksums import sha256
 from cassbook.errors import InputError
 from cassbook.paths import runs_dir
-from cassbook.schema import SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.run import manifest
+from cassbook.schema import SAMPLES, read_cells
 
 
 class RecordedRun:
@@ -37,24 +37,20 @@ class RecordedRun:
         folder = Path(name_or_path)
         if not folder.is_dir():
             folder = runs_dir() / name_or_path
-        path = folder / "manifest.json"
-        if not path.is_file():
+        if not (folder / "manifest.json").is_file():
             known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
             raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs: {known}")
         self.folder = folder
-        try:
-            self.manifest: dict[str, Any] = json.loads(path.read_text())
-            schema_version, complete = self.manifest["schema_version"], self.manifest["complete"]
-        except (json.JSONDecodeError, KeyError) as error:
-            raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
-        if schema_version != SCHEMA_VERSION:
-            raise InputError(f"{path}: schema version {schema_version}, this cassbook reads {SCHEMA_VERSION}")
-        if not complete:
+        self.manifest = manifest.read(folder)
+        if not self.manifest["complete"]:
             raise InputError(f"{folder}: the run is incomplete; finish it with `cassbook run --resume --out {folder}`")
         self._check_sums()
 
     def _check_sums(self) -> None:
-        for name, pinned in self.manifest["artefacts"].items():
+        listed = self.manifest.get("artefacts", {})
+        if "cells.csv" not in listed or not any(name.startswith("samples/") for name in listed):
+            raise InputError(f"{self.folder / 'manifest.json'}: is damaged (it lists no cells or no samples)")
+        for name, pinned in listed.items():
             path = self.folder / name
             if not path.is_file():
                 raise InputError(f"{path}: is missing, though the manifest lists it")
@@ -87,7 +83,8 @@ class RecordedRun:
         cells : sequence of str, optional
             Only those of these cells.
         """
-        dataset = ds.dataset(self.folder / "samples", format="parquet", schema=SAMPLES)
+        listed = [str(self.folder / name) for name in self.manifest["artefacts"] if name.startswith("samples/")]
+        dataset = ds.dataset(listed, format="parquet", schema=SAMPLES)
         wanted = pc.field("cell_id").cast("string").isin(list(cells)) if cells is not None else None
         table = dataset.to_table(columns=list(columns) if columns else None, filter=wanted)
         return table.unify_dictionaries().to_pandas()

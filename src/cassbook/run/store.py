@@ -8,7 +8,10 @@ samples/block-N.parquet  samples of finished blocks
 
 from __future__ import annotations
 
+import fcntl
 import json
+import os
+import shutil
 import time
 from pathlib import Path
 from typing import Any
@@ -40,6 +43,7 @@ class RunStore:
     def __init__(self, folder: Path, notes: dict[str, Any]) -> None:
         self.folder = folder
         self.notes = notes
+        self._lock = _lock(folder)
         self._rows: list[dict[Any, Any]] = []
         if (folder / "cells.csv").exists():
             self._rows = read_cells(folder / "cells.csv").to_dict("records")
@@ -55,6 +59,8 @@ class RunStore:
         InputError
             If the folder holds a run already, or cannot be written.
         """
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder}: is a file; name a folder")
         if (folder / "manifest.json").exists():
             raise InputError(f"{folder}: holds a run already; use --resume to go on with it, or another folder")
         if folder.exists() and any(folder.iterdir()):
@@ -80,12 +86,7 @@ class RunStore:
         InputError
             If there is none, it is complete, or it was begun with another profile or schema.
         """
-        path = folder / "manifest.json"
-        if not path.is_file():
-            raise InputError(f"{folder}: there is no run to resume (no manifest.json)")
-        notes = json.loads(path.read_text())
-        if notes["schema_version"] != SCHEMA_VERSION:
-            raise InputError(f"{folder}: has schema version {notes['schema_version']}, this is {SCHEMA_VERSION}")
+        notes = manifest.read(folder)
         if notes["complete"]:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
         begun_with = notes["profile"]
@@ -93,14 +94,25 @@ class RunStore:
         if begun_with != now:
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
-        for leftover in (*(folder / "cells").glob("*.partial"), *folder.rglob("*.draft")):
-            leftover.unlink()
-        return cls(folder, notes)
+        store = cls(folder, notes)
+        store._remove_unfinished()
+        return store
+
+    def close(self) -> None:
+        """Let other processes have the folder; the end of this process does so too."""
+        os.close(self._lock)
 
     @property
     def done(self) -> set[str]:
         """Identifiers of the cells that are finished."""
         return {row["cell_id"] for row in self._rows}
+
+    def _remove_unfinished(self) -> None:
+        """Remove what belongs to no finished cell: streams and files of a cell that was cut off, drafts."""
+        (self.folder / "cells").mkdir(exist_ok=True)
+        for path in (*(self.folder / "cells").iterdir(), *self.folder.rglob("*.draft")):
+            if path.suffix != ".parquet" or path.stem not in self.done:
+                path.unlink(missing_ok=True)
 
     def save_notes(self) -> None:
         """Write the manifest."""
@@ -130,10 +142,21 @@ class RunStore:
 
     def complete(self) -> None:
         """Mark the run complete, with the sum of each artefact; the manifest is written last."""
-        (self.folder / "cells").rmdir()
         self.notes["artefacts"] = manifest.sums(self.folder)
         self.notes["complete"] = True
         self.save_notes()
+        shutil.rmtree(self.folder / "cells", ignore_errors=True)
+
+
+def _lock(folder: Path) -> int:
+    """Keep other processes out of a run folder for as long as this one lives."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise InputError(f"{folder}: another process is measuring into it") from None
+    return descriptor
 
 
 def _remove(paths: Any) -> None:

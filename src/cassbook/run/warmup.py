@@ -41,7 +41,8 @@ class WarmUp:
 
     def __init__(self, rule: WarmUpPart) -> None:
         self._rule = rule
-        self._begun = self._window_begun = time.perf_counter()
+        self._begun: float | None = None  # when the loop asked for the first time
+        self._window_begun = 0.0
         self._counted = 0
         self.throughput: list[float] = []
         self.reason = ""
@@ -49,6 +50,8 @@ class WarmUp:
     def __call__(self, operations: int) -> bool:
         """Note the count; True when the warm-up is over."""
         now = time.perf_counter()
+        if self._begun is None:
+            self._begun = self._window_begun = now
         if now - self._window_begun >= self._rule.window_s:
             self.throughput.append((operations - self._counted) / (now - self._window_begun))
             self._window_begun, self._counted = now, operations
