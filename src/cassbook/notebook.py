@@ -148,6 +148,7 @@ def describe(sources: list[Source]) -> pd.DataFrame:
                 "machine": f"{notes['machine']['cores']} cores for 3 nodes and the client",
                 "cells": str(len(measured)),
                 "blocks": str(measured["block"].nunique()),
+                "busy before, %": f"{notes['busy_before_percent']:.0f}",
                 "marked cells": str(int((measured["marks"] != "").sum())),
                 "data hash": source.run.data_hash[:12],
             }

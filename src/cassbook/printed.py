@@ -61,6 +61,12 @@ def coefficient(operation: str, level: str, power: int, printed: bool = False) -
     return f"{fits[operation, level].coefficients[power]:.1E}"
 
 
+def average_slowdown(operation: str, level: str) -> int:
+    """Mean latency slowdown in percent of ONE that the last row of Table I (reads) or II (writes) prints."""
+    table = published.table("g20_table1_averages" if operation == "READ" else "g20_table2_averages")
+    return int(table.loc[table["level"] == level, "latency_slowdown_percent"].iloc[0])
+
+
 def table5_printed() -> pd.DataFrame:
     """Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
     table = published.table("g20_table5")

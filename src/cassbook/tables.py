@@ -172,8 +172,14 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     return pd.DataFrame(rows).T
 
 
-def cold_starts(source: Source, threads: int, bin_ms: float = 50) -> pd.DataFrame:
-    """Cold start of each pure cell at a thread count (section III.B): its end and how much slower it was.
+def nearest_threads(source: Source, wanted: int) -> int:
+    """Thread count of a run's pure cells that is nearest to the one wanted."""
+    counts = source.level_stats["threads"].unique()
+    return int(counts[np.abs(counts - wanted).argmin()])
+
+
+def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
+    """Cold start of each pure cell at the thread count next to `near` (section III.B): its end, how much slower it was.
 
     Returns
     -------
@@ -182,7 +188,7 @@ def cold_starts(source: Source, threads: int, bin_ms: float = 50) -> pd.DataFram
     """
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
-    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == nearest_threads(source, near))]
     samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], cells["cell_id"].tolist())
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
@@ -215,7 +221,7 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
     rows = {}
     for name, series in warm_ups(sources).items():
         first = series[series["since_start_ms"] < _SECOND_MS]
-        last = series[series["since_start_ms"] >= series["since_start_ms"].max() - _SECOND_MS]
+        last = series[series["since_start_ms"] > series["since_start_ms"].max() - _SECOND_MS]
         means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
         rows[name] = {
             "first second, ms": f"{means[0] / 1000:.1f}",
@@ -286,3 +292,13 @@ def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame
         parts[label, "mean, %"] = groups.mean().map("{:+.1f}".format)
         parts[label, "mix slower"] = slower
     return pd.DataFrame(parts)
+
+
+def worst_fit(source: Source, order: int = 4) -> tuple[float, int]:
+    """Largest miss of a source's own regressions at its own points: percent of the measured mean, and the threads."""
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    stats = source.level_stats
+    keys = zip(stats["operation"], stats["level"], stats["threads"], strict=True)
+    fitted = np.array([fits[operation, level].predict(float(threads)) for operation, level, threads in keys])
+    off_percent = np.abs(fitted / stats["latency_us"].to_numpy() - 1) * 100
+    return float(off_percent.max()), int(stats["threads"].iloc[int(off_percent.argmax())])

@@ -52,6 +52,7 @@ def begin(profile: Profile) -> dict[str, Any]:
             "python_build": sys.version.split("[")[-1].rstrip("]"),
         },
         "load_before": os.getloadavg()[0],
+        "busy_before_percent": psutil.cpu_percent(interval=1.0),
         "cluster_starts": [],
     }
 

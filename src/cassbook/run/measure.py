@@ -74,7 +74,7 @@ def _measure(profile: Profile, store: RunStore, say: Say) -> None:
         f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
         f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
     )
-    _warn_if_busy(say)
+    _warn_if_busy(store.notes["busy_before_percent"], say)
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
@@ -84,9 +84,8 @@ def _measure(profile: Profile, store: RunStore, say: Say) -> None:
     store.complete()
 
 
-def _warn_if_busy(say: Say) -> None:
-    """Say so if something else uses the processor; it would show in every figure."""
-    busy_percent = psutil.cpu_percent(interval=1.0)
+def _warn_if_busy(busy_percent: float, say: Say) -> None:
+    """Say so if something else uses the processors; it would show in every figure."""
     if busy_percent > _QUIET_PERCENT:
         say(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
 
