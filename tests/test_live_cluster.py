@@ -59,20 +59,36 @@ def test_an_exception_passes_through_and_nothing_is_left():
     assert cluster.java is not None  # it did start
 
 
+def heed_ctrl_c():
+    """Undo what a shell does to jobs in the background: they, and what they start, ignore SIGINT."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(
     ("number", "when"),
     [(signal.SIGINT, "folder"), (signal.SIGTERM, "starting"), (signal.SIGKILL, "folder")],
     ids=["Ctrl-C", "SIGTERM while starting", "SIGKILL"],
 )
 def test_a_signal_leaves_nothing(number, when):
-    process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    for line in process.stdout:
-        if line.startswith(when):
-            break
-    time.sleep(3 if when == "starting" else 0)
-    assert [p for p in psutil.process_iter(["cmdline"]) if f"held-{process.pid}/" in " ".join(p.info["cmdline"] or [])]
-    process.send_signal(number)
-    process.communicate(timeout=60)
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLD],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread of ours holds a lock here
+    )
+    try:
+        for line in process.stdout:
+            if line.startswith(when):
+                break
+        time.sleep(3 if when == "starting" else 0)
+        assert [
+            p for p in psutil.process_iter(["cmdline"]) if f"held-{process.pid}/" in " ".join(p.info["cmdline"] or [])
+        ]
+        process.send_signal(number)
+        process.communicate(timeout=60)
+    finally:
+        process.kill()
     assert process.returncode != 0
     folder = clusters_dir() / f"held-{process.pid}"
     deadline = time.monotonic() + 30  # after SIGKILL it is the watchdog that clears up
