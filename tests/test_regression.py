@@ -106,22 +106,6 @@ def test_coefficients_cannot_be_changed_behind_the_r_squared():
         fit.coefficients[0] = 1
 
 
-@pytest.mark.parametrize("key", list(published.equations()))
-def test_equation_prints_what_the_paper_prints(key):
-    coefficients = published.equations()[key]
-    text = regression.equation(regression.from_coefficients(coefficients, (10, 1000)))
-    raw = published.table("g20_equations")
-    rows = raw[(raw["operation"] == key[0]) & (raw["level"] == key[1])].set_index("power")["coefficient"]
-    terms = text.replace("- ", "-").replace("+ ", "").split()
-    assert [float(term.split("x")[0]) for term in terms] == [rows[power] for power in (4, 3, 2, 1, 0)]
-    assert [term.partition("x")[2] for term in terms] == ["^4", "^3", "^2", "", ""]
-
-
-def test_equation_of_a_refit_has_the_form_of_equation_7(fits):
-    text = regression.equation(regression.predictors(fits)["WRITE", "ONE"])
-    assert text.startswith("-1E-07x^4 + 0.0002x^3 - 0.0958x^2 + 70.31x + ")
-
-
 def test_few_points_are_warned_of():
     x = np.arange(1.0, 8)
     with pytest.warns(CassbookWarning, match="order 4 fitted on 7 thread counts"):

@@ -23,9 +23,6 @@ MODEL_NAMES = {1: "linear", 2: "order2", 3: "order3", 4: "order4"}
 #: A fit on fewer distinct thread counts than its order plus this is told to its reader.
 SPARE_POINTS = 4
 
-#: Below this the paper prints a coefficient in scientific notation, with one digit.
-_SMALL = 1e-4
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Fit:
@@ -210,32 +207,3 @@ def predictors(fits: pd.DataFrame, order: int = 4) -> dict[tuple[str, str], Fit]
         raise InputError(f"no fit of order {order} among orders {sorted(set(fits['order']))}")
     keys = zip(chosen["operation"], chosen["level"], strict=True)
     return dict(zip(keys, chosen["fit"], strict=True))
-
-
-def _number(coefficient: float) -> str:
-    """Write a coefficient as the paper does: five digits, at most four decimals; 9E-08 for a small one."""
-    if 0 < abs(coefficient) < _SMALL:
-        return f"{coefficient:.0E}"
-    before_point = len(str(int(abs(coefficient)))) if abs(coefficient) >= 1 else 1
-    text = f"{coefficient:.{min(4, max(0, 5 - before_point))}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def equation(fit: Fit) -> str:
-    """Right-hand side of the equation in LaTeX, highest power first, digits as in equations (2)-(7).
-
-    For reading only: at this rounding a prediction at 1000 threads can be off by more than its own size.
-
-    Examples
-    --------
-    >>> equation(from_coefficients([8002, 70.201, 0.0159, 2e-5, -2e-8], (10, 1000)))
-    '-2E-08x^4 + 2E-05x^3 + 0.0159x^2 + 70.201x + 8002'
-    """
-    text = ""
-    for power in range(fit.order, -1, -1):
-        coefficient = float(fit.coefficients[power])
-        variable = {0: "", 1: "x"}.get(power, f"x^{power}")
-        sign = "-" if coefficient < 0 else "+"
-        lead = sign.replace("+", "") if not text else f" {sign} "
-        text += f"{lead}{_number(abs(coefficient))}{variable}"
-    return text
