@@ -47,6 +47,14 @@ def names() -> list[str]:
     return sorted(path.stem for path in _folder().glob("*.csv"))
 
 
+def _path(name: str) -> Path:
+    """File of one table, or an InputError that lists those there are."""
+    known = names()
+    if name not in known:
+        raise InputError(f"printed table: {name!r} is unknown; use one of {', '.join(known)}")
+    return _folder() / f"{name}.csv"
+
+
 def table(name: str) -> pd.DataFrame:
     """Load one printed table; every number is as printed.
 
@@ -67,10 +75,20 @@ def table(name: str) -> pd.DataFrame:
     >>> len(table("g20_table1"))
     36
     """
-    known = names()
-    if name not in known:
-        raise InputError(f"printed table: {name!r} is unknown; use one of {', '.join(known)}")
-    return pd.read_csv(_folder() / f"{name}.csv")
+    return pd.read_csv(_path(name))
+
+
+def as_text(name: str) -> pd.DataFrame:
+    """Load one printed table with every cell as the text that was printed, so that its digits can be counted.
+
+    Blank cells are ''. Parameters and errors as for `table`.
+
+    Examples
+    --------
+    >>> as_text("d16_table2").loc[0, "cpu_demand_ms"]
+    '0.8028'
+    """
+    return pd.read_csv(_path(name), dtype=str, keep_default_na=False)
 
 
 def level_stats() -> pd.DataFrame:

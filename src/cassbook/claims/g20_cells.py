@@ -1,0 +1,220 @@
+"""Derived cells of the 2020 paper's tables: slowdowns, averages, goodness of fit, Tables IV and V, coefficients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from cassbook.claims.g20_source import (
+    COLUMNS,
+    LEVELS,
+    OPERATIONS,
+    ROMAN,
+    TABLE_OF,
+    Column,
+    coefficient,
+    estimate,
+    mixed_from_pure,
+    r_squared,
+    study,
+    table,
+    table4,
+)
+from cassbook.claims.interval import Interval, as_printed, exactly, mean, percent_above, percent_below
+from cassbook.claims.registry import Cell, cells
+from cassbook.claims.statement import Answer, Statement
+
+#: The two ways to give a loss of throughput in percent; the header, 'slowdown, % of ONE', says the first.
+OF_ONE = "the loss in percent of ONE, as the header says"
+OF_ITSELF = "the loss in percent of the stronger level's own throughput, ONE / level - 1"
+ORDERS = {"linear": 1, "order2": 2, "order3": 3, "order4": 4}
+#: Table V compares with something that is not printed; this is what meets its numbers.
+RESIDUAL = "residual of the regression: (weighted mean of Tables I and II - Table IV) / weighted mean"
+
+
+def latency_slowdown(operation: str, level: str, threads: int) -> Interval:
+    """Latency at a level in percent above ONE."""
+    column = study().latency_us
+    return percent_above(column[operation, level][threads], column[operation, "ONE"][threads])
+
+
+def throughput_slowdown(operation: str, level: str, threads: int, of: str = OF_ONE) -> Interval:
+    """Throughput lost at a level, in percent of ONE or of the level itself."""
+    column = study().throughput_per_s
+    weak, strong = column[operation, "ONE"][threads], column[operation, level][threads]
+    return percent_below(strong, weak) if of == OF_ONE else percent_above(weak, strong)
+
+
+def _slowdown_cells(operation: str, quantity: str) -> Iterator[tuple[str, int, str]]:
+    """(level, threads, printed text) of one slowdown column, row by row."""
+    texts = table(TABLE_OF[operation], ("threads", "level"), f"{quantity}_slowdown_percent")
+    for (threads, level), text in texts.items():
+        if text:
+            yield level, int(threads), text
+
+
+def _name(operation: str, *parts: object) -> str:
+    return "-".join(["g20", TABLE_OF[operation].removeprefix("g20_"), *(str(part).lower() for part in parts)])
+
+
+@cells("g20")
+def latency_slowdowns() -> Iterator[Cell]:
+    """Every '(slowdown, % of ONE)' of latency in Tables I and II against the two latencies of its row."""
+    for operation in OPERATIONS:
+        for level, threads, text in _slowdown_cells(operation, "latency"):
+            statement = Statement(
+                _name(operation, "latency-slowdown", level, threads),
+                f"{ROMAN[operation]}, {threads} threads, {level}",
+                "Average latency (slowdown, % of ONE)",
+                f"+{text}%",
+                kind="cell",
+            )
+            yield statement, Answer(latency_slowdown(operation, level, threads))
+
+
+@cells("g20")
+def throughput_slowdowns() -> Iterator[Cell]:
+    """Every '(slowdown, % of ONE)' of throughput against the two throughputs of its row."""
+    for operation in OPERATIONS:
+        for level, threads, text in _slowdown_cells(operation, "throughput"):
+            statement = Statement(
+                _name(operation, "throughput-slowdown", level, threads),
+                f"{ROMAN[operation]}, {threads} threads, {level}",
+                "Average throughput (slowdown, % of ONE)",
+                f"+{text}%",
+                kind="cell",
+            )
+            other = {OF_ITSELF: throughput_slowdown(operation, level, threads, OF_ITSELF)}
+            yield statement, Answer(throughput_slowdown(operation, level, threads), other)
+
+
+def average_slowdown(operation: str, level: str, quantity: str, of: str = OF_ONE) -> Interval:
+    """Mean of one slowdown column over the twelve thread counts, from the latencies or throughputs themselves."""
+    threads = [n for of_level, n, _ in _slowdown_cells(operation, quantity) if of_level == level]
+    if quantity == "latency":
+        return mean(latency_slowdown(operation, level, n) for n in threads)
+    return mean(throughput_slowdown(operation, level, n, of) for n in threads)
+
+
+@cells("g20")
+def averages() -> Iterator[Cell]:
+    """The line 'Average' that closes Tables I and II: slowdowns and coefficients of variation."""
+    for operation in OPERATIONS:
+        averages_of = f"{TABLE_OF[operation]}_averages"
+        for level in LEVELS:
+            where = f"{ROMAN[operation]}, line Average, {level}"
+            spread = Statement(
+                _name(operation, "average-cv", level),
+                where,
+                "Coefficient of variation, %",
+                f"{table(averages_of, ('level',), 'cv_percent')[level,]}%",
+                kind="cell",
+            )
+            yield spread, Answer(mean(study().cv_percent[operation, level]))
+            if level == "ONE":
+                continue
+            for quantity in ("latency", "throughput"):
+                statement = Statement(
+                    _name(operation, f"average-{quantity}-slowdown", level),
+                    where,
+                    f"Average {quantity} (slowdown, % of ONE)",
+                    f"+{table(averages_of, ('level',), f'{quantity}_slowdown_percent')[level,]}%",
+                    kind="cell",
+                )
+                other = {OF_ITSELF: average_slowdown(operation, level, quantity, OF_ITSELF)}
+                plain = average_slowdown(operation, level, quantity)
+                yield statement, Answer(plain, other if quantity == "throughput" else {})
+
+
+@cells("g20")
+def goodness_of_fit() -> Iterator[Cell]:
+    """Every R² of Table III against a fit of the column of Table I or II."""
+    for (operation, level, model), text in table("g20_table3", ("operation", "level", "model"), "r_squared").items():
+        statement = Statement(
+            f"g20-table3-{operation}-{level}-{model}".lower(),
+            f"Table III, {operation.lower()} {level}, {model}",
+            "R-squared",
+            text,
+            kind="cell",
+        )
+        yield statement, Answer(r_squared((operation, level), ORDERS[model]))
+
+
+@cells("g20")
+def coefficients() -> Iterator[Cell]:
+    """Every coefficient of equations (2) to (7) against the least squares fit of its column."""
+    texts = table("g20_equations", ("equation", "operation", "level", "power"), "coefficient")
+    for (equation, operation, level, power), text in texts.items():
+        column: Column = (operation, level)
+        statement = Statement(
+            f"g20-equation{equation}-x{power}",
+            f"equation ({equation}), {operation.lower()} {level}",
+            f"coefficient of x^{power}",
+            text,
+            kind="cell",
+        )
+        found = coefficient(column, int(power))
+        yield statement, Answer(found, {"the opposite sign": -found})
+
+
+@cells("g20")
+def mixed_estimates() -> Iterator[Cell]:
+    """Every cell of Table IV against equations (8) to (10) on unrounded fits of order 4."""
+    for (threads, share, setting), text in table(
+        "g20_table4", ("threads", "read_share", "setting"), "latency_us"
+    ).items():
+        statement = Statement(
+            f"g20-table4-{share}-{setting}-{threads}".lower(),
+            f"Table IV, reads {share}, {threads} threads, {setting}",
+            "Estimated Cassandra delay, us",
+            text,
+            kind="cell",
+        )
+        yield statement, Answer(estimate((int(threads), share, setting)))
+
+
+def residual_percent(threads: int, share: str, setting: str) -> Interval:
+    """What is left of the weighted mean of Tables I and II after Table IV is taken off, in percent of that mean."""
+    key = (threads, share, setting)
+    return percent_below(table4()[key], mixed_from_pure(key))
+
+
+@cells("g20")
+def deviations() -> Iterator[Cell]:
+    """Every cell of Table V against what Tables I, II and IV leave over without any measurement of a mix."""
+    for (threads, share, setting), text in table(
+        "g20_table5", ("threads", "read_share", "setting"), "deviation_percent"
+    ).items():
+        statement = Statement(
+            f"g20-table5-{share}-{setting}-{threads}".lower(),
+            f"Table V, reads {share}, {threads} threads, {setting}",
+            "deviation between estimated and experimentally measured",
+            f"{text}%",
+            kind="cell",
+        )
+        found = residual_percent(int(threads), share, setting)
+        yield statement, Answer(None, {RESIDUAL: found}, "The measured latencies of mixes are not printed.")
+
+
+@cells("g20")
+def in_flight() -> Iterator[Cell]:
+    """Little's law, row by row: throughput times latency cannot exceed the threads that send."""
+    for operation, level in COLUMNS:
+        latency_us = study().latency_us[operation, level]
+        throughput = study().throughput_per_s[operation, level]
+        for threads in latency_us.index:
+            statement = Statement(
+                _name(operation, "little", level, threads),
+                f"{ROMAN[operation]}, {threads} threads, {level}",
+                "average throughput x average latency: requests in flight",
+                str(threads),
+                relation="below",
+                kind="forensic",
+            )
+            requests = throughput[threads] * latency_us[threads] / exactly(1_000_000)
+            yield statement, Answer(requests)
+
+
+def printed_deviation(threads: int, share: str, setting: str) -> Interval:
+    """One cell of Table V."""
+    texts = table("g20_table5", ("threads", "read_share", "setting"), "deviation_percent")
+    return as_printed(texts[str(threads), share, setting])

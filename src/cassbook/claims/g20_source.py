@@ -1,0 +1,162 @@
+"""What the 2020 paper prints, as intervals, and its regressions with the rounding carried through them."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cassbook import published
+from cassbook.claims.interval import Interval, as_printed, exactly, interval
+from cassbook.claims.study import Study
+from cassbook.consistency import STRONG_SETTINGS
+
+#: (operation, level).
+Column: TypeAlias = tuple[str, str]
+
+#: (threads, read_share as printed, setting).
+MixKey: TypeAlias = tuple[int, str, str]
+
+LEVELS = ("ONE", "QUORUM", "ALL")
+OPERATIONS = ("READ", "WRITE")
+COLUMNS: tuple[Column, ...] = tuple((operation, level) for operation in OPERATIONS for level in LEVELS)
+#: The table that holds an operation.
+TABLE_OF = {"READ": "g20_table1", "WRITE": "g20_table2"}
+ROMAN = {"READ": "Table I", "WRITE": "Table II"}
+#: Printed latencies are whole microseconds.
+HALF_US = 0.5
+
+
+@cache
+def study() -> Study:
+    """Tables I and II."""
+    return Study.printed()
+
+
+@cache
+def table(name: str, key: tuple[str, ...], value: str) -> dict[tuple[str, ...], str]:
+    """One column of a printed table by its keys, every cell as text."""
+    rows = published.as_text(name)
+    return dict(zip(rows[list(key)].itertuples(index=False, name=None), rows[value], strict=True))
+
+
+def _design(threads: NDArray[np.float64], order: int, scale: float) -> NDArray[np.float64]:
+    return np.vander(threads / scale, order + 1, increasing=True)
+
+
+@cache
+def _latencies(column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Threads and printed latencies (centres) of one column."""
+    texts = table(TABLE_OF[column[0]], ("level", "threads"), "latency_us")
+    rows = sorted((int(threads), float(text)) for (level, threads), text in texts.items() if level == column[1])
+    threads, latency_us = zip(*rows, strict=True)
+    return np.array(threads, dtype=float), np.array(latency_us)
+
+
+def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) -> Interval:
+    """Range of a weighted sum of printed latencies, each of which may be half a microsecond off."""
+    centre, spread = float(weights @ latency_us), HALF_US * float(np.abs(weights).sum())
+    return interval(centre - spread, centre + spread)
+
+
+@cache
+def fitted(column: Column, threads: int, order: int = 4, without: int | None = None) -> Interval:
+    """Least squares polynomial of a printed column at a number of threads: a weighted sum of the printed cells.
+
+    Parameters
+    ----------
+    column : (operation, level)
+    threads : int
+        Where.
+    order : int
+        1 to 4.
+    without : int, optional
+        A thread count that is left out of the fit.
+    """
+    x, y = _latencies(column)
+    kept = x != without
+    scale = float(x.max())
+    at = _design(np.array([float(threads)]), order, scale)
+    weights = (at @ np.linalg.pinv(_design(x[kept], order, scale)))[0]
+    return _linear_form(weights, y[kept])
+
+
+@cache
+def influence(column: Column, of_threads: int, at_threads: int) -> float:
+    """By how much the fit of order 4 at one thread count moves for each microsecond of the cell at another."""
+    x, _ = _latencies(column)
+    scale = float(x.max())
+    at = _design(np.array([float(at_threads)]), 4, scale)
+    return float((at @ np.linalg.pinv(_design(x, 4, scale)))[0, int(np.flatnonzero(x == of_threads)[0])])
+
+
+@cache
+def coefficient(column: Column, power: int, order: int = 4) -> Interval:
+    """Coefficient of threads^power of the fit, in us / threads^power."""
+    x, y = _latencies(column)
+    scale = float(x.max())
+    weights = np.linalg.pinv(_design(x, order, scale))[power] / scale**power
+    return _linear_form(weights, y)
+
+
+@cache
+def r_squared(column: Column, order: int) -> Interval:
+    """Goodness of fit with the rounding of twelve latencies carried through.
+
+    Both sums of squares are squared lengths of projections of the latencies, and a projection cannot lengthen the
+    rounding, whose own length is at most half a microsecond times the root of twelve.
+    """
+    x, y = _latencies(column)
+    design = _design(x, order, float(x.max()))
+    residual = float(np.linalg.norm(y - design @ (np.linalg.pinv(design) @ y)))
+    total = float(np.linalg.norm(y - y.mean()))
+    slack = HALF_US * np.sqrt(y.size)
+    ratio = interval(max(residual - slack, 0), residual + slack) / interval(total - slack, total + slack)
+    return 1 - ratio * ratio
+
+
+def mix(reads: Interval, writes: Interval, read_share: str) -> Interval:
+    """Equations (8) to (10)."""
+    share = exactly(read_share)
+    return share * reads + (1 - share) * writes
+
+
+def levels_of(setting: str) -> tuple[Column, Column]:
+    """Columns of reads and of writes that a strong setting mixes."""
+    chosen = next(s for s in STRONG_SETTINGS if s.name == setting)
+    return ("READ", chosen.read_cl), ("WRITE", chosen.write_cl)
+
+
+@cache
+def estimate(key: MixKey, order: int = 4, without: int | None = None) -> Interval:
+    """Latency of a mix by unrounded regressions of Tables I and II."""
+    threads, share, setting = key
+    reads, writes = levels_of(setting)
+    return mix(fitted(reads, threads, order, without), fitted(writes, threads, order, without), share)
+
+
+@cache
+def mixed_from_pure(key: MixKey) -> Interval:
+    """Latency of a mix as the weighted mean of the cells of Tables I and II, without any regression."""
+    threads, share, setting = key
+    reads, writes = levels_of(setting)
+    pure = study().latency_us
+    return mix(pure[reads][threads], pure[writes][threads], share)
+
+
+@cache
+def table4() -> dict[MixKey, Interval]:
+    """Table IV as printed."""
+    texts = table("g20_table4", ("threads", "read_share", "setting"), "latency_us")
+    return {(int(threads), share, setting): as_printed(text) for (threads, share, setting), text in texts.items()}
+
+
+@cache
+def underlined() -> dict[tuple[int, str], str]:
+    """(threads, read_share) to the setting whose cell of Table V is underlined: the one that measured fastest."""
+    rows = published.as_text("g20_table5")
+    rows = rows[rows["underlined"] == "true"]
+    keys = zip(rows["threads"].astype(int), rows["read_share"], strict=True)
+    return dict(zip(keys, rows["setting"], strict=True))

@@ -1,0 +1,139 @@
+"""Printed numbers as intervals, and arithmetic through them.
+
+A number printed as 13 % may have been anything that rounds to 13: it is the interval 12.5 to 13.5. Whether two
+printed numbers agree is decided by sending such intervals through the computation (mpmath's interval arithmetic,
+rounded outwards) and asking whether the ends overlap. No tolerance is chosen by anybody.
+
+Write formulas so that each printed number stands in them once (`1 - 1 / (b / a)` rather than `(b - a) / b`):
+interval arithmetic takes two mentions of one number for two numbers, and its answer would be too wide.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeAlias
+
+from mpmath import iv
+
+from cassbook.errors import InputError
+
+#: An `mpmath.iv` interval; the library is untyped.
+Interval: TypeAlias = Any
+
+#: Words by which a sentence gives up the precision of trailing zeros.
+HEDGES = ("around", "about", "almost", "approximately", "some ")
+
+_NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:E[-+]?\d+)?", re.IGNORECASE)
+
+
+def interval(low: float | str, high: float | str) -> Interval:
+    """Interval from `low` to `high`, both included."""
+    return iv.mpf([str(low), str(high)])
+
+
+def exactly(value: float | str) -> Interval:
+    """Interval of one number that carries no rounding (a count of threads, a share)."""
+    return iv.mpf(str(value))
+
+
+def as_printed(text: str, hedged: bool = False) -> Interval:
+    """All numbers that round to a printed one: half a unit of its last digit either way.
+
+    Parameters
+    ----------
+    text : str
+        One number: '17', '-3.4', '0.9982', '9E-08'.
+    hedged : bool
+        The sentence says 'around' or the like: trailing zeros of a whole number then are no digits, so
+        'around 13000' is 12500 to 13500.
+
+    Raises
+    ------
+    InputError
+        If `text` is not one number.
+
+    Examples
+    --------
+    >>> low(as_printed("17")), high(as_printed("17"))
+    (16.5, 17.5)
+    """
+    try:
+        number = Decimal(text)
+        place = number.as_tuple().exponent
+    except InvalidOperation:
+        raise InputError(f"{text!r} is not a printed number such as 17, -3.4 or 9E-08") from None
+    if not isinstance(place, int):
+        raise InputError(f"{text!r} is not finite")
+    if hedged and place == 0 and number:
+        place = len(text) - len(text.rstrip("0"))
+    half = Decimal(5).scaleb(place - 1)
+    return iv.mpf([str(number - half), str(number + half)])
+
+
+def numbers_in(text: str) -> list[Interval]:
+    """Every number of a printed phrase as an interval; a hedge in the phrase holds for all of them."""
+    hedged = any(word in text for word in HEDGES)
+    return [as_printed(number, hedged) for number in _NUMBER.findall(text)]
+
+
+def low(x: Interval | float) -> float:
+    """Lower end."""
+    return float(iv.mpf(x).a)
+
+
+def high(x: Interval | float) -> float:
+    """Upper end."""
+    return float(iv.mpf(x).b)
+
+
+def middle(x: Interval | float) -> float:
+    """Centre."""
+    return (low(x) + high(x)) / 2
+
+
+def overlap(a: Interval | float, b: Interval | float) -> bool:
+    """Whether two intervals have a number in common, that is, whether they can be the same number."""
+    return low(a) <= high(b) and low(b) <= high(a)
+
+
+def mean(values: Iterable[Interval]) -> Interval:
+    """Arithmetic mean.
+
+    Raises
+    ------
+    InputError
+        Of nothing.
+    """
+    listed = list(values)
+    if not listed:
+        raise InputError("the mean of no numbers")
+    return sum(listed, exactly(0)) / len(listed)
+
+
+def largest(values: Iterable[Interval]) -> Interval:
+    """Interval of the maximum."""
+    listed = list(values)
+    return interval(max(map(low, listed)), max(map(high, listed)))
+
+
+def least(values: Iterable[Interval]) -> Interval:
+    """Interval of the minimum."""
+    listed = list(values)
+    return interval(min(map(low, listed)), min(map(high, listed)))
+
+
+def magnitude(x: Interval) -> Interval:
+    """Absolute value."""
+    return abs(x)
+
+
+def percent_above(x: Interval, base: Interval) -> Interval:
+    """By how many percent of `base` is `x` above it; each stands in the formula once."""
+    return (x / base - 1) * 100
+
+
+def percent_below(x: Interval, base: Interval) -> Interval:
+    """By how many percent of `base` is `x` below it."""
+    return (1 - x / base) * 100

@@ -1,0 +1,140 @@
+"""The ledger: every claim meets the function that recomputes it.
+
+A function is registered under the words it tests. It returns an `Answer`, a bare value, or `Untestable`. A function
+with a parameter `study` tests what a cluster does, so that a run of our own can be put to it as well.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from tqdm import tqdm
+
+from cassbook.claims.statement import Answer, Finding, Paper, Relation, Statement, Untestable, Value, judge, spell
+from cassbook.claims.study import NotInRun, Study
+from cassbook.errors import InputError
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A derived cell: its statement, and what follows.
+Cell = tuple[Statement, Answer | Untestable]
+
+#: Where the claims of each paper are; imported on first use.
+_MODULES = ("g20_cells", "g20_text", "g20_forensics", "pbs", "g21_cells", "g21_text", "thesis", "d16")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    paper: Paper
+    statement: Statement | None  # None: the function yields cells
+    function: Callable[..., Any] | None  # None: untestable
+    why: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__module__}.{self.function.__qualname__}" if self.function else ""
+
+
+_entries: list[_Entry] = []
+
+
+def _paper_of(identity: str) -> Paper:
+    paper = identity.partition("-")[0]
+    if paper not in ("g20", "pbs", "g21", "thesis", "d16"):
+        raise InputError(f"claim {identity!r}: the id must begin with the paper's key, as in g20-abstract-cost")
+    return paper  # type: ignore[return-value]
+
+
+def claim(
+    identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: str = "text"
+) -> Callable[[F], F]:
+    """Register the function below as what recomputes one statement; parameters as in `Statement`."""
+    statement = Statement(identity, location, quote, printed, relation, kind)  # type: ignore[arg-type]
+
+    def register(function: F) -> F:
+        _entries.append(_Entry(_paper_of(identity), statement, function))
+        return function
+
+    return register
+
+
+def cells(paper: Paper) -> Callable[[F], F]:
+    """Register the function below as one that yields `Cell`s, the derived cells of a table."""
+
+    def register(function: F) -> F:
+        _entries.append(_Entry(paper, None, function))
+        return function
+
+    return register
+
+
+def untestable(identity: str, location: str, quote: str, printed: str, why: str) -> None:
+    """Register a statement about which the texts at hand hold nothing to compute with, and why."""
+    _entries.append(_Entry(_paper_of(identity), Statement(identity, location, quote, printed), None, why))
+
+
+def _call(function: Callable[..., Any], study: Study) -> Any:
+    return function(study) if "study" in inspect.signature(function).parameters else function()
+
+
+def _answer(result: Answer | Untestable | Value) -> Answer | Untestable:
+    return result if isinstance(result, Answer | Untestable) else Answer(result)
+
+
+def _measured(entry: _Entry, run: Study | None) -> str:
+    """What the same function gives for a run, '' where there is none or the claim is not about measurements."""
+    if run is None or entry.function is None or "study" not in inspect.signature(entry.function).parameters:
+        return ""
+    assert entry.statement is not None  # noqa: S101 - cells take no study
+    try:
+        answer = _answer(_call(entry.function, run))
+    except NotInRun as missing:
+        return f"not in this run: {missing}"
+    return answer.why if isinstance(answer, Untestable) else spell(answer.value, entry.statement.printed)
+
+
+def _findings(entry: _Entry, printed: Study, run: Study | None) -> Iterator[Finding]:
+    if entry.statement is None:
+        assert entry.function is not None  # noqa: S101 - by construction of `cells`
+        for statement, answer in entry.function():
+            yield judge(statement, entry.paper, answer, entry.name)
+    else:
+        answer = Untestable(entry.why) if entry.function is None else _answer(_call(entry.function, printed))
+        finding = judge(entry.statement, entry.paper, answer, entry.name)
+        yield dataclasses.replace(finding, measured=_measured(entry, run))
+
+
+def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, progress: bool = False) -> list[Finding]:
+    """Recompute every claim, in the order of the papers and of their text.
+
+    Parameters
+    ----------
+    run : Study, optional
+        A run to put to the same functions; fills `Finding.measured`.
+    papers : iterable of str, optional
+        Only these.
+    progress : bool
+        Show a bar on standard error.
+
+    Raises
+    ------
+    InputError
+        If two claims have one id, or a printed table is missing.
+    """
+    for module in _MODULES:
+        importlib.import_module(f"cassbook.claims.{module}")
+    wanted = set(papers) if papers is not None else None
+    entries = [entry for entry in _entries if wanted is None or entry.paper in wanted]
+    printed = Study.printed()
+    found: dict[str, Finding] = {}
+    for entry in tqdm(entries, desc="claims", disable=not progress):
+        for finding in _findings(entry, printed, run):
+            if finding.id in found:
+                raise InputError(f"claim {finding.id!r} is made twice")
+            found[finding.id] = finding
+    return list(found.values())

@@ -1,0 +1,92 @@
+"""Tables I and II of the 2020 paper, or a run of our own, in one shape: what claims about measurements are put to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from cassbook import published
+from cassbook.claims.interval import Interval, as_printed, exactly
+from cassbook.errors import InputError, LaboratoryError
+from cassbook.latency import summaries
+from cassbook.run.recorded import RecordedRun
+
+
+class NotInRun(LaboratoryError):
+    """The run has not measured what a claim is about; its text says what is missing."""
+
+
+class Columns(Mapping[tuple[str, str], "pd.Series[Interval]"]):
+    """(operation, level) to a series of intervals over thread counts; a missing pair is a `NotInRun`."""
+
+    def __init__(self, stats: pd.DataFrame, value: str) -> None:
+        groups = stats.groupby(["operation", "level"], sort=False)
+        self._columns = {
+            (str(operation), str(level)): pd.Series(list(rows[value]), index=rows["threads"].astype(int), dtype=object)
+            for (operation, level), rows in groups
+        }
+
+    def __getitem__(self, key: tuple[str, str]) -> pd.Series[Interval]:
+        if key not in self._columns:
+            raise NotInRun(f"{key[0]} at {key[1]}")
+        return self._columns[key]
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        return iter(self._columns)
+
+    def __len__(self) -> int:
+        return len(self._columns)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Study:
+    """Means by operation, level and threads, each an interval.
+
+    Attributes
+    ----------
+    latency_us, throughput_per_s, cv_percent : Columns
+        (operation, level) to a series over threads. Printed numbers are intervals of their rounding; numbers of a
+        run are intervals of no width, for their spread is another matter.
+    """
+
+    latency_us: Columns
+    throughput_per_s: Columns
+    cv_percent: Columns
+
+    @classmethod
+    def _of(cls, stats: pd.DataFrame) -> Study:
+        return cls(*(Columns(stats, name) for name in ("latency_us", "throughput_per_s", "cv_percent")))
+
+    @classmethod
+    def printed(cls) -> Study:
+        """Tables I and II of the 2020 paper as printed."""
+        stats = pd.concat([published.as_text("g20_table1"), published.as_text("g20_table2")], ignore_index=True)
+        for name in ("latency_us", "throughput_per_s", "cv_percent"):
+            stats[name] = [as_printed(text) for text in stats[name]]
+        return cls._of(stats)
+
+    @classmethod
+    def of_run(cls, folder: Path) -> Study:
+        """Pure workloads of a run folder.
+
+        Raises
+        ------
+        InputError
+            If the folder holds no complete run.
+        """
+        run = RecordedRun(folder)
+        samples = run.samples(["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"])
+        stats = summaries.level_stats(summaries.cell_statistics(samples, run.cells))
+        for name in ("latency_us", "throughput_per_s", "cv_percent"):
+            stats[name] = [exactly(value) for value in stats[name]]
+        return cls._of(stats)
+
+    def threads(self) -> list[int]:
+        """Thread counts at which all levels of both operations were measured, ascending."""
+        common = set.intersection(*(set(column.index) for column in self.latency_us.values()))
+        if not common:
+            raise InputError("no thread count was measured at every level")
+        return sorted(common)
