@@ -1,4 +1,4 @@
-"""The command line: `cassbook doctor`, `run`, `cluster`, `book`, `reproduce`."""
+"""The command line: `cassbook doctor`, `run`, `cluster`, `claims`, `book`, `reproduce`."""
 
 from __future__ import annotations
 
@@ -126,6 +126,23 @@ def down() -> None:
 
     removed = stop()
     click.echo("\n".join(f"removed {name}" for name in removed) or "no cluster was up")
+
+
+@main.command()
+@click.option("--run", "folder", type=click.Path(path_type=Path), help="Also put this run to the claims it can test.")
+@click.option("--format", "form", type=click.Choice(["json", "csv", "md"]), default="md", show_default=True)
+@click.option("--paper", multiple=True, help="Only this paper's: g20, pbs, g21, thesis or d16. May be repeated.")
+@_plainly
+def claims(folder: Path | None, form: str, paper: tuple[str, ...]) -> None:
+    """List every quantitative claim of the five texts, recomputed, with a verdict."""
+    from cassbook.claims.registry import ledger
+    from cassbook.claims.report import FORMATS
+    from cassbook.claims.statement import papers_named
+    from cassbook.claims.study import Study
+
+    asked = papers_named(paper)
+    run = None if folder is None else Study.of_run(folder)
+    click.echo(FORMATS[form](ledger(run, asked, progress=sys.stderr.isatty())))
 
 
 @main.command()

@@ -11,11 +11,11 @@ from cassbook.claims.g20_source import (
     ROMAN,
     TABLE_OF,
     Column,
+    benchmarks,
     coefficient,
     estimate,
     mixed_from_pure,
     r_squared,
-    study,
     table,
     table4,
 )
@@ -33,13 +33,13 @@ RESIDUAL = "residual of the regression: (weighted mean of Tables I and II - Tabl
 
 def latency_slowdown(operation: str, level: str, threads: int) -> Interval:
     """Latency at a level in percent above ONE."""
-    column = study().latency_us
+    column = benchmarks().latency_us
     return percent_above(column[operation, level][threads], column[operation, "ONE"][threads])
 
 
 def throughput_slowdown(operation: str, level: str, threads: int, of: str = OF_ONE) -> Interval:
     """Throughput lost at a level, in percent of ONE or of the level itself."""
-    column = study().throughput_per_s
+    column = benchmarks().throughput_per_s
     weak, strong = column[operation, "ONE"][threads], column[operation, level][threads]
     return percent_below(strong, weak) if of == OF_ONE else percent_above(weak, strong)
 
@@ -109,7 +109,7 @@ def averages() -> Iterator[Cell]:
                 f"{table(averages_of, ('level',), 'cv_percent')[level,]}%",
                 kind="cell",
             )
-            yield spread, Answer(mean(study().cv_percent[operation, level]))
+            yield spread, Answer(mean(benchmarks().cv_percent[operation, level]))
             if level == "ONE":
                 continue
             for quantity in ("latency", "throughput"):
@@ -199,8 +199,8 @@ def deviations() -> Iterator[Cell]:
 def in_flight() -> Iterator[Cell]:
     """Little's law, row by row: throughput times latency cannot exceed the threads that send."""
     for operation, level in COLUMNS:
-        latency_us = study().latency_us[operation, level]
-        throughput = study().throughput_per_s[operation, level]
+        latency_us = benchmarks().latency_us[operation, level]
+        throughput = benchmarks().throughput_per_s[operation, level]
         for threads in latency_us.index:
             statement = Statement(
                 _name(operation, "little", level, threads),

@@ -17,6 +17,7 @@ from cassbook.claims.g20_source import (
     ROMAN,
     TABLE_OF,
     MixKey,
+    benchmarks,
     coefficient,
     estimate,
     influence,
@@ -24,7 +25,6 @@ from cassbook.claims.g20_source import (
     mix,
     mixed_from_pure,
     r_squared,
-    study,
     table,
     table4,
     underlined,
@@ -204,7 +204,7 @@ def _broken_rows() -> Iterator[tuple[str, str, int, str]]:
 
 
 def _little_ratio(operation: str, level: str, threads: int) -> float:
-    throughput, latency_us = study().throughput_per_s[operation, level], study().latency_us[operation, level]
+    throughput, latency_us = benchmarks().throughput_per_s[operation, level], benchmarks().latency_us[operation, level]
     return middle(throughput[threads] * latency_us[threads]) / 1e6 / threads
 
 
@@ -349,7 +349,7 @@ def signs() -> Answer:
 def _sampling_error_percent(key: MixKey) -> float:
     """Least standard error of one measured mean: variation over the root of 1000 requests a thread, nothing else."""
     threads, _, setting = key
-    least = min(middle(study().cv_percent[column][threads]) for column in levels_of(setting))
+    least = min(middle(benchmarks().cv_percent[column][threads]) for column in levels_of(setting))
     return least / float(np.sqrt(1000 * threads))
 
 
@@ -513,7 +513,7 @@ def _times() -> tuple[np.ndarray, np.ndarray]:
     """Seconds a row's run must have taken (1000 requests a thread over the throughput), and 1000 mean latencies."""
     whole, busy = [], []
     for column in COLUMNS:
-        latency_us, throughput = study().latency_us[column], study().throughput_per_s[column]
+        latency_us, throughput = benchmarks().latency_us[column], benchmarks().throughput_per_s[column]
         for n in latency_us.index:
             whole.append(1000 * n / middle(throughput[n]))
             busy.append(middle(latency_us[n]) / 1000)
@@ -531,13 +531,12 @@ def little_rows() -> Answer:
     """Rows whose throughput times latency does not exceed their threads."""
     over, total = [], 0
     for operation, level in COLUMNS:
-        for n in study().latency_us[operation, level].index:
+        throughput = benchmarks().throughput_per_s[operation, level]
+        latency_us = benchmarks().latency_us[operation, level]
+        for n in latency_us.index:
             total += 1
-            in_flight = (
-                study().throughput_per_s[operation, level][n] * study().latency_us[operation, level][n] / 1_000_000
-            )
-            if low(in_flight) > n:
-                over.append(f"{operation.lower()} {level} at {n} ({middle(in_flight) / n:.3f})")
+            if low(throughput[n] * latency_us[n] / 1_000_000) > n:
+                over.append(f"{operation.lower()} {level} at {n} ({_little_ratio(operation, level, n):.3f})")
     return Answer(
         Count(total - len(over), total),
         note=f"More in flight than there are threads: {', '.join(over)}. Innocently so if latency and throughput were "

@@ -30,7 +30,7 @@ HALF_US = 0.5
 
 
 @cache
-def study() -> Study:
+def benchmarks() -> Study:
     """Tables I and II."""
     return Study.printed()
 
@@ -142,7 +142,7 @@ def mixed_from_pure(key: MixKey) -> Interval:
     """Latency of a mix as the weighted mean of the cells of Tables I and II, without any regression."""
     threads, share, setting = key
     reads, writes = levels_of(setting)
-    pure = study().latency_us
+    pure = benchmarks().latency_us
     return mix(pure[reads][threads], pure[writes][threads], share)
 
 

@@ -10,7 +10,7 @@ from scipy.stats import spearmanr
 
 from cassbook import published
 from cassbook.claims.g20_cells import OF_ITSELF, RESIDUAL, average_slowdown, printed_deviation, residual_percent
-from cassbook.claims.g20_source import COLUMNS, LEVELS, OPERATIONS, r_squared, study, table4, underlined
+from cassbook.claims.g20_source import COLUMNS, LEVELS, OPERATIONS, benchmarks, r_squared, table4, underlined
 from cassbook.claims.interval import (
     Interval,
     as_printed,
@@ -185,14 +185,14 @@ def variation_rises() -> Answer:
     steps = []
     peaks = set()
     for column in COLUMNS:
-        cv = study().cv_percent[column]
+        cv = benchmarks().cv_percent[column]
         texts = [middle(v) for v in cv]
         steps += [after >= before for before, after in pairwise(texts)]
         peaks.add(int(cv.index[texts.index(max(texts))]))
     upward = f"{min(peaks)} to {max(peaks)}"
     first = []
     for column in COLUMNS:
-        texts = [middle(v) for v in study().cv_percent[column]]
+        texts = [middle(v) for v in benchmarks().cv_percent[column]]
         first += [after >= before for before, after in pairwise(texts[:5])]
     return Answer(
         Count(sum(steps), len(steps)),
@@ -211,7 +211,7 @@ def variation_falls_with_level() -> Count:
     """Rows of Tables I and II whose coefficients of variation do not rise from ONE over QUORUM to ALL."""
     rows = []
     for operation in OPERATIONS:
-        one, quorum, everyone = (study().cv_percent[operation, level] for level in LEVELS)
+        one, quorum, everyone = (benchmarks().cv_percent[operation, level] for level in LEVELS)
         rows += [middle(one[n]) >= middle(quorum[n]) >= middle(everyone[n]) for n in one.index]
     return Count(sum(rows), len(rows))
 
@@ -219,7 +219,7 @@ def variation_falls_with_level() -> Count:
 @claim("g20-cv-range", "section IV.A", "It varies between 34 and 50% on average", "34 and 50%")
 def variation_range() -> tuple[Interval, Interval]:
     """Least and largest mean coefficient of variation over the six columns."""
-    means = [mean(study().cv_percent[column]) for column in COLUMNS]
+    means = [mean(benchmarks().cv_percent[column]) for column in COLUMNS]
     return least(means), largest(means)
 
 
@@ -293,20 +293,18 @@ def writes_faster_at_each_level(study: Study) -> Answer:
 )
 def reads_faster_when_few() -> Answer:
     """Levels at which reads are faster than writes at the least number of threads."""
-    least_threads = min(study().threads())
-    faster = [
-        high(study().latency_us["READ", level][least_threads]) < low(study().latency_us["WRITE", level][least_threads])
-        for level in LEVELS
-    ]
-    after = [
-        high(study().latency_us["READ", level][n]) < low(study().latency_us["WRITE", level][n])
-        for level in LEVELS
-        for n in study().threads()[1:]
-    ]
+    reads, writes = (
+        {(level, n): v for level in LEVELS for n, v in benchmarks().latency_us[operation, level].items()}
+        for operation in OPERATIONS
+    )
+    first = min(benchmarks().threads())
+    faster = {key: high(reads[key]) < low(writes[key]) for key in reads}
+    at_first = [right for (_, n), right in faster.items() if n == first]
+    after = [right for (_, n), right in faster.items() if n != first]
     return Answer(
         "nothing was measured below 10",
-        {f"at {least_threads} threads": "all 3 levels below 10" if all(faster) else "not at all levels"},
-        f"Beyond {least_threads} threads reads are faster in {sum(after)} of {len(after)} cells.",
+        {f"at {first} threads": "all 3 levels below 10" if all(at_first) else "not at all levels"},
+        f"Beyond {first} threads reads are faster in {sum(after)} of {len(after)} cells.",
     )
 
 
@@ -450,9 +448,9 @@ def volatile_at_saturation() -> Answer:
     """Columns whose mean coefficient of variation from 800 threads on exceeds that of 200 to 700 threads."""
     relative, absolute = [], []
     for column in COLUMNS:
-        cv = study().cv_percent[column]
+        cv = benchmarks().cv_percent[column]
         relative.append(_more_beyond(cv))
-        absolute.append(_more_beyond(cv * study().latency_us[column]))
+        absolute.append(_more_beyond(cv * benchmarks().latency_us[column]))
     return Answer(
         Count(sum(relative), len(relative)),
         {"standard deviation in microseconds, as a graph of delays shows it": Count(sum(absolute), len(absolute))},

@@ -15,7 +15,19 @@ from typing import Any, TypeVar
 
 from tqdm import tqdm
 
-from cassbook.claims.statement import Answer, Finding, Paper, Relation, Statement, Untestable, Value, judge, spell
+from cassbook.claims.statement import (
+    Answer,
+    Finding,
+    Kind,
+    Paper,
+    Relation,
+    Statement,
+    Untestable,
+    Value,
+    judge,
+    papers_named,
+    spell,
+)
 from cassbook.claims.study import NotInRun, Study
 from cassbook.errors import InputError
 
@@ -44,17 +56,14 @@ _entries: list[_Entry] = []
 
 
 def _paper_of(identity: str) -> Paper:
-    paper = identity.partition("-")[0]
-    if paper not in ("g20", "pbs", "g21", "thesis", "d16"):
-        raise InputError(f"claim {identity!r}: the id must begin with the paper's key, as in g20-abstract-cost")
-    return paper  # type: ignore[return-value]
+    return papers_named([identity.partition("-")[0]])[0]
 
 
 def claim(
-    identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: str = "text"
+    identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: Kind = "text"
 ) -> Callable[[F], F]:
     """Register the function below as what recomputes one statement; parameters as in `Statement`."""
-    statement = Statement(identity, location, quote, printed, relation, kind)  # type: ignore[arg-type]
+    statement = Statement(identity, location, quote, printed, relation, kind)
 
     def register(function: F) -> F:
         _entries.append(_Entry(_paper_of(identity), statement, function))

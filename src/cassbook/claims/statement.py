@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -21,6 +21,21 @@ Kind = Literal["text", "cell", "forensic"]
 
 PAPERS: tuple[Paper, ...] = ("g20", "pbs", "g21", "thesis", "d16")
 VERDICTS: tuple[Verdict, ...] = ("reproduced", "other_reading", "not_reproduced", "untestable")
+
+
+def papers_named(names: Iterable[str]) -> tuple[Paper, ...]:
+    """Turn keys of papers into papers, all of them if none is named.
+
+    Raises
+    ------
+    InputError
+        For an unknown key; the message lists those there are.
+    """
+    asked = tuple(names)
+    unknown = [name for name in asked if name not in PAPERS]
+    if unknown:
+        raise InputError(f"paper: {unknown[0]!r} is unknown; use one of {', '.join(PAPERS)}")
+    return tuple(paper for paper in PAPERS if not asked or paper in asked)
 
 
 @dataclass(frozen=True, slots=True)
