@@ -41,15 +41,16 @@ def style() -> None:
     }
 
 
-def _panels(
+def panels(
     rows: int, columns: int, width: float = 4.2, height: float = 3.2, **shared: object
 ) -> tuple[Figure, np.ndarray]:
+    """Grid of panels in the book's style; `shared` goes to `plt.subplots`."""
     style()
     figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared)
     return figure, axes
 
 
-def _done(figure: Figure) -> Figure:
+def done(figure: Figure) -> Figure:
     """Take a figure from pyplot's hands, so that a notebook shows it once."""
     plt.close(figure)
     return figure
@@ -67,7 +68,7 @@ def _error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
 
 def latency_by_threads(sources: Sequence[Source]) -> Figure:
     """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks."""
-    figure, axes = _panels(2, len(sources), sharex=True, sharey="col")
+    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
     for column, source in enumerate(sources):
         for row, (operation, word) in enumerate(_OPERATIONS.items()):
             panel = axes[row, column]
@@ -79,12 +80,12 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("threads" if row == 1 else "")
     axes[0, 0].legend(title="level")
-    return _done(figure)
+    return done(figure)
 
 
 def latency_by_throughput(sources: Sequence[Source]) -> Figure:
     """Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
-    figure, axes = _panels(2, len(sources), sharey="col")
+    figure, axes = panels(2, len(sources), sharey="col")
     for column, source in enumerate(sources):
         for row, (operation, word) in enumerate(_OPERATIONS.items()):
             panel = axes[row, column]
@@ -101,7 +102,7 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("operations per second" if row == 1 else "")
     axes[0, 0].legend(title="level")
-    return _done(figure)
+    return done(figure)
 
 
 def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
@@ -114,7 +115,7 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
     cells : DataFrame
         Pure cells of one thread count and one block.
     """
-    figure, axes = _panels(1, 2, width=4.5, sharey=True)
+    figure, axes = panels(1, 2, width=4.5, sharey=True)
     for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
         for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
             own = samples[samples["cell_id"] == cell.cell_id]
@@ -133,7 +134,7 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
         panel.set_xlabel("time since the cell began, ms")
     axes[0, 0].set_ylabel("delay, ms")
     axes[0, 0].legend(title="level", markerscale=8)
-    return _done(figure)
+    return done(figure)
 
 
 def _by_level(levels: pd.Series) -> pd.Series:
@@ -148,17 +149,17 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
     series : mapping of str to DataFrame
         By name of the block: columns since_start_ms, mean_us (see `cold_start.series`).
     """
-    figure, axes = _panels(1, 1, width=7.5)
+    figure, axes = panels(1, 1, width=7.5)
     for name, table in series.items():
         axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / _MS, linewidth=1.2, label=name)
     axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
     axes[0, 0].legend()
-    return _done(figure)
+    return done(figure)
 
 
 def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
     """Measured means and the polynomial through them, reads and writes, one column a source."""
-    figure, axes = _panels(2, len(sources), sharex=True, sharey="col")
+    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
     for column, source in enumerate(sources):
         fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
         for row, (operation, word) in enumerate(_OPERATIONS.items()):
@@ -175,7 +176,7 @@ def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("threads" if row == 1 else "")
     axes[0, 0].legend(title="level")
-    return _done(figure)
+    return done(figure)
 
 
 def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int) -> mixing.DomainMap:
@@ -185,7 +186,7 @@ def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int)
 
 def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
     """Fig. 6 as a map: which strong setting is estimated fastest, by threads and share of reads."""
-    figure, axes = _panels(1, len(sources), sharey=True)
+    figure, axes = panels(1, len(sources), sharey=True)
     shares = np.linspace(0, 1, 101)
     for panel, source in zip(axes[0], sources, strict=True):
         lowest, highest = source.level_stats["threads"].agg(["min", "max"])
@@ -197,7 +198,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
     _setting_legend(figure, "setting with the least estimated latency")
-    return _done(figure)
+    return done(figure)
 
 
 def surfaces(source: Source, order: int = 4) -> HTML:
@@ -248,12 +249,12 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
         linewidth=0.8, fliersize=2,
     )  # fmt: skip
     axes.set_ylabel("latency saved, %")
-    return _done(figure)
+    return done(figure)
 
 
 def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
     """Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
-    figure, axes = _panels(1, len(deviations), sharey=True)
+    figure, axes = panels(1, len(deviations), sharey=True)
     shares = sorted({round(100 * share) for df in deviations.values() for share in df["read_share"]})
     for panel, (label, df) in zip(axes[0], deviations.items(), strict=True):
         table = df.assign(reads=(100 * df["read_share"]).round().astype(int))
@@ -264,7 +265,7 @@ def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
         )  # fmt: skip
         panel.set(title=label, xlabel="reads, % of operations", ylabel="estimate above measurement, %")
     _setting_legend(figure, "setting")
-    return _done(figure)
+    return done(figure)
 
 
 def _setting_legend(figure: Figure, title: str) -> None:

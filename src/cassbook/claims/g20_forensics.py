@@ -15,6 +15,8 @@ from cassbook.claims.g20_source import (
     LEVELS,
     OPERATIONS,
     ROMAN,
+    SETTINGS,
+    SHARES,
     TABLE_OF,
     MixKey,
     benchmarks,
@@ -28,8 +30,8 @@ from cassbook.claims.g20_source import (
     table,
     table4,
     underlined,
+    winners,
 )
-from cassbook.claims.g20_text import SHARES, winners
 from cassbook.claims.interval import (
     Interval,
     as_printed,
@@ -44,9 +46,7 @@ from cassbook.claims.interval import (
 )
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
-from cassbook.consistency import STRONG_SETTINGS
 
-_SETTINGS = tuple(setting.name for setting in STRONG_SETTINGS)
 _WORDS = {1: "linear", 2: "order 2", 3: "order 3", 4: "order 4"}
 
 # Which definition of slowdown
@@ -403,7 +403,7 @@ def score(choose: Callable[[int, str], str]) -> tuple[Interval, Count]:
 
 def least_of(latency: Callable[[MixKey], Interval]) -> Callable[[int, str], str]:
     """Policy that takes the setting of least latency by some account of it."""
-    return lambda threads, share: min(_SETTINGS, key=lambda s: middle(latency((threads, share, s))))
+    return lambda threads, share: min(SETTINGS, key=lambda s: middle(latency((threads, share, s))))
 
 
 def _always(setting: str) -> Callable[[int, str], str]:
@@ -412,7 +412,7 @@ def _always(setting: str) -> Callable[[int, str], str]:
 
 def _policies() -> dict[str, tuple[str, Callable[[int, str], str]]]:
     """Policies simpler than regressions of order 4: name to what it does, and the policy."""
-    fixed = {f"always-{s.lower()}": (f"always {s}", _always(s)) for s in _SETTINGS}
+    fixed = {f"always-{s.lower()}": (f"always {s}", _always(s)) for s in SETTINGS}
     half = "0.5"
     return fixed | {
         "majority": (

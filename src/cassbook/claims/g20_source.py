@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import cache
 from typing import TypeAlias
 
@@ -9,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook import published
-from cassbook.claims.interval import Interval, as_printed, exactly, interval
+from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
 from cassbook.claims.study import Study
 from cassbook.consistency import STRONG_SETTINGS
 
@@ -22,6 +23,10 @@ MixKey: TypeAlias = tuple[int, str, str]
 LEVELS = ("ONE", "QUORUM", "ALL")
 OPERATIONS = ("READ", "WRITE")
 COLUMNS: tuple[Column, ...] = tuple((operation, level) for operation in OPERATIONS for level in LEVELS)
+SETTINGS = tuple(setting.name for setting in STRONG_SETTINGS)
+REPLICATION_FACTOR = 3
+#: Shares of reads in Tables IV and V.
+SHARES = ("0.1", "0.3", "0.5", "0.9")
 #: The table that holds an operation.
 TABLE_OF = {"READ": "g20_table1", "WRITE": "g20_table2"}
 ROMAN = {"READ": "Table I", "WRITE": "Table II"}
@@ -160,3 +165,23 @@ def underlined() -> dict[tuple[int, str], str]:
     rows = rows[rows["underlined"] == "true"]
     keys = zip(rows["threads"].astype(int), rows["read_share"], strict=True)
     return dict(zip(keys, rows["setting"], strict=True))
+
+
+def slowdowns(study: Study, operation: str, level: str, quantity: str) -> list[Interval]:
+    """Slowdown of a level against ONE at each thread count, in percent of ONE."""
+    if quantity == "latency":
+        weak, strong = study.latency_us[operation, "ONE"], study.latency_us[operation, level]
+        return [percent_above(strong[n], weak[n]) for n in study.threads()]
+    weak, strong = study.throughput_per_s[operation, "ONE"], study.throughput_per_s[operation, level]
+    return [percent_below(strong[n], weak[n]) for n in study.threads()]
+
+
+def winners(read_share: str) -> dict[int, str]:
+    """Thread count to the setting of least estimate in Table IV."""
+    threads = sorted({n for n, _, _ in table4()})
+    return {n: min(SETTINGS, key=lambda s: middle(table4()[n, read_share, s])) for n in threads}
+
+
+def spelled(values: Iterable[Interval]) -> str:
+    """Percentages for a note."""
+    return ", ".join(f"{middle(v):.1f} %" for v in values)

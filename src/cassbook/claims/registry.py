@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -16,6 +17,7 @@ from typing import Any, TypeVar
 from tqdm import tqdm
 
 from cassbook.claims.statement import (
+    PAPERS,
     Answer,
     Finding,
     Kind,
@@ -37,7 +39,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 Cell = tuple[Statement, Answer | Untestable]
 
 #: Where the claims of each paper are; imported on first use.
-_MODULES = ("g20_cells", "g20_text", "g20_forensics", "pbs", "g21_cells", "g21_text", "thesis", "d16")
+_MODULES = (
+    "g20_cells",
+    "g20_text",
+    "g20_settings",
+    "g20_forensics",
+    "pbs",
+    "pbs_forensics",
+    "g21_cells",
+    "g21_text",
+    "g21_latency",
+    "thesis",
+    "thesis_results",
+    "thesis_commands",
+    "d16",
+    "d16_forensics",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +62,7 @@ class _Entry:
     paper: Paper
     statement: Statement | None  # None: the function yields cells
     function: Callable[..., Any] | None  # None: untestable
+    module: str
     why: str = ""
 
     @property
@@ -63,10 +81,10 @@ def claim(
     identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: Kind = "text"
 ) -> Callable[[F], F]:
     """Register the function below as what recomputes one statement; parameters as in `Statement`."""
-    statement = Statement(identity, location, quote, printed, relation, kind)
+    paper, statement = _paper_of(identity), Statement(identity, location, quote, printed, relation, kind)
 
     def register(function: F) -> F:
-        _entries.append(_Entry(_paper_of(identity), statement, function))
+        _entries.append(_Entry(paper, statement, function, function.__module__))
         return function
 
     return register
@@ -76,7 +94,7 @@ def cells(paper: Paper) -> Callable[[F], F]:
     """Register the function below as one that yields `Cell`s, the derived cells of a table."""
 
     def register(function: F) -> F:
-        _entries.append(_Entry(paper, None, function))
+        _entries.append(_Entry(paper, None, function, function.__module__))
         return function
 
     return register
@@ -84,7 +102,9 @@ def cells(paper: Paper) -> Callable[[F], F]:
 
 def untestable(identity: str, location: str, quote: str, printed: str, why: str) -> None:
     """Register a statement about which the texts at hand hold nothing to compute with, and why."""
-    _entries.append(_Entry(_paper_of(identity), Statement(identity, location, quote, printed), None, why))
+    module = sys._getframe(1).f_globals["__name__"]
+    statement = Statement(identity, location, quote, printed)
+    _entries.append(_Entry(_paper_of(identity), statement, None, module, why))
 
 
 def _call(function: Callable[..., Any], study: Study) -> Any:
@@ -137,8 +157,10 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     """
     for module in _MODULES:
         importlib.import_module(f"cassbook.claims.{module}")
-    wanted = set(papers) if papers is not None else None
-    entries = [entry for entry in _entries if wanted is None or entry.paper in wanted]
+    wanted = set(papers) if papers is not None else set(PAPERS)
+    # one module may have been imported by another, or by a test, so the order of registration is not that of the list
+    place = {f"cassbook.claims.{module}": number for number, module in enumerate(_MODULES)}
+    entries = sorted((e for e in _entries if e.paper in wanted), key=lambda e: place.get(e.module, len(place)))
     printed = Study.printed()
     found: dict[str, Finding] = {}
     for entry in tqdm(entries, desc="claims", disable=not progress):

@@ -69,6 +69,12 @@ class Study:
         return cls._of(stats)
 
     @classmethod
+    def of(cls, stats: pd.DataFrame) -> Study:
+        """Measured statistics, columns `schema.LEVEL_STATS`, as intervals of no width."""
+        names = ("latency_us", "throughput_per_s", "cv_percent")
+        return cls._of(stats.assign(**{name: [exactly(value) for value in stats[name]] for name in names}))
+
+    @classmethod
     def of_run(cls, folder: Path) -> Study:
         """Pure workloads of a run folder.
 
@@ -79,10 +85,7 @@ class Study:
         """
         run = RecordedRun(folder)
         samples = run.samples(["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"])
-        stats = summaries.level_stats(summaries.cell_statistics(samples, run.cells))
-        for name in ("latency_us", "throughput_per_s", "cv_percent"):
-            stats[name] = [exactly(value) for value in stats[name]]
-        return cls._of(stats)
+        return cls.of(summaries.level_stats(summaries.cell_statistics(samples, run.cells)))
 
     def threads(self) -> list[int]:
         """Thread counts at which all levels of both operations were measured, ascending."""

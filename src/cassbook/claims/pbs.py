@@ -1,0 +1,356 @@
+"""The study on ccm with the PBS predictor: its rules and its trade-offs.
+
+The figures are lost, and with them every latency. Four ratios stand in the text; `pbs_forensics` puts them to one
+another.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+
+from cassbook import published
+from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle
+from cassbook.claims.quorums import Couple, chance_to_meet, couples, strong
+from cassbook.claims.registry import claim, untestable
+from cassbook.claims.statement import Answer, Count
+from cassbook.claims.wording import figure
+
+REPLICAS = 3
+#: Section 2.2 calls its three couples so.
+CASES: dict[str, Couple] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
+#: Section 2.3.
+WEAK_CASES: tuple[Couple, ...] = ((1, 2), (2, 1), (1, 1))
+#: Replication factors over which a general rule is tried: up to the paper's 8 nodes.
+FACTORS = range(1, 9)
+_LOST = (
+    "The latencies stand in Figure 1, which is lost; only their ratio is printed, so it has nothing to be held against."
+)
+
+
+def spelled(couple: Couple) -> str:
+    """As this study writes a couple.
+
+    >>> spelled((1, 3))
+    '(R=1, W=3)'
+    """
+    return f"(R={couple[0]}, W={couple[1]})"
+
+
+# Rules
+
+
+@claim(
+    "pbs-quorum-strong",
+    "section 1",
+    "Quorums are often used to achieve strong consistency: R = W = floor(N/2) + 1",
+    "R + W > N",
+)
+def quorums_are_strong() -> Count:
+    """Replication factors 1 to 8 at which R = W = floor(N/2) + 1 gives R + W > N."""
+    return Count(sum(strong((n // 2 + 1, n // 2 + 1), n) for n in FACTORS), len(FACTORS))
+
+
+@claim("pbs-quorum", "section 1", "R = W = floor(N/2) + 1", "(R=2, W=2)")
+def quorum_of_three() -> str:
+    """The couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
+    quorum = REPLICAS // 2 + 1
+    return spelled((quorum, quorum))
+
+
+@claim(
+    "pbs-strong-rule",
+    "section 1",
+    "Strong consistency ensures that the data will always be up-to-date. It corresponds to R + W > N",
+    "R + W > N",
+)
+def rule_is_exact() -> Count:
+    """Couples at replication factors 1 to 8 for which R + W > N says whether every read meets the write."""
+    cases = [(couple, n) for n in FACTORS for couple in couples(n)]
+    return Count(sum((low(chance_to_meet(c, n)) == 1) == strong(c, n) for c, n in cases), len(cases))
+
+
+@claim(
+    "pbs-weak-overlap",
+    "section 1",
+    "Weak consistency corresponds to situations where R and W don't overlap: R + W ≤ N",
+    "don't overlap",
+)
+def weak_may_overlap() -> Answer:
+    """Weak couples at three replicas whose read never meets the write, and those whose read may miss it."""
+    chances = {c: chance_to_meet(c, REPLICAS) for c in couples(REPLICAS) if not strong(c, REPLICAS)}
+    never = Count(sum(high(p) == 0 for p in chances.values()), len(chances))
+    may_miss = Count(sum(high(p) < 1 for p in chances.values()), len(chances))
+    listed = ", ".join(f"{spelled(c)} {figure(p * 100)}%" for c, p in chances.items())
+    return Answer(
+        never, {"need not overlap": may_miss}, f"Chance that a read meets the replicas the write waited for: {listed}."
+    )
+
+
+# Case 1: strong consistency
+
+
+@claim(
+    "pbs-strong-couples",
+    "section 2.2",
+    "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3",
+    "all three",
+)
+def strong_couples() -> Count:
+    """Couples of section 2.2 with R + W > 3."""
+    return Count(sum(strong(couple, REPLICAS) for couple in CASES.values()), len(CASES))
+
+
+@claim(
+    "pbs-possible-couples",
+    "section 2.2",
+    "the possible couples of values for R and W and (R=1, W=3), (R=2, W=2) and (R=3, W=1)",
+    "the possible couples",
+)
+def possible_couples() -> Answer:
+    """Strong couples at three replicas that the study names, of all and of those where neither number can be less."""
+    all_strong = [couple for couple in couples(REPLICAS) if strong(couple, REPLICAS)]
+    cheapest = [(r, w) for r, w in all_strong if not strong((r - 1, w), REPLICAS) and not strong((r, w - 1), REPLICAS)]
+    named = set(CASES.values())
+    others = " and ".join(spelled(couple) for couple in all_strong if couple not in named)
+    return Answer(
+        Count(len(named.intersection(all_strong)), len(all_strong)),
+        {"couples in which neither number can be lowered": Count(len(named.intersection(cheapest)), len(cheapest))},
+        f"{others} are strong as well, but wait for more replicas than they need.",
+    )
+
+
+# The four ratios
+
+
+@cache
+def slowdown(operation: str, replicas: int) -> Interval:
+    """Printed latency of an operation that waits for `replicas`, as a multiple of its latency when it waits for one.
+
+    Parameters
+    ----------
+    operation : str
+        'READ' or 'WRITE'.
+    replicas : int
+        1 to 3.
+    """
+    if replicas == 1:
+        return exactly(1)
+    letter = operation[0]
+    for row in published.as_text("pbs_ratios").to_dict("records"):
+        waited = re.search(rf"{letter}=(\d)", row["worse"])
+        if row["operation"] == operation and waited and int(waited.group(1)) == replicas:
+            return as_printed(row["ratio"])
+    raise KeyError((operation, replicas))
+
+
+def mean_latency(couple: Couple, write_share: float) -> Interval:
+    """Mean latency of a mix in units of a write at W=1, if a read at R=1 takes as long as that."""
+    read, write = couple
+    return exactly(write_share) * slowdown("WRITE", write) + (1 - exactly(write_share)) * slowdown("READ", read)
+
+
+def break_even_share(read_to_write: float = 1) -> Interval:
+    """Share of writes at which (R=1, W=3) and (R=3, W=1) take equally long.
+
+    Parameters
+    ----------
+    read_to_write : float
+        Latency of a read at R=1 over that of a write at W=1; the study prints neither.
+    """
+    gained = exactly(read_to_write) * (slowdown("READ", REPLICAS) - 1)
+    return 1 / (1 + (slowdown("WRITE", REPLICAS) - 1) / gained)
+
+
+def crossing(write: int) -> Interval:
+    """Share of writes at which (R, W) and (R + 1, W - 1), two strong couples, take equally long; W is `write`.
+
+    Reads at R=1 are taken to be as long as writes at W=1.
+    """
+    read = REPLICAS + 1 - write
+    lost = slowdown("READ", read + 1) - slowdown("READ", read)
+    gained = slowdown("WRITE", write) - slowdown("WRITE", write - 1)
+    return 1 / (1 + gained / lost)
+
+
+untestable(
+    "pbs-write-9.4",
+    "section 2.2",
+    "write latency in the read-intensive configuration is 9.4 times worse than in the write-intensive configuration",
+    "9.4 times",
+    _LOST,
+)
+untestable(
+    "pbs-read-2.4",
+    "section 2.2",
+    "read latency in the read-intensive configuration is only 2.4 times better than in the write-intensive",
+    "2.4 times",
+    _LOST,
+)
+
+
+@claim(
+    "pbs-trade-off",
+    "section 2.2",
+    "In other cases, a write-intensive configuration is a better trade-off",
+    "write-intensive",
+)
+def better_of_two() -> Answer:
+    """The faster of the read-intensive and the write-intensive couple for as many writes as reads."""
+    two = ("read-intensive", "write-intensive")
+    best = min(two, key=lambda case: high(mean_latency(CASES[case], 0.5)))
+    shares = [figure(break_even_share(ratio) * 100, 0) for ratio in (0.5, 1, 2)]
+    return Answer(
+        best,
+        note=f"'Very rare' can be given a number: (R=1, W=3) is the faster one up to {shares[1]}% of writes, if a read "
+        f"at R=1 takes as long as a write at W=1; {shares[0]}% if it takes half as long, {shares[2]}% if twice.",
+    )
+
+
+@claim(
+    "pbs-forensic-middle",
+    "section 2.2",
+    "In other cases, a write-intensive configuration is a better trade-off",
+    "write-intensive",
+    kind="forensic",
+)
+def best_of_three() -> Answer:
+    """The fastest of the three couples at the share of writes where the outer two are equal, and the faster of those.
+
+    Reads at R=1 are taken to be as long as writes at W=1.
+    """
+    equal = middle(break_even_share())
+    best = min(CASES, key=lambda case: high(mean_latency(CASES[case], equal)))
+    first, last = (figure(crossing(write) * 100, 0) for write in (3, 2))
+    return Answer(
+        best,
+        {"of the two configurations that the sentence compares": str(better_of_two().value)},
+        f"By the printed ratios (R=2, W=2) beats both between {first}% and {last}% of "
+        "writes, if a read at R=1 takes as long as a write at W=1. The study compares only the outer two.",
+    )
+
+
+# Case 2: weak consistency
+
+
+@claim(
+    "pbs-weak-couples",
+    "section 2.3",
+    "(R+W ≤ N). [...] the following configurations: (R=1, W=2), (R=2, W=1) and (R=1, W=1)",
+    "all three",
+)
+def weak_couples() -> Answer:
+    """Couples of section 2.3 with R + W <= 3, of all such couples."""
+    weak = [couple for couple in couples(REPLICAS) if not strong(couple, REPLICAS)]
+    return Answer(Count(len(set(WEAK_CASES).intersection(weak)), len(weak)), note="No other couple is weak.")
+
+
+@claim("pbs-sum", "section 2.3", "R+W is equal to 2 instead of 3 in the two other configurations", "2 instead of 3")
+def sums() -> tuple[int, int]:
+    """R + W of (R=1, W=1), and of the other two."""
+    *others, weakest = WEAK_CASES
+    (other,) = {sum(couple) for couple in others}
+    return sum(weakest), other
+
+
+@claim("pbs-weakest", "section 2.3", "(R=1, W=1) provides the weakest consistency level", "(R=1, W=1)")
+def weakest() -> Answer:
+    """The weak couple whose read is least likely to meet the replicas that the write waited for."""
+    couple = min(WEAK_CASES, key=lambda c: high(chance_to_meet(c, REPLICAS)))
+    chance = figure(chance_to_meet(couple, REPLICAS) * 100)
+    return Answer(spelled(couple), note=f"Its chance is {chance}% before the write has spread to further replicas.")
+
+
+untestable(
+    "pbs-write-3.5", "section 2.3", "relatively high write latency (3.5 times worse than when W=1)", "3.5 times", _LOST
+)
+untestable("pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", _LOST)
+
+
+@claim(
+    "pbs-weak-fastest",
+    "section 2.3",
+    "As expected, (R=1, W=1) provides the best latency for both writes and reads",
+    "(R=1, W=1)",
+)
+def weak_is_fastest() -> Answer:
+    """The couple of least read and of least write latency by the printed ratios."""
+    read, write = (
+        min(range(1, REPLICAS + 1), key=lambda n: middle(slowdown(operation, n))) for operation in ("READ", "WRITE")
+    )
+    return Answer(spelled((read, write)), note="If the latency of an operation depends on its own R or W alone.")
+
+
+# Metrics of PBS
+
+
+@claim(
+    "pbs-k-visibility",
+    "section 2.3",
+    "the probability of consistent read reaches 1 for a k-visibility of 1.5 seconds",
+    "k-visibility",
+)
+def metric_of_a_time() -> Answer:
+    """Whether the sentence's metric is one of the two that section 2.3 defines, and whether one of them is a time."""
+    units = {"t-visibility": "seconds", "k-staleness": "versions"}
+    known = Count(int("k-visibility" in units), 1)
+    (timed,) = [metric for metric, unit in units.items() if unit == "seconds"]
+    return Answer(known, {f"a slip for {timed}, the metric that is a time": Count(int(timed in units), 1)})
+
+
+untestable(
+    "pbs-t-visibility-1.5",
+    "section 2.3",
+    "the probability of consistent read reaches 1 for a k-visibility of 1.5 seconds (not visible in the graph)",
+    "1.5 seconds",
+    "By the sentence itself the value is not in Figure 2, which is lost as well; no delay of a message is printed from "
+    "which PBS could be computed.",
+)
+
+
+@claim(
+    "pbs-t-unit",
+    "section 2.3",
+    "t-visibility which provides the probability of reading a write t seconds after it returns",
+    "seconds",
+)
+def unit_of_t() -> Answer:
+    """Uses of a number or symbol for t with a unit that is the definition's."""
+    uses = ("t-visibility ms after it has been written", "k-visibility of 1.5 seconds", "t-visibility equals to 100 ms")
+    in_seconds = [use for use in uses if re.search(r"\bseconds\b", use)]
+    times = [use for use in uses if re.search(r"\b(seconds|ms)\b", use)]
+    return Answer(
+        Count(len(in_seconds), len(uses)),
+        {"any unit of time": Count(len(times), len(uses))},
+        "A difference of unit between definition and use, with no number wrong.",
+    )
+
+
+@claim(
+    "pbs-lowest-k",
+    "section 2.3",
+    "(R=1, W=1) gives the lowest probability of reading an up-to-date version of the data",
+    "(R=1, W=1)",
+)
+def lowest_of_k() -> Answer:
+    """The weak couple least likely to read one of the last k versions, for k = 1 to 3, by the formula of PBS."""
+
+    def within(couple: Couple, k: int) -> Interval:
+        return 1 - (1 - chance_to_meet(couple, REPLICAS)) ** k
+
+    lowest = {min(WEAK_CASES, key=lambda c: high(within(c, k))) for k in range(1, REPLICAS + 1)}
+    chances = ", ".join(f"{figure(within(WEAK_CASES[-1], k) * 100)}%" for k in range(1, REPLICAS + 1))
+    return Answer(
+        " or ".join(spelled(couple) for couple in lowest),
+        note=f"Before a write has spread, {spelled(WEAK_CASES[-1])} reads one of the last 1, 2, 3 versions with a "
+        f"chance of {chances}. Figure 3, 100 ms after the write, is lost.",
+    )
+
+
+untestable(
+    "pbs-100-ms",
+    "section 2.3",
+    "we vary the k-staleness for a fixed value of t-visibility equals to 100 ms",
+    "100 ms",
+    "A setting of Figure 3, which is lost; no probability is printed.",
+)

@@ -1,0 +1,393 @@
+"""Chapter 4 of the thesis: throughputs, settings, mixes and regressions, put to one another.
+
+Its tables of measurements are pictures and lost; what can be checked is what the sentences and formulas print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise, product
+from math import prod
+
+from cassbook import published
+from cassbook.claims.g20_forensics import one_character_repairs
+from cassbook.claims.interval import Interval, as_printed, exactly, high, interval, low, middle
+from cassbook.claims.quorums import chance_to_meet, couples, name, strong
+from cassbook.claims.registry import claim, untestable
+from cassbook.claims.statement import Answer, Count
+from cassbook.claims.thesis import LOST, READ_RATES, REPLICATION, THREAD_COUNTS, rates
+from cassbook.claims.wording import CUT, cut, figure, in_words
+from cassbook.consistency import STRONG_SETTINGS, replicas_waited_for
+
+#: Section 4.3.2: read and write percent of each mix.
+MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))
+
+
+# Section 4.3.1: each operation alone
+
+untestable(
+    "thesis-read-maximum",
+    "section 4.3.1",
+    "the ONE consistency level achieve a maximum throughput of 1203",
+    "1203",
+    LOST,
+)
+untestable(
+    "thesis-all-latency",
+    "section 4.3.1",
+    "The average latency for ALL consistency settings is the highest compared with ONE and QUORUM",
+    "ALL",
+    LOST,
+)
+
+
+@claim(
+    "thesis-all-lowest",
+    "section 4.3.1",
+    "the throughput for ALL consistency settings is the lowest for both read and write",
+    "lowest for both",
+)
+def lowest_at_all() -> Count:
+    """Operations whose printed throughput is lowest at ALL."""
+    of = {operation: rates(operation) for operation in ("READ", "WRITE")}
+    lowest = [min(by_level, key=lambda level: high(by_level[level])) for by_level in of.values()]
+    return Count(lowest.count("ALL"), len(of))
+
+
+def falling_steps(values: Mapping[str, Interval]) -> Count:
+    """Steps ONE, QUORUM, ALL at which a throughput does not rise."""
+    steps = list(pairwise(values[level] for level in ("ONE", "QUORUM", "ALL")))
+    return Count(sum(low(stronger) <= high(weaker) for weaker, stronger in steps), len(steps))
+
+
+@claim(
+    "thesis-write-order",
+    "section 4.3.1",
+    "it is 1437 for ONE [...] and it fluctuates around 1400 and 1250 for QUORUM and ALL",
+    "ONE, QUORUM, ALL",
+)
+def writes_fall() -> Count:
+    """Steps ONE, QUORUM, ALL at which the printed throughput of writes does not rise."""
+    return falling_steps(rates("WRITE"))
+
+
+def _in_order(one: str, quorum: str, everyone: str) -> bool:
+    return int(one) >= int(quorum) >= int(everyone)
+
+
+def order_repairs() -> dict[str, list[str]]:
+    """Each printed read rate to the numbers one keystroke away that put ONE, QUORUM and ALL in falling order."""
+    one, quorum, everyone = READ_RATES.values()
+    tests: dict[str, Callable[[str], bool]] = {
+        one: lambda repaired: _in_order(repaired, quorum, everyone),
+        quorum: lambda repaired: _in_order(one, repaired, everyone),
+        everyone: lambda repaired: _in_order(one, quorum, repaired),
+    }
+    return {printed: one_character_repairs(printed, good) for printed, good in tests.items()}
+
+
+@claim(
+    "thesis-forensic-read-order",
+    "section 4.3.1",
+    "maximum throughput of 1203 [...]. It varies between 1240 and 110 [...] for the QUORUM and ALL",
+    "1203, 1240, 110",
+    kind="forensic",
+)
+def reads_fall() -> Answer:
+    """Steps ONE, QUORUM, ALL at which the printed throughput of reads does not rise, and what one keystroke repairs."""
+    repairs = order_repairs()
+    counts = ", ".join(f"{len(found)} of {printed}" for printed, found in repairs.items())
+    share = {op: rates(op)["ALL"] / rates(op)["ONE"] * 100 for op in ("READ", "WRITE")}
+    return Answer(
+        falling_steps(rates("READ")),
+        note=f"Numbers one keystroke away that restore the order: {counts}. ALL then still keeps at most "
+        f"{high(share['READ']):.0f}% of ONE, for writes {middle(share['WRITE']):.0f}%, so that one keystroke cannot "
+        "mend both.",
+    )
+
+
+def comparable_repairs() -> list[str]:
+    """Numbers one keystroke away from ALL's 110 that keep at least the share of ONE that writes keep, at most all."""
+    share = rates("WRITE")["ALL"] / rates("WRITE")["ONE"]
+    least = low(rates("READ")["ONE"] * share)
+    return one_character_repairs(READ_RATES["ALL"], lambda text: least <= int(text) <= int(READ_RATES["ONE"]))
+
+
+@claim(
+    "thesis-forensic-read-all",
+    "section 4.3.1",
+    "It varies between 1240 and 110 requests per second for the QUORUM and ALL",
+    "110",
+    kind="forensic",
+)
+def reads_at_all_like_writes() -> Answer:
+    """Read throughput at ALL if reads kept the share of ONE that writes keep."""
+    found = comparable_repairs()
+    return Answer(
+        rates("READ")["ONE"] / (rates("WRITE")["ONE"] / rates("WRITE")["ALL"]),
+        note=f"Of the numbers one keystroke away, {len(found)} lie between that and ONE, from {found[0]} to "
+        f"{found[-1]}: a digit lost in print would explain it. So would a range over thread counts, from 110 to 1240, "
+        "but then 1240 still exceeds the maximum at ONE.",
+    )
+
+
+# Section 4.3.2: mixes
+
+
+@claim(
+    "thesis-six-settings",
+    "section 4.3.2",
+    "there are six different read/write consistency settings that can be used to provide high data consistency",
+    "six",
+)
+def strong_settings() -> Answer:
+    """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
+    found = [name(couple) for couple in couples(REPLICATION) if strong(couple, REPLICATION)]
+    return Answer(in_words(len(found)), note=f"{', '.join(found)}: those that the thesis lists.")
+
+
+@claim("thesis-66-1r3w", "section 4.3.2", "the two settings: 1R-3W and 2R-1W provide the 66.6% of consistency", "66.6%")
+def chance_1r3w() -> Answer:
+    """Chance that one replica read is among three written, and among two."""
+    chance = chance_to_meet((1, 2), REPLICATION) * 100
+    return Answer(
+        chance_to_meet((1, 3), REPLICATION) * 100,
+        {f"a slip for 1R-2W, {CUT}": cut(chance)},
+        "1R-3W stands among the six strong settings of the same page; the 2020 paper, whose sentence this is, has "
+        "1R-2W.",
+    )
+
+
+@claim("thesis-66-2r1w", "section 4.3.2", "the two settings: 1R-3W and 2R-1W provide the 66.6% of consistency", "66.6%")
+def chance_2r1w() -> Answer:
+    """Chance that two replicas read include the one written."""
+    chance = chance_to_meet((2, 1), REPLICATION) * 100
+    return Answer(chance, {CUT: cut(chance)}, "Before the write has spread to further replicas.")
+
+
+@claim("thesis-33-1r1w", "section 4.3.2", "the 1R-1W setting can guarantee only the 33.3% of consistency", "33.3%")
+def chance_1r1w() -> Interval:
+    """Chance that one replica read is the one written."""
+    return chance_to_meet((1, 1), REPLICATION) * 100
+
+
+@claim("thesis-three-settings", "section 4.3.2", "All the three combinations follow the rule", "all the three")
+def compared_settings() -> Answer:
+    """Settings of the experiment with R + W > 3."""
+    waited = [
+        tuple(replicas_waited_for(level, REPLICATION) for level in (s.read_cl, s.write_cl)) for s in STRONG_SETTINGS
+    ]
+    return Answer(
+        Count(sum(sum(couple) > REPLICATION for couple in waited), len(waited)),
+        note="The formula below the sentence is lost; section 2.3.1 prints it as R+W>N.",
+    )
+
+
+@claim(
+    "thesis-five-mixes",
+    "section 4.3.2",
+    "5 different read/write load proportions are taken into consideration: Read/Write-10/90%, [...] and "
+    "Read/Write-90/10%",
+    "5",
+)
+def mixes() -> Answer:
+    """Proportions that are listed and add up to 100 %."""
+    in_2020 = {round(share * 100) for share in published.table("g20_table4")["read_share"]}
+    added = ", ".join(f"{read}/{write}" for read, write in MIXES if read not in in_2020)
+    return Answer(sum(sum(mix) == 100 for mix in MIXES), note=f"Not among the mixes of the 2020 paper: {added}.")  # noqa: PLR2004
+
+
+untestable(
+    "thesis-best-settings",
+    "section 4.3.2",
+    "The 1R-3W configuration delivers the lowest consistency for threads up to 300 when the read load proportion is "
+    "less than 30%",
+    "up to 300, less than 30%",
+    LOST,
+)
+
+
+@claim(
+    "thesis-lowest-consistency",
+    "section 4.3.2",
+    "the 2R-2W setting shows the lowest consistency for a greater number of threads",
+    "lowest consistency",
+)
+def lowest_consistency() -> Answer:
+    """The two settings said to be lowest that guarantee less than another of the three compared."""
+    chance = {s: low(chance_to_meet(s, REPLICATION)) for s in ((1, 3), (2, 2), (3, 1))}
+    below = sum(chance[s] < max(chance.values()) for s in ((1, 3), (2, 2)))
+    return Answer(
+        Count(below, 2),
+        note="All three are strong, so none is lower. 'Latency' is meant, as the tables' introduction says: 'the "
+        "lowest latencies is highlighted'.",
+    )
+
+
+def threads_of_2020() -> list[int]:
+    """Thread counts of the 2020 paper, whose plan the thesis follows; its own are lost with its tables."""
+    return sorted({int(n) for n in published.table("g20_table1")["threads"]})
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A sentence of section 4.3.2: at these read percentages and thread counts this setting is best."""
+
+    reads: tuple[int, ...]
+    threads: Callable[[int], bool]
+    best: str
+
+
+#: In their order; 'a greater number of threads' is taken as the greatest only, so that no reading makes it less.
+BEST_SETTINGS = (
+    Rule((10,), lambda n: n <= 300, "1R-3W"),  # noqa: PLR2004 - 'up to 300 when the read load proportion is less than 30%'
+    Rule((10,), lambda n: n > 300, "3R-1W"),  # noqa: PLR2004 - 'For threads more than 300'
+    Rule((30, 50, 70, 90), lambda n: True, "1R-3W"),  # 'When the read load proportion increases [...] regardless'
+    Rule((90,), lambda n: n == threads_of_2020()[-1], "2R-2W"),  # 'of 90/10% [...] for a greater number of threads'
+    Rule((10,), lambda n: n == threads_of_2020()[-1], "3R-1W"),  # 'around 10% [...] high write-heavy workloads'
+)
+
+
+def agreeing_cells(rules: tuple[Rule, ...]) -> Count:
+    """Mixes and thread counts at which the sentences name one best setting; thread counts are the 2020 paper's."""
+    plan = list(product((read for read, _ in MIXES), threads_of_2020()))
+    named = [{rule.best for rule in rules if read in rule.reads and rule.threads(n)} for read, n in plan]
+    return Count(sum(len(settings) == 1 for settings in named), len(plan))
+
+
+@claim(
+    "thesis-forensic-best",
+    "section 4.3.2",
+    "regardless of the current workload, the 1R-3W option delivers the best latency readings",
+    "regardless of the current workload",
+    kind="forensic",
+)
+def sentences_agree() -> Answer:
+    """Cells of the plan at which the five sentences on the best setting agree, with and without the one on 90/10%."""
+    without = tuple(rule for rule in BEST_SETTINGS if rule.best != "2R-2W")
+    return Answer(
+        agreeing_cells(BEST_SETTINGS),
+        {"except at 90/10% with many threads, as the next sentence has it": agreeing_cells(without)},
+        "At 90/10% two sentences name 1R-3W and 2R-2W, and a third calls 2R-2W wasteful as reads increase.",
+    )
+
+
+# Section 4.4: regressions
+
+
+def products(factors: tuple[int, ...]) -> set[int]:
+    """All products of one or more of the factors."""
+    return {prod(chosen) for size in range(1, len(factors) + 1) for chosen in combinations(factors, size)}
+
+
+@claim(
+    "thesis-records-200",
+    "section 4.4.1",
+    "the following multiple regression formula is created based on the 200 records measured in our experiment",
+    "200",
+)
+def records() -> Answer:
+    """Mixes x thread counts x settings of experiment 2."""
+    settings = len(STRONG_SETTINGS)
+    planned = len(MIXES) * THREAD_COUNTS * settings
+    factors = (len(MIXES), THREAD_COUNTS, settings, 2, 2)
+    either = "a" if 200 in products(factors) else "no"  # noqa: PLR2004 - as printed
+    return Answer(
+        planned,
+        note=f"There is {either} product of the plan's factors, with reads and writes or latency and throughput counted "
+        f"apart, that is 200. The likeliest explanation is a number rounded to hundreds ({round(planned, -2)}).",
+    )
+
+
+untestable(
+    "thesis-compressed",
+    "section 4.4.1",
+    "To make all of the parameters on the same scale, they are compressed",
+    "the same scale",
+    "The scale is not defined and the data are lost, so that no value can be put into formula (2).",
+)
+
+
+def formula(equation: str) -> dict[str, tuple[str, Interval]]:
+    """Term to what its variable is said to be ('' if nothing is said) and its coefficient."""
+    rows = published.as_text("thesis_equations")
+    rows = rows[rows["equation"] == equation]
+    return {
+        term: (variable, as_printed(coefficient))
+        for term, variable, coefficient in zip(rows["term"], rows["variable"], rows["coefficient"], strict=True)
+    }
+
+
+def variables(equation: str) -> Count:
+    """Variables of a formula that are defined."""
+    said = [variable for term, (variable, _) in formula(equation).items() if term != "constant"]
+    return Count(sum(map(bool, said)), len(said))
+
+
+@claim("thesis-variables", "section 4.4.1", "There are 4 independent variables: X1-read latency, X2-write latency", "4")
+def independent_variables() -> Answer:
+    """Variables of formula (2)."""
+    return Answer(variables("2").total, note=f"Defined: {variables('2')}.")
+
+
+def write_consistency(x: tuple[float, ...]) -> Interval:
+    """Formula (2) at X1 to X4."""
+    constant, *slopes = (coefficient for _, coefficient in formula("2").values())
+    return sum((slope * exactly(value) for slope, value in zip(slopes, x, strict=True)), constant)
+
+
+def _within(points: list[tuple[float, ...]], least: float, most: float) -> Count:
+    values = [write_consistency(x) for x in points]
+    return Count(sum(low(y) >= least and high(y) <= most for y in values), len(values))
+
+
+@claim(
+    "thesis-formula2",
+    "section 4.4.1, formula (2)",
+    "Using the formula 2, optimal write consistency can be identified",
+    "optimal write consistency",
+)
+def formula2_range() -> Answer:
+    """Corners of the unit cube of inputs at which formula (2) is between 0 and 1; also of those with X1 = X2."""
+    corners: list[tuple[float, ...]] = list(product((0.0, 1.0), repeat=4))
+    values = [write_consistency(x) for x in corners]
+    span = interval(min(map(low, values)), max(map(high, values)))
+    slopes = [middle(coefficient) for term, (_, coefficient) in formula("2").items() if term != "constant"]
+    return Answer(
+        _within(corners, 0, 1),
+        {"read and write latency, compressed, are nearly equal": _within([x for x in corners if x[0] == x[1]], 0, 1)},
+        f"For inputs from 0 to 1 it runs from {figure(span, 1)}; from 1 to 3 replicas it would fit at "
+        f"{_within(corners, 1, REPLICATION)} corners. X2's coefficient offsets {-slopes[1] / slopes[0] * 100:.0f}% of "
+        "X1's, as those of two inputs that move together do.",
+    )
+
+
+def _undefined(equation: str) -> Answer:
+    return Answer(
+        variables(equation),
+        note="X1 to X3 are not said to be anything, and those of formula (2) would explain a latency by itself. Their "
+        "table is lost; it may have named them.",
+    )
+
+
+@claim(
+    "thesis-formula3",
+    "section 4.4.1, formula (3)",
+    "Here the parameter Y is the read latency measured for various read and write combinations",
+    "X1, X2, X3",
+)
+def formula3_variables() -> Answer:
+    """Variables of formula (3) that are defined."""
+    return _undefined("3")
+
+
+@claim(
+    "thesis-formula4",
+    "section 4.4.1, formula (4)",
+    "Here the parameter Y is the write latency measured for various read and write combinations",
+    "X1, X2, X3",
+)
+def formula4_variables() -> Answer:
+    """Variables of formula (4) that are defined."""
+    return _undefined("4")

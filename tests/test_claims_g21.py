@@ -1,0 +1,300 @@
+"""The claims of the 2021 paper: verdicts that were found another way, its notation, and where its regions can lie."""
+
+from importlib.util import find_spec
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook import published
+from cassbook.claims import g21_source, registry
+from cassbook.claims.g21_cells import crossing, deficit_model
+from cassbook.claims.g21_source import Placement, admitted, balanced, deepest, in_cluster, placements, replicas
+from cassbook.claims.g21_text import to_trailing_zeros
+from cassbook.claims.interval import as_printed, exactly, high, low, middle
+from cassbook.claims.statement import VERDICTS
+
+SLIP = "(b) is a slip for (c)"
+
+
+@pytest.fixture(scope="module")
+def found():
+    """Claims of this paper by id. Modules of other papers that are not there yet are passed over."""
+    there = tuple(name for name in registry._MODULES if find_spec(f"cassbook.claims.{name}"))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "_MODULES", there)
+        findings = registry.ledger(papers=["g21"])
+    by_id = {finding.id: finding for finding in findings}
+    assert len(by_id) == len(findings)
+    return by_id
+
+
+@pytest.fixture(scope="module")
+def latency():
+    """Tables 3 and 4: one row a thread count, columns (scenario, operation, level)."""
+    rows = pd.concat([published.table("g21_table3"), published.table("g21_table4")])
+    return rows.pivot_table(index="threads", columns=["scenario", "operation", "level"], values="latency_ms")
+
+
+@pytest.fixture(scope="module")
+def throughput():
+    rows = published.table("g21_table2")
+    return rows.set_index(["scenario", "operation", "level"]).sort_index()["throughput_per_s"]
+
+
+def recomputed(finding):
+    return (finding.recomputed_low + finding.recomputed_high) / 2
+
+
+# The ledger as a whole
+
+
+def test_the_ledger_is_complete(found):
+    assert sum(finding.kind == "text" for finding in found.values()) >= 40
+    assert sum("-little-" in name for name in found) == 24 + 1
+    assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in found.items())
+    assert {finding.verdict for finding in found.values()} == set(VERDICTS)
+
+
+def test_every_claim_says_what_recomputes_it_or_why_nothing_can(found):
+    for finding in found.values():
+        assert finding.quote
+        assert finding.location
+        if finding.verdict == "untestable":
+            assert finding.note
+            assert not finding.function
+        else:
+            assert finding.function.startswith("cassbook.claims.g21_")
+            assert finding.recomputed
+
+
+def test_not_reproduced_comes_with_a_note(found):
+    assert all(finding.note for finding in found.values() if finding.verdict in ("not_reproduced", "other_reading"))
+
+
+# Scenarios by the wrong letter
+
+
+@pytest.mark.parametrize("name", ["g21-writes-faster", "g21-b-all", "g21-b-one", "g21-wrong-letter"])
+def test_b_is_a_slip_for_c(found, name):
+    assert found[name].verdict == "other_reading"
+    assert found[name].reading == SLIP
+
+
+def test_writes_are_faster_with_c(found, throughput):
+    gain = (throughput.xs("WRITE", level="operation") / throughput.xs("READ", level="operation") - 1) * 100
+    in_a = gain["a"].tolist()
+    assert recomputed(found["g21-writes-faster"]) == pytest.approx(np.mean([*in_a, gain["b", "ONE"]]), abs=0.01)
+    assert round(np.mean([*in_a, gain["c", "ONE"]])) == 9
+    assert gain["b", "ONE"] < 0
+
+
+def test_47_and_53_times_are_c(found, latency):
+    means = latency.mean()
+    ratios = {s: [means[s, o, "ALL"] / means[s, o, "ONE"] for o in ("READ", "WRITE")] for s in "bc"}
+    assert [round(ratio) for ratio in ratios["c"]] == [47, 53]
+    assert [round(ratio) for ratio in ratios["b"]] == [1, 1]
+    assert found["g21-b-all"].recomputed == "1.01, 1.01"
+
+
+# Numbers of the text
+
+
+def test_cost_in_one_region(found, latency, throughput):
+    lost = 100 * (1 - throughput["a", "READ", "ALL"] / throughput["a", "READ", "ONE"])
+    writes = 100 * (latency["a", "WRITE", "ALL"].mean() / latency["a", "WRITE", "ONE"].mean() - 1)
+    assert recomputed(found["g21-abstract-cost"]) == pytest.approx(lost, abs=0.01)
+    assert found["g21-abstract-cost"].verdict == "other_reading"
+    assert round(lost) != 22
+    assert round(writes) == 22
+    assert found["g21-a-all-writes"].verdict == "reproduced"
+
+
+def test_reads_of_a_are_cut_rather_than_rounded(found, latency):
+    reads = 100 * (latency["a", "READ", "ALL"].mean() / latency["a", "READ", "ONE"].mean() - 1)
+    assert (int(reads), round(reads)) == (36, 37)
+    assert found["g21-a-all-reads"].reading == "decimals cut off"
+
+
+def test_d_all_is_560_percent_of_one(found, latency):
+    means = latency.mean()
+    reads, writes = (100 * means["d", o, "ALL"] / means["d", o, "ONE"] for o in ("READ", "WRITE"))
+    assert round(reads, -1) == 560
+    assert round(writes, -2) == 600
+    assert found["g21-d-all"].verdict == "other_reading"
+    assert found["g21-abstract-global"].verdict == "other_reading"
+    assert recomputed(found["g21-abstract-global"]) == pytest.approx(writes - 100, abs=0.1)
+
+
+def test_one_region_beats_c_by_13_percent(found, throughput):
+    gains = [throughput["a", o, "ONE"] / throughput["c", o, "ONE"] - 1 for o in ("READ", "WRITE")]
+    assert found["g21-a-over-c"].verdict == "reproduced"
+    assert recomputed(found["g21-a-over-c"]) == pytest.approx(100 * np.mean(gains), abs=0.01)
+
+
+def test_stars_are_where_latency_is_flat(found, latency):
+    rises = (latency.loc[1000] / latency.loc[100]).sort_values()
+    flat = {(scenario, level) for scenario, _, level in rises.index[:8]}
+    assert flat == {("b", "ONE"), ("b", "QUORUM"), ("b", "ALL"), ("d", "ONE")}
+    for name in ("g21-flat", "g21-unsaturated"):
+        assert (found[name].verdict, found[name].recomputed) == ("reproduced", "(b: all), (d: ONE)")
+
+
+def test_single_region_is_not_the_quickest_in_every_row(found, latency):
+    least = latency.T.groupby(["operation", "level"]).min().T
+    quickest = sum(int((latency["a"][column] <= least[column]).sum()) for column in least.columns)
+    assert found["g21-conclusion-single-latency"].recomputed == f"{quickest} of 60"
+    assert quickest < 60
+
+
+def test_levels_are_in_order_everywhere(found, latency):
+    for scenario in "abcd":
+        for operation, table in (("READ", 3), ("WRITE", 4)):
+            rows = latency[scenario][operation]
+            right = int(((rows["ONE"] <= rows["QUORUM"]) & (rows["QUORUM"] <= rows["ALL"])).sum())
+            assert found[f"g21-table{table}-order-{scenario}"].recomputed == f"{right} of 10"
+
+
+def test_trailing_zeros_are_no_digits():
+    assert middle(to_trailing_zeros(exactly("563.1"), "560%")) == 560
+    assert middle(to_trailing_zeros(exactly("607.2"), "600%")) == 600
+    assert middle(to_trailing_zeros(exactly("607.2"), "601%")) == 607
+
+
+# Little's law
+
+
+def test_requests_in_flight_are_half_of_the_threads(found, latency, throughput):
+    for (scenario, operation, level), rate in throughput.items():
+        cell = found[f"g21-table2-little-{scenario}-{operation}-{level}".lower()]
+        flight = rate * latency.loc[1000, (scenario, operation, level)] / 1000
+        assert cell.verdict == "not_reproduced"
+        assert recomputed(cell) == pytest.approx(flight, rel=1e-4)
+        assert 380 < flight < 540
+
+
+def test_the_deficit_is_a_factor(found):
+    assert found["g21-little-model"].verdict == "reproduced"
+    latency = np.geomspace(20, 1500, 24)
+    wobble = 1 + 0.05 * np.where(np.arange(24) % 2, 1, -1)
+    assert deficit_model(2.3 * latency * wobble, latency) == "one factor"
+    assert deficit_model((latency + 400) * wobble, latency) == "one delay"
+    same = np.full(24, 100.0)
+    assert deficit_model(2 * same * wobble, same) == "undecided"
+
+
+def test_where_threads_over_latency_meets_table_2(latency, throughput):
+    rate = 1000 * latency.index / latency["b", "READ", "ONE"]
+    expected = np.interp(throughput["b", "READ", "ONE"], rate, latency.index)
+    assert crossing(("b", "READ", "ONE")) == pytest.approx(expected)
+    assert crossing(("c", "READ", "QUORUM")) is None
+
+
+# The notation
+
+
+@pytest.mark.parametrize(
+    ("notation", "expected"),
+    [
+        ("{[C], ([R1], [R2], [R3])}", True),
+        ("{[C], ([R1]}, {R2}, {R3})", True),  # a cluster over Regions: round brackets cross curly ones
+        ("{[C], ([R1]), {R2}, {R3})", False),
+        ("{C}, ({R1}, {R2}, {R3}", False),
+        ("}C{", False),
+        ("", True),
+    ],
+)
+def test_brackets_balance_each_kind_by_itself(notation, expected):
+    assert balanced(notation) is expected
+
+
+def test_notation_parts():
+    text = "{{[C], ([R1])}, {R2}, {R2}}"
+    assert deepest(text, "{") == 2
+    assert deepest(text, "[") == 1
+    assert replicas(text) == ["R1", "R2", "R2"]
+    assert in_cluster(text) == ["R1"]
+    assert in_cluster("{[C], ([R1]}, {R2})") == ["R1", "R2"]
+
+
+def test_notation_claims_count_the_printed_ones(found):
+    printed = published.table("g21_scenarios")["notation"]
+    closed = sum(all(text.count(a) == text.count(b) for a, b in ("()", "{}", "[]")) for text in printed)
+    once = int((printed.str.count("R[0-9]") == 3).sum())
+    assert found["g21-notation-brackets"].recomputed == f"{closed} of {len(printed)}"
+    assert found["g21-replicas"].recomputed == f"{once} of {len(printed)}"
+    assert found["g21-replicas"].reading == "a symbol that is printed twice is one replica"
+
+
+# Placements
+
+
+def line_of_regions(**positions):
+    """Distances of regions that lie on a line, within each 1 ms."""
+    pairs = ((a, b) for a in positions for b in positions)
+    return {(a, b): exactly(abs(positions[a] - positions[b]) or 1) for a, b in pairs}
+
+
+LINE = line_of_regions(west=0, mid=10, east=30, far=100)
+
+
+def test_number_of_placements():
+    names = ["west", "mid", "east", "far"]
+    assert [len(placements(scenario, names)) for scenario in "bcd"] == [4 * 3, 4 * 3, 4]
+    assert all(p.client not in p.replicas for s in "bd" for p in placements(s, names))
+    assert all(p.replicas[0] == p.client for p in placements("c", names))
+    assert all(len(set(p.replicas)) == 3 for s in "cd" for p in placements(s, names))
+
+
+def test_bounds_go_by_the_nearest_coordinator():
+    spread = Placement("west", ("far", "mid", "east"))
+    assert [middle(spread.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [10, 10 + 20, 10 + 90]
+    assert spread.hops("ALL", LINE) == [("west", "mid"), ("mid", "far")]
+    near = Placement("west", ("west", "east", "mid"))
+    assert [middle(near.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [0, 10, 30]
+    away = Placement("west", ("east",) * 3)
+    assert [middle(away.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [30, 30, 30]
+
+
+def test_admitted_placements_of_known_distances():
+    names = list(LINE and {a for a, _ in LINE})
+    away = admitted(placements("b", names), {"ONE": as_printed("20")}, LINE)
+    assert {(p.client, p.replicas[0]) for p in away} == {
+        ("west", "mid"), ("mid", "west"), ("mid", "east"), ("east", "mid"),
+    }  # fmt: skip
+    spread = placements("d", names)
+    levels = {"ONE": as_printed("70"), "QUORUM": as_printed("90"), "ALL": as_printed("100")}
+    # west: 10, 30, 100; mid: 10, 40, 110; east: 20, 30, 110; far: 70, 90, 100
+    assert {p.client for p in admitted(spread, levels, LINE)} == {"west", "far"}
+    assert {p.client for p in admitted(spread, levels | {"QUORUM": as_printed("89")}, LINE)} == {"west"}
+    assert not admitted(spread, {"ONE": as_printed("9")}, LINE)
+
+
+def test_rounding_does_not_rule_a_placement_out():
+    away = [Placement("west", ("mid",) * 3)]
+    assert admitted(away, {"ONE": as_printed("9.5")}, LINE) == []
+    assert admitted(away, {"ONE": as_printed("10")}, LINE) == away
+
+
+def test_table_1_is_of_round_trips(found, latency):
+    assert found["g21-table1-round-trip"].recomputed == "round trip"
+    apart = published.table("g21_table1").query("from_region != to_region")["latency_ms"]
+    least = latency["b"].min().min()
+    assert apart.min() < least < 2 * apart.min()  # (b) has room for the shortest way once, not twice
+
+
+def test_distances_next_to_b_and_d(found, latency):
+    apart = published.table("g21_table1").query("from_region != to_region")["latency_ms"]
+    least = latency["b", "READ", "ONE"].min()
+    nearest = apart.iloc[(apart - least).abs().argmin()]
+    assert float(found["g21-table1-distance-b-one-read"].printed) == nearest
+    assert found["g21-table1-distance-b-one-read"].verdict == "not_reproduced"
+    added = found["g21-table1-distance-d-quorum-less-one-read"]
+    assert recomputed(added) == pytest.approx(237.82 - 126.41)
+    assert added.verdict == "not_reproduced"
+
+
+def test_latencies_are_as_printed():
+    cell = g21_source.latencies()["d", "READ", "QUORUM"][100]
+    assert low(cell) == pytest.approx(237.815)
+    assert high(cell) == pytest.approx(237.825)
