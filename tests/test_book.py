@@ -11,11 +11,14 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 from cassbook import book, paths
+from cassbook.claims import report
+from cassbook.claims.registry import ledger
 from cassbook.doctor import browser
 from cassbook.errors import LaboratoryError
 from cassbook.run import RecordedRun
 
 pytestmark = pytest.mark.book
+SCORECARD = "notebooks/analyse/30-scorecard.html"
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/05-mixed-estimates.html"
 
 
@@ -115,39 +118,38 @@ def served(html):
         server.shutdown()
 
 
-@pytest.mark.parametrize("page", [FRONT, CHAPTER, "notebooks/analyse/04-regressions.html"])
-def test_a_browser_without_network_shows_it_whole(served, page):
+@pytest.fixture
+def window():
+    """A tab of a browser for which no name resolves but this machine's: whatever a page asks of the world fails."""
     chromium = browser()
     if chromium is None:
         pytest.skip("no Chromium on the PATH (Debian: package chromium); the page was not opened in a browser")
     from playwright.sync_api import sync_playwright
 
-    errors, foreign = [], []
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    arguments = ["--no-sandbox", "--disable-background-networking", rules]
     with sync_playwright() as tools:
-        # No name resolves but this machine's: whatever a page asks of the world fails, and is noted.
-        opened = tools.chromium.launch(
-            executable_path=chromium,
-            args=[
-                "--no-sandbox",
-                "--disable-background-networking",
-                "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",
-            ],
-        )
-        tab = opened.new_page(viewport={"width": 1280, "height": 900})
-        tab.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
-        tab.on("pageerror", lambda error: errors.append(str(error)))
-        tab.on("requestfailed", lambda request: errors.append(f"failed: {request.url}"))
-        tab.on(
-            "request",
-            lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url),
-        )
-        tab.goto(served + page, wait_until="networkidle")
-        pictures = tab.eval_on_selector_all(
-            "article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])"
-        )
-        plots = tab.locator(".plotly-graph-div .main-svg").count()
-        title = tab.title()
+        opened = tools.chromium.launch(executable_path=chromium, args=arguments)
+        yield opened.new_page(viewport={"width": 1280, "height": 900})
         opened.close()
+
+
+@pytest.mark.parametrize("page", [FRONT, CHAPTER, "notebooks/analyse/04-regressions.html", SCORECARD])
+def test_a_browser_without_network_shows_it_whole(served, window, page):
+    errors, foreign = [], []
+    window.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    window.on("pageerror", lambda error: errors.append(str(error)))
+    window.on("requestfailed", lambda request: errors.append(f"failed: {request.url}"))
+    window.on(
+        "request",
+        lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url),
+    )
+    window.goto(served + page, wait_until="networkidle")
+    pictures = window.eval_on_selector_all(
+        "article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])"
+    )
+    plots = window.locator(".plotly-graph-div .main-svg").count()
+    title = window.title()
     assert not foreign
     assert not errors
     assert "The Price of Consistency" in title
@@ -155,6 +157,38 @@ def test_a_browser_without_network_shows_it_whole(served, page):
     if page == CHAPTER:
         assert len(pictures) >= 2
         assert plots >= 1
+
+
+def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):
+    """Opened from the disk, with no server and no network, as a reader who copied the book would."""
+    window.goto((html / SCORECARD).as_uri())
+    rows = window.locator("#every-claim-table tbody tr")
+    rows.nth(5).wait_for()
+    shown = window.locator(".dt-info")
+    everything = shown.inner_text()
+    assert f"of {len(ledger()):,} entries" in everything
+    window.locator(".dt-search input").last.fill("exponential progression")
+    window.wait_for_function("!document.querySelector('.dt-info').innerText.startsWith('Showing 1 to 25')")
+    texts = rows.all_inner_texts()
+    assert 1 <= len(texts) <= 5
+    assert all("exponential progression" in text for text in texts)
+    assert window.locator("#every-claim-table a").first.get_attribute("href").startswith("../../_modules/cassbook/")
+    window.locator(".dt-search input").last.fill("")
+    window.locator(".dtsp-nameCont", has_text="untestable").click()
+    window.wait_for_function("document.querySelector('.dt-info').innerText.includes('filtered')")
+    assert all("untestable" in text for text in rows.all_inner_texts())
+    window.locator(".dtsp-clearAll").click()
+    assert rows.first.inner_text().startswith("Gorbenko 2020")
+    window.locator("#every-claim-table thead th").first.click()
+    window.wait_for_function("document.querySelector('#every-claim-table tbody').innerText.startsWith('ccm study')")
+
+
+def test_every_claim_links_to_the_lines_that_recompute_it(html):
+    anchors = functools.cache(lambda page: Links(page.read_text()).anchors)
+    for finding in ledger():
+        if finding.function:
+            path, _, anchor = report.source_page(finding.function).partition("#")
+            assert anchor in anchors((html / "notebooks" / "analyse" / path).resolve()), finding.id
 
 
 def test_a_warning_stops_the_build(html, tmp_path, monkeypatch):

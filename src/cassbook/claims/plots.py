@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import pandas as pd
 from matplotlib.figure import Figure
 
+from cassbook.claims import d16_source, pbs, pbs_forensics, thesis
+from cassbook.claims.interval import high, low, middle
 from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, counts, frame
 from cassbook.claims.statement import Finding
-from cassbook.plots import done, panels
+from cassbook.plots import LEVEL_COLOURS, done, panels
 
 #: The same in every figure; told apart by the colour-blind.
 VERDICT_COLOURS = {
@@ -98,4 +100,55 @@ def choices(findings: Sequence[Finding]) -> Figure:
     panel.axvline(92, color="#D55E00", linewidth=1)
     panel.set(xlabel="right choices, % of 48 workloads (line: the printed 92 %)", xlim=(0, 100))
     panel.grid(visible=False, axis="y")
+    return done(figure)
+
+
+def station_capacities() -> Figure:
+    """Reads per second that each kind of station of the 2016 model can serve at most, by level; the line is 6800/s."""
+    figure, axes = panels(1, 1, width=7.0, height=3.2)
+    panel = axes[0, 0]
+    for level, colour in LEVEL_COLOURS.items():
+        stations = d16_source.stations(level)
+        ends = [(low(s.capacity_per_s), high(s.capacity_per_s)) for s in stations]
+        centres = [(a + b) / 2 for a, b in ends]
+        half = [(b - a) / 2 for a, b in ends]
+        names = [s.name for s in stations]
+        panel.errorbar(centres, names, xerr=half, fmt="o", markersize=5, capsize=3, color=colour, label=level)
+    panel.axvline(middle(d16_source.rate_per_s()), color="grey", linewidth=0.8)
+    panel.set(xscale="log", xlabel="reads per second at most (log scale; line: the printed 6800)")
+    panel.legend(title="level")
+    return done(figure)
+
+
+def waiting_ratios() -> Figure:
+    """Latency over that of one replica: printed, by exponential answers, by the Weibull law fitted to two replicas."""
+    figure, axes = panels(1, 2, width=3.8, height=3.0, sharex=True)
+    for panel, (operation, letter) in zip(axes[0], (("WRITE", "W"), ("READ", "R")), strict=True):
+        replicas = [1, 2, 3]
+        printed = [pbs.slowdown(operation, n) for n in replicas]
+        exponential = [pbs_forensics.answer_ratio(operation, n, 1) for n in replicas]
+        shape = middle(pbs_forensics.shapes(operation))
+        weibull = [pbs_forensics.answer_ratio(operation, n, shape) for n in replicas]
+        centres, half = [middle(x) for x in printed], [(high(x) - low(x)) / 2 for x in printed]
+        panel.errorbar(replicas, centres, yerr=half, fmt="o", capsize=3, color="#0072B2", label="printed")
+        panel.plot(replicas, exponential, "--", color="#999999", label="exponential answers")
+        panel.plot(replicas, weibull, "-", color="#D55E00", linewidth=1.2, label="Weibull, fitted to two")
+        panel.set(title=f"{operation.lower()}s", xlabel=f"replicas waited for ({letter})", xticks=replicas)
+        panel.set_ylim(bottom=0)
+    axes[0, 0].set_ylabel("latency / latency of one")
+    axes[0, 0].legend()
+    return done(figure)
+
+
+def thesis_rates() -> Figure:
+    """Highest throughputs that the thesis names, by level, as a share of ONE."""
+    figure, axes = panels(1, 1, width=5.0, height=2.8)
+    panel = axes[0, 0]
+    for operation, marker, colour in (("READ", "o", "#0072B2"), ("WRITE", "s", "#E69F00")):
+        rates = thesis.rates(operation)
+        shares = [middle(x) / middle(rates["ONE"]) for x in rates.values()]
+        panel.plot(list(rates), shares, marker + "-", color=colour, label=f"{operation.lower()}s")
+    panel.set(xlabel="level", ylabel="throughput / throughput at ONE")
+    panel.set_ylim(bottom=0)
+    panel.legend()
     return done(figure)

@@ -40,15 +40,15 @@ Cell = tuple[Statement, Answer | Untestable]
 
 #: Where the claims of each paper are; imported on first use.
 _MODULES = (
-    "g20_cells",
     "g20_text",
     "g20_settings",
     "g20_forensics",
+    "g20_cells",
     "pbs",
     "pbs_forensics",
-    "g21_cells",
     "g21_text",
     "g21_latency",
+    "g21_cells",
     "thesis",
     "thesis_results",
     "thesis_commands",
@@ -91,7 +91,7 @@ def claim(
 
 
 def cells(paper: Paper) -> Callable[[F], F]:
-    """Register the function below as one that yields `Cell`s, the derived cells of a table."""
+    """Register the function below as one that yields the derived cells of a table, each a `Cell`."""
 
     def register(function: F) -> F:
         _entries.append(_Entry(paper, None, function, function.__module__))

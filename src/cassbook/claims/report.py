@@ -177,6 +177,7 @@ def scorecard(findings: Sequence[Finding]) -> HTML:
             lengthMenu=[10, 25, 100, 1000],
             pageLength=25,
             display_logo_when_loading=False,
-            table_id="scorecard",
+            text_in_header_can_be_selected=False,  # a click on a header sorts
+            table_id="every-claim-table",
         )
     )

@@ -295,8 +295,8 @@ def records() -> Answer:
     either = "a" if 200 in products(factors) else "no"  # noqa: PLR2004 - as printed
     return Answer(
         planned,
-        note=f"There is {either} product of the plan's factors, with reads and writes or latency and throughput counted "
-        f"apart, that is 200. The likeliest explanation is a number rounded to hundreds ({round(planned, -2)}).",
+        note=f"There is {either} product of the plan's factors, with reads and writes or latency and throughput "
+        f"counted apart, that is 200. The likeliest explanation is a number rounded to hundreds ({round(planned, -2)}).",
     )
 
 
