@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import NullLocator
 
 from cassbook.claims import d16_source, pbs, pbs_forensics, thesis
 from cassbook.claims.interval import high, low, middle
@@ -107,16 +108,21 @@ def station_capacities() -> Figure:
     """Reads per second that each kind of station of the 2016 model can serve at most, by level; the line is 6800/s."""
     figure, axes = panels(1, 1, width=7.0, height=3.2)
     panel = axes[0, 0]
-    for level, colour in LEVEL_COLOURS.items():
+    for shift, (level, colour) in zip((0.2, 0, -0.2), LEVEL_COLOURS.items(), strict=True):  # three dots may coincide
         stations = d16_source.stations(level)
         ends = [(low(s.capacity_per_s), high(s.capacity_per_s)) for s in stations]
         centres = [(a + b) / 2 for a, b in ends]
         half = [(b - a) / 2 for a, b in ends]
-        names = [s.name for s in stations]
-        panel.errorbar(centres, names, xerr=half, fmt="o", markersize=5, capsize=3, color=colour, label=level)
+        places = [place + shift for place in range(len(stations))]
+        panel.errorbar(centres, places, xerr=half, fmt="o", markersize=5, capsize=3, color=colour, label=level)
     panel.axvline(middle(d16_source.rate_per_s()), color="grey", linewidth=0.8)
-    panel.set(xscale="log", xlabel="reads per second at most (log scale; line: the printed 6800)")
-    panel.legend(title="level")
+    names = [s.name for s in d16_source.stations("ONE")]
+    panel.set(yticks=range(len(names)), yticklabels=names, xscale="log")
+    panel.set_xlabel("reads per second at most (log scale; line: the printed 6800)")
+    ticks = [3000, 5000, 10_000, 20_000, 50_000]
+    panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+    panel.xaxis.set_minor_locator(NullLocator())
+    figure.legend(title="level", loc="outside right upper")
     return done(figure)
 
 

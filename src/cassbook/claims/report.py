@@ -132,6 +132,8 @@ def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
         "recomputed": escaped["recomputed"],
     }
     if set(df["kind"]) == {"forensic"}:
+        # what is put to a table is not always a number that it prints
+        columns = {("printed, or asked" if name == "printed" else name): column for name, column in columns.items()}
         columns["verdict"] = df["verdict"].map(VERDICT_WORDS)
     if set(df["verdict"]) == {"untestable"}:
         del columns["recomputed"]

@@ -296,7 +296,7 @@ def records() -> Answer:
     return Answer(
         planned,
         note=f"There is {either} product of the plan's factors, with reads and writes or latency and throughput "
-        f"counted apart, that is 200. The likeliest explanation is a number rounded to hundreds ({round(planned, -2)}).",
+        f"counted apart, that is 200. The likeliest explanation is rounding to hundreds ({round(planned, -2)}).",
     )
 
 
