@@ -390,9 +390,14 @@ def folder() -> Path | None:
 
 def text_of(name: str) -> str:
     """Return the text of the paper that prints the table."""
-    found = sorted(folder().glob(PAPERS[paper_of(name)]))
+    return full_text(paper_of(name))
+
+
+def full_text(paper: str) -> str:
+    """Return the text of a paper."""
+    found = sorted(folder().glob(PAPERS[paper]))
     if len(found) != 1:
-        raise FileNotFoundError(f"{len(found)} files {PAPERS[paper_of(name)]} in {folder()} instead of 1")
+        raise FileNotFoundError(f"{len(found)} files {PAPERS[paper]} in {folder()} instead of 1")
     return found[0].read_text(encoding="utf-8")
 
 

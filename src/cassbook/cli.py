@@ -132,17 +132,26 @@ def down() -> None:
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Also put this run to the claims it can test.")
 @click.option("--format", "form", type=click.Choice(["json", "csv", "md"]), default="md", show_default=True)
 @click.option("--paper", multiple=True, help="Only this paper's: g20, pbs, g21, thesis or d16. May be repeated.")
+@click.option("--id", "identity", multiple=True, help="Only the claim of this id. May be repeated.")
 @_plainly
-def claims(folder: Path | None, form: str, paper: tuple[str, ...]) -> None:
-    """List every quantitative claim of the five texts, recomputed, with a verdict."""
-    from cassbook.claims.registry import ledger
+def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
+    r"""List every quantitative claim of the five texts, recomputed, with a verdict.
+
+    \b
+    reproduced      it follows from the paper's own numbers, to the digits printed
+    other_reading   it follows in a reading that the note names
+    not_reproduced  it follows in no reading we could think of
+    untestable      nothing is left to compute with; the note says what is lost
+    """
+    from cassbook.claims.registry import ledger, with_ids
     from cassbook.claims.report import FORMATS
     from cassbook.claims.statement import papers_named
     from cassbook.claims.study import Study
 
     asked = papers_named(paper)
     run = None if folder is None else Study.of_run(folder)
-    click.echo(FORMATS[form](ledger(run, asked, progress=sys.stderr.isatty())))
+    findings = ledger(run, asked, progress=sys.stderr.isatty())
+    click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))
 
 
 @main.command()

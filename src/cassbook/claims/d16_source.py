@@ -8,18 +8,24 @@ from functools import cache
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, middle, numbers_in
+from cassbook.claims.quorums import REPLICATION_FACTOR
 from cassbook.consistency import replicas_waited_for
 
-LEVELS = ("ONE", "QUORUM", "ALL")
 #: Section 5.1: 'a Cassandra cluster composed of four nodes with a replication factor of 3'.
 NODES = 4
-REPLICATION = 3
 #: Section 5.1: nodes 'have 2 CPUs and 4 GBs of memory', the workload generator '4 CPUs'.
 NODE_CPUS = 2
 CLIENT_CPUS = 4
-#: Section 5.1: 'with 45 jobs in the system [...] able to serve around 6800 requests per second'.
+#: Section 5.1: 'with 45 jobs in the system ... able to serve around 6800 requests per second'.
 JOBS = 45
-RATE_TEXT = "around 6800"
+RATE_TEXT = "around 6800 requests per second"
+#: Section 5.1, the two reductions in one sentence.
+REDUCTIONS_TEXT = (
+    "Compared to ONE, the throughput of the system is reduced more than 40% and up to 60% when QUORUM and ALL CL are "
+    "used"
+)
+#: Section 5.1: 'The keyspace is filled with 15 million of records'.
+MILLION_RECORDS = "15"
 MS_PER_S = 1000
 BYTES_PER_KB = 1000
 
@@ -65,10 +71,21 @@ def ring_shares(nodes: int, replication: int) -> tuple[Fraction, Fraction]:
     return Fraction(held, nodes), Fraction(elsewhere, nodes * nodes)
 
 
+def data_gb() -> Interval:
+    """Records of 1 KB in GB, each counted once: a million KB is a GB."""
+    return as_printed(MILLION_RECORDS)
+
+
+def data_per_node_gb() -> Interval:
+    """Data of one node in GB, RF/N of all records."""
+    held, _ = ring_shares(NODES, REPLICATION_FACTOR)
+    return data_gb() * float(held)
+
+
 def remote_requests(level: str, asked: int | None = None) -> float:
     """Mean number of requests that a coordinator sends to other nodes; one of those asked may be itself."""
-    local, _ = ring_shares(NODES, REPLICATION)
-    return (replicas_waited_for(level, REPLICATION) if asked is None else asked) - float(local)
+    local, _ = ring_shares(NODES, REPLICATION_FACTOR)
+    return (replicas_waited_for(level, REPLICATION_FACTOR) if asked is None else asked) - float(local)
 
 
 def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
@@ -84,7 +101,7 @@ def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
         Replicas asked if not as many as the level waits for (section 5.3).
     """
     demand = cpu_demands()
-    local, remote = map(float, ring_shares(NODES, REPLICATION))
+    local, remote = map(float, ring_shares(NODES, REPLICATION_FACTOR))
     at_coordinator = local * (demand["read-local", level] + demand["read-local-end", level]) + remote * (
         demand["read-remote", level] + demand["read-remote-end", level]
     )
@@ -127,7 +144,7 @@ def stations(level: str) -> tuple[Station, ...]:
 
     A request between nodes passes the network queue of either with its query and with its response.
     """
-    answers = replicas_waited_for(level, REPLICATION)
+    answers = replicas_waited_for(level, REPLICATION_FACTOR)
     return (
         Station("the client's network", packet_pair(), 1),
         Station("the client's CPUs", component_demand("YCSB CPU"), CLIENT_CPUS),

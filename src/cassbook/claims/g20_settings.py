@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from scipy.stats import spearmanr
 
 from cassbook import published
-from cassbook.claims.g20_cells import OF_ITSELF, RESIDUAL, printed_deviation, residual_percent
+from cassbook.claims.g20_cells import OF_ITSELF, printed_deviation
 from cassbook.claims.g20_source import (
-    LEVELS,
     OPERATIONS,
-    REPLICATION_FACTOR,
     SETTINGS,
     SHARES,
+    fitted,
     slowdowns,
     spelled,
     table4,
@@ -24,16 +24,16 @@ from cassbook.claims.interval import (
     Interval,
     exactly,
     largest,
+    least,
     magnitude,
     mean,
     middle,
-    overlap,
     percent_above,
     percent_below,
 )
-from cassbook.claims.quorums import chance_to_meet, couples, strong
+from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR, chance_to_meet, strong_couples
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count, Value
+from cassbook.claims.statement import Answer, Count, Untestable, Value
 from cassbook.claims.study import Study
 from cassbook.claims.wording import CUT, cut
 from cassbook.latency.saturation import growth_table
@@ -57,7 +57,7 @@ def speedup_percent(read_share: str, threads: int) -> Interval:
 )
 def strong_settings() -> float:
     """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
-    return sum(strong(couple, REPLICATION_FACTOR) for couple in couples(REPLICATION_FACTOR))
+    return len(strong_couples())
 
 
 def meets_last_write(reads: int, writes: int) -> Interval:
@@ -65,21 +65,33 @@ def meets_last_write(reads: int, writes: int) -> Interval:
     return chance_to_meet((reads, writes), REPLICATION_FACTOR) * 100
 
 
-@claim("g20-confidence-1r2w", "section V", "1R-2W and 2R-1W provide 66.6% consistency confidence", "66.6%")
+@claim(
+    "g20-confidence-1r2w",
+    "section V",
+    "(1R-2W) and 'Read QUORUM - Write ONE' (2R-1W) provide 66.6% consistency confidence",
+    "66.6%",
+)
 def confidence_1r2w() -> Answer:
     """Chance that one replica read is among two written."""
     chance = meets_last_write(1, 2)
     return Answer(chance, {CUT: cut(chance)}, "If replicas not waited for have not been written at all.")
 
 
-@claim("g20-confidence-2r1w", "section V", "1R-2W and 2R-1W provide 66.6% consistency confidence", "66.6%")
+@claim(
+    "g20-confidence-2r1w",
+    "section V",
+    "(1R-2W) and 'Read QUORUM - Write ONE' (2R-1W) provide 66.6% consistency confidence",
+    "66.6%",
+)
 def confidence_2r1w() -> Answer:
     """Chance that two replicas read include the one written."""
     chance = meets_last_write(2, 1)
     return Answer(chance, {CUT: cut(chance)}, "If replicas not waited for have not been written at all.")
 
 
-@claim("g20-confidence-1r1w", "section V", "1R-1W setting can guarantee only the 33.3% consistency confidence", "33.3%")
+@claim(
+    "g20-confidence-1r1w", "section V", "(1R-1W) setting can guarantee only the 33.3% consistency confidence", "33.3%"
+)
 def confidence_1r1w() -> Interval:
     """Chance that one replica read is the one written."""
     return meets_last_write(1, 1)
@@ -168,6 +180,15 @@ def mixed_growth() -> Answer:
     )
 
 
+def edge_speedups(threads: Iterable[int]) -> tuple[Interval, Interval]:
+    """Mean saving against 1R-3W if nothing is read, by the fits: in percent of 1R-3W, and of the best setting.
+
+    There 1R-3W waits for writes at ALL and the best setting for the least of ONE and QUORUM.
+    """
+    pairs = [(fitted(("WRITE", "ALL"), n), least(fitted(("WRITE", level), n) for level in LEVELS)) for n in threads]
+    return mean(percent_below(best, always) for always, best in pairs), mean(percent_above(*pair) for pair in pairs)
+
+
 @claim(
     "g20-speedup",
     "section V, Fig. 7",
@@ -179,22 +200,31 @@ def average_speedup() -> Answer:
     threads = list(winners("0.1"))
     averages = {share: mean(speedup_percent(share, n) for n in threads) for share in SHARES}
     peak = largest(speedup_percent(share, n) for share in SHARES for n in threads)
-    of_best = largest(
-        percent_above(table4()[n, "0.1", "1R-3W"], table4()[n, "0.1", winners("0.1")[n]]) for n in threads
-    )
+    of_baseline, of_best = edge_speedups(range(10, 1001, 10))
     return Answer(
         largest(averages.values()),
-        {
-            "the largest single saving, not an average": peak,
-            "the largest single saving, in percent of the best setting": of_best,
-        },
-        f"Averages for 10, 30, 50, 90 % reads: {spelled(averages.values())}. The largest single saving is "
-        f"{middle(peak):.1f} % of 1R-3W ({middle(of_best):.1f} % of the best). Fig. 7 is lost; mixes with fewer reads "
-        "than Table IV lists may be in it.",
+        note=f"Averages for 10, 30, 50, 90 % reads: {spelled(averages.values())}; the largest single saving is "
+        f"{middle(peak):.1f} %. Fig. 7 is lost and may go beyond Table IV: where nothing is read the fits save "
+        f"{middle(of_baseline):.1f} % of 1R-3W on average, or {middle(of_best):.1f} % of the best setting.",
     )
 
 
 # Section VI: verification
+
+
+@claim(
+    "g20-deviation-accuracy",
+    "section VI.B",
+    "accuracy between experimental and estimated data are considerably high",
+    "considerably high",
+)
+def accuracy() -> Untestable:
+    """Mean deviation of Table V without its sign."""
+    found = mean(magnitude(printed_deviation(*key)) for key in table4())
+    return Untestable(
+        f"No number is named. The mean deviation of Table V is {middle(found):.1f} % without its sign; what it "
+        "measures is the subject of g20-verification."
+    )
 
 
 @claim("g20-deviation-bound", "section VI.B", "A deviation never exceeds 17%", "17%", relation="below")
@@ -251,22 +281,6 @@ def right_choices() -> Answer:
     )
 
 
-@claim(
-    "g20-verification",
-    "section VI.B",
-    "we benchmarked the Cassandra performance under mixed read/write workloads",
-    "independent of Tables I and II",
-)
-def verification_is_independent() -> Answer:
-    """Cells of Table V that Tables I, II and IV give without any measurement of a mix."""
-    same = [overlap(residual_percent(*key), printed_deviation(*key)) for key in table4()]
-    return Answer(
-        f"{sum(same)} of {len(same)} cells follow from Tables I, II and IV",
-        note=f"Each cell is the {RESIDUAL}. The likeliest innocent explanation: the column 'measured' of a spreadsheet "
-        "was filled with the mix of the measured pure means, not with the runs of mixed workloads.",
-    )
-
-
 # Section VII: conclusion
 
 
@@ -307,6 +321,23 @@ def write_throughput_cost(study: Study) -> Answer:
     """Mean loss of write throughput from ONE to ALL, in percent of ONE."""
     return Answer(
         _average(study, "WRITE", "throughput"), {OF_ITSELF: _average(study, "WRITE", "throughput", OF_ITSELF)}
+    )
+
+
+@claim(
+    "g20-conclusion-depends",
+    "section VII",
+    "significantly depend on the current workload and a ratio of read and write requests",
+    "depend on",
+)
+def best_depends() -> Answer:
+    """Whether the best setting of Table IV changes with the threads at some mix, and with the mix."""
+    by_threads = [share for share in SHARES if len(set(winners(share).values())) > 1]
+    by_mix = [n for n in winners(SHARES[0]) if len({winners(share)[n] for share in SHARES}) > 1]
+    return Answer(
+        "depend on" if by_threads and by_mix else "do not depend on",
+        note=f"With the threads in {len(by_threads)} of {len(SHARES)} mixes, with the mix at {len(by_mix)} of "
+        f"{len(winners(SHARES[0]))} thread counts.",
     )
 
 

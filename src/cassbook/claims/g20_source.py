@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
+from cassbook.claims.quorums import LEVELS
 from cassbook.claims.study import Study
 from cassbook.consistency import STRONG_SETTINGS
 
@@ -20,11 +21,9 @@ Column: TypeAlias = tuple[str, str]
 #: (threads, read_share as printed, setting).
 MixKey: TypeAlias = tuple[int, str, str]
 
-LEVELS = ("ONE", "QUORUM", "ALL")
 OPERATIONS = ("READ", "WRITE")
 COLUMNS: tuple[Column, ...] = tuple((operation, level) for operation in OPERATIONS for level in LEVELS)
 SETTINGS = tuple(setting.name for setting in STRONG_SETTINGS)
-REPLICATION_FACTOR = 3
 #: Shares of reads in Tables IV and V.
 SHARES = ("0.1", "0.3", "0.5", "0.9")
 #: The table that holds an operation.

@@ -7,8 +7,9 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import minimize_scalar
 
+from cassbook.claims.g21_notation import balanced, in_cluster, notations, replicas
+from cassbook.claims.g21_placements import admitted, distances, floors, placements, regions, table1
 from cassbook.claims.g21_source import (
     COLUMNS,
     LEVELS,
@@ -16,29 +17,20 @@ from cassbook.claims.g21_source import (
     OPERATIONS,
     PEAK_THREADS,
     SCENARIOS,
+    STRONG,
     TITLE,
     Column,
-    admitted,
-    balanced,
     closed_loop_rates,
     count,
-    distances,
     floor,
-    floors,
-    in_cluster,
     latencies,
-    notations,
-    placements,
-    regions,
-    replicas,
     starred,
-    table1,
     throughputs,
 )
-from cassbook.claims.interval import Interval, high, low, magnitude, middle, overlap
+from cassbook.claims.interval import Interval, least, magnitude, middle, overlap, possibly_at_most
+from cassbook.claims.littles_law import REQUESTS_PER_THREAD, deficit, in_flight, run_times
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Statement
-from cassbook.latency.saturation import AICC_MARGIN
 
 #: Scenarios with more than one region, the ones that Table 1 bears on.
 SPREAD = ("b", "c", "d")
@@ -51,9 +43,9 @@ def _name(*parts: object) -> str:
 # Little's law
 
 
-def in_flight(column: Column) -> Interval:
+def in_flight_at_peak(column: Column) -> Interval:
     """Highest throughput times latency at 1000 threads: requests in flight."""
-    return throughputs()[column] * latencies()[column][PEAK_THREADS] / MS_PER_S
+    return in_flight(throughputs()[column], latencies()[column][PEAK_THREADS] / MS_PER_S)
 
 
 @cells("g21")
@@ -63,74 +55,45 @@ def little() -> Iterator[Cell]:
         statement = Statement(
             _name("table2-little", scenario, operation, level),
             f"Table 2 and {TITLE[operation]}, ({scenario}: {level}), {operation.lower()}",
-            "highest throughput x latency at 1000 threads: requests in flight",
+            "highest throughput x latency at 1000 threads: requests in flight are at most the threads",
             str(PEAK_THREADS),
+            relation="below",
             kind="forensic",
         )
-        found = in_flight((scenario, operation, level))
+        found = in_flight_at_peak((scenario, operation, level))
         factor = PEAK_THREADS / middle(found)
         note = f"The threads are {factor:.2f} times as many; what that can mean is under g21-little-model."
         yield statement, Answer(found, note=note)
 
 
-def _aicc(residuals: NDArray[np.float64]) -> float:
-    """AICc of a normal model with one coefficient and the variance."""
-    n, k = residuals.size, 2
-    return float(n * np.log((residuals**2).mean()) + 2 * k + 2 * k * (k + 1) / (n - k - 1))
-
-
-def one_factor(cycle: NDArray[np.float64], latency: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Factor f of cycle = f * latency, and the residuals, both logarithmic."""
-    logs = np.log(cycle / latency)
-    return float(np.exp(logs.mean())), logs - logs.mean()
-
-
-def one_delay(cycle: NDArray[np.float64], latency: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Delay c of cycle = latency + c, and the residuals, both logarithmic."""
-
-    def residuals(delay: float) -> NDArray[np.float64]:
-        return np.log(cycle / (latency + delay))
-
-    best = minimize_scalar(lambda c: float((residuals(c) ** 2).sum()), bounds=(0, cycle.max()), method="bounded")
-    return float(best.x), residuals(best.x)
-
-
-def deficit_model(cycle: NDArray[np.float64], latency: NDArray[np.float64]) -> str:
-    """Which of the two explains better why a thread takes longer than a request: 'one factor' or 'one delay'."""
-    gain = _aicc(one_delay(cycle, latency)[1]) - _aicc(one_factor(cycle, latency)[1])
-    if abs(gain) < AICC_MARGIN:
-        return "undecided"
-    return "one factor" if gain > 0 else "one delay"
-
-
-def cycles_ms() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Time from request to request of one of 1000 threads by Table 2, and latency, for each cell of Table 2."""
-    cycle = [PEAK_THREADS * MS_PER_S / middle(throughputs()[column]) for column in COLUMNS]
-    return np.array(cycle), np.array([middle(latencies()[column][PEAK_THREADS]) for column in COLUMNS])
+def peak_times() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Seconds of a run by Table 2, and of one thread's requests by Tables 3 and 4, at 1000 threads by column."""
+    latency_s = [middle(latencies()[column][PEAK_THREADS]) / MS_PER_S for column in COLUMNS]
+    return run_times(PEAK_THREADS, [middle(throughputs()[column]) for column in COLUMNS], latency_s)
 
 
 @claim(
     "g21-little-model",
     "Tables 2, 3 and 4",
-    "threads / throughput = f x latency, or latency + c: what sets Tables 3 and 4 apart from Table 2",
+    "run = f x requests, or requests + c: what sets Tables 3 and 4 apart from Table 2",
     "one factor",
     kind="forensic",
 )
 def factor_or_delay() -> Answer:
-    """AICc of one factor against one added delay for the time a thread takes per request, over the cells of Table 2."""
-    cycle, latency = cycles_ms()
-    factor, around_factor = one_factor(cycle, latency)
-    _, around_delay = one_delay(cycle, latency)
-    ratio = cycle / latency
+    """AICc of one factor against one added time for how long a thread takes, over the cells of Table 2."""
+    whole, busy = peak_times()
+    found = deficit(whole, busy)
+    ratio = whole / busy
     held = np.array([column in starred() for column in COLUMNS])
+    ms = busy / REQUESTS_PER_THREAD * MS_PER_S
     return Answer(
-        deficit_model(cycle, latency),
-        note=f"By Table 2 a thread sends once in {factor:.2f} latencies ({ratio.min():.2f} to {ratio.max():.2f}, from "
-        f"{latency.min():.0f} ms to {latency.max():.0f} ms; spread {around_factor.std():.2f} in logarithms, with an "
-        f"added delay {np.sqrt((around_delay**2).mean()):.2f}), as much where the network sets the latency "
-        f"({np.median(ratio[held]):.2f}) as elsewhere ({np.median(ratio[~held]):.2f}): no matter of busy servers. Most "
-        "likely the two were not taken over the same window or the same clients; whether fewer than 1000 requests "
-        "were in flight, the tables cannot tell.",
+        found.verdict,
+        note=f"By Table 2 a thread sends once in {found.factor:.2f} latencies ({ratio.min():.2f} to {ratio.max():.2f}, "
+        f"from {ms.min():.0f} ms to {ms.max():.0f} ms; spread {found.factor_spread:.2f} in logarithms, with an added "
+        f"time {found.additive_spread:.2f}), as much where the network sets the latency ({np.median(ratio[held]):.2f}) "
+        f"as elsewhere ({np.median(ratio[~held]):.2f}): no matter of busy servers. Most likely the two were not taken "
+        "over the same window or the same clients; whether fewer than 1000 requests were in flight, the tables cannot "
+        "tell.",
     )
 
 
@@ -147,19 +110,22 @@ def crossing(column: Column) -> float | None:
     "g21-table2-at-peak",
     "Table 2",
     "the highest Cassandra throughput achieved at peak workload",
-    "each cell at 1000 threads",
+    "threads / latency at 1000 threads",
     kind="forensic",
 )
 def reached_at_peak() -> Answer:
-    """Cells of Table 2 that threads / latency can be at 1000 threads; where it reaches them first."""
+    """Cells of Table 2 that are what 1000 threads without think time send; where threads / latency reaches them."""
     reached = [overlap(closed_loop_rates(column)[PEAK_THREADS], throughputs()[column]) for column in COLUMNS]
+    flights = [middle(in_flight_at_peak(column)) for column in COLUMNS]
     flat = [at for column in COLUMNS if column in starred() and (at := crossing(column))]
-    least_rates = [(column, min(map(low, closed_loop_rates(column).values()))) for column in COLUMNS]
-    already = sum(rate > high(throughputs()[column]) for column, rate in least_rates)
+    rows = {column: least(closed_loop_rates(column).values()) for column in COLUMNS}
+    already = sum(possibly_at_most(throughputs()[column], rate) for column, rate in rows.items())
     return Answer(
         count(reached),
-        note=f"Where latency is flat, threads / latency meets Table 2 at {min(flat):.0f} to {max(flat):.0f} threads "
-        f"({len(flat)} cells); in {already} others Table 2 is below threads / latency in every row.",
+        note="1000 threads that never wait between requests have 1000 in flight; by Table 2 there are "
+        f"{min(flights):.0f} to {max(flights):.0f}. Where latency is flat, threads / latency meets Table 2 at "
+        f"{min(flat):.0f} to {max(flat):.0f} threads ({len(flat)} cells); in {already} others Table 2 is below threads "
+        "/ latency in every row.",
     )
 
 
@@ -178,7 +144,7 @@ def level_order() -> Iterator[Cell]:
             kind="cell",
         )
         rows = zip(*(latencies()[scenario, operation, level].values() for level in LEVELS), strict=True)
-        right = [all(low(weak) <= high(strong) for weak, strong in pairwise(row)) for row in rows]
+        right = [all(possibly_at_most(weak, strong) for weak, strong in pairwise(row)) for row in rows]
         yield statement, Answer(count(right))
 
 
@@ -244,49 +210,46 @@ def placed() -> Iterator[Cell]:
         yield statement, Answer("possible" if found else "impossible", note=note)
 
 
-def neighbours(ms: Interval) -> tuple[tuple[str, str], str]:
-    """The pair of regions whose distance is nearest to a time, and the printed distances next below and above."""
-    between = {pair: cell for pair, cell in distances().items() if pair[0] != pair[1]}
-    pair = min(between, key=lambda p: abs(middle(between[p]) - middle(ms)))
-    below = [p for p, cell in between.items() if middle(cell) <= middle(ms)]
-    above = [p for p, cell in between.items() if middle(cell) > middle(ms)]
-    ends = [max(below, key=lambda p: middle(between[p]), default=None)]
-    ends.append(min(above, key=lambda p: middle(between[p]), default=None))
-    return pair, " and ".join(f"{table1()[p]} ms" for p in ends if p)
+def nearest_pair(ms: Interval) -> tuple[str, str]:
+    """The two regions whose distance is nearest to a time."""
+    apart = (pair for pair in distances() if pair[0] != pair[1])
+    return min(apart, key=lambda pair: abs(middle(distances()[pair]) - middle(ms)))
 
 
-def _distance_cell(parts: tuple[str, ...], where: str, quote: str, ms: Interval, more: str = "") -> Cell:
-    pair, ends = neighbours(ms)
-    statement = Statement(_name("table1-distance", *parts), where, quote, table1()[pair], kind="forensic")
-    off = middle(ms) - middle(distances()[pair])
-    note = (
-        f"Nearest in Table 1: {pair[0]} to {pair[1]}, {abs(off):.2f} ms {'less' if off > 0 else 'more'}; its distances "
-        f"next below and above are {ends}.{more} Table 1 is a measurement apart, so a near miss is no contradiction."
-    )
-    return statement, Answer(ms, note=note)
+def times_of_the_network() -> dict[Column, Interval]:
+    """Least latency of (b: ONE) and of (d: ONE), and what QUORUM and ALL add to that of (d), in ms."""
+    found = {(s, o, "ONE"): floor((s, o, "ONE")) for s, o in product(("b", "d"), OPERATIONS)}
+    added = {
+        ("d", o, level): floor(("d", o, level)) - floor(("d", o, "ONE")) for level, o in product(STRONG, OPERATIONS)
+    }
+    return found | added
 
 
-@cells("g21")
-def client_distance() -> Iterator[Cell]:
-    """Least latency of (b: ONE) and (d: ONE), where the network delay dominates, against the nearest distance."""
-    for scenario, operation in product(("b", "d"), OPERATIONS):
-        where = f"{TITLE[operation]}, ({scenario}: ONE)"
-        quote = "least latency at ONE: which distance of Table 1 is it?"
-        yield _distance_cell((scenario, "one", operation), where, quote, floor((scenario, operation, "ONE")))
-
-
-@cells("g21")
-def second_hop() -> Iterator[Cell]:
-    """What QUORUM and ALL add to the least latency of (d: ONE), against the nearest distance."""
+@claim(
+    "g21-table1-distance",
+    "Tables 1, 3 and 4",
+    "least latency of (b: ONE), of (d: ONE), and what QUORUM and ALL add in (d): a distance of Table 1?",
+    "a distance of Table 1",
+    kind="forensic",
+)
+def distance_of_table_1() -> Answer:
+    """Least latencies that the network sets, and what stronger levels add to them, that are a distance of Table 1."""
+    found = times_of_the_network()
+    near = {column: nearest_pair(ms) for column, ms in found.items()}
+    off = {column: abs(middle(ms) - middle(distances()[near[column]])) for column, ms in found.items()}
+    names = {(s, o, x): f"({s}: {x}) {'adds ' if x in STRONG else ''}" for s, o, x in found}
+    each = [f"{names[column]}{middle(ms):.2f} ms ({table1()[near[column]]})" for column, ms in found.items()]
+    _, operation, level = closest = min(off, key=lambda column: off[column])
+    pair = near[closest]
     every = placements("d", regions(distances()))
-    for level, operation in product(("QUORUM", "ALL"), OPERATIONS):
-        added = floor(("d", operation, level)) - floor(("d", operation, "ONE"))
-        pair, _ = neighbours(added)
-        fitting = sum(set(p.hops(level, distances())[1]) == set(pair) for p in every)
-        more = f" {fitting} of {len(every)} placements of (d) have this pair as the coordinator's way to a replica."
-        where = f"{TITLE[operation]}, (d: {level}) less (d: ONE)"
-        quote = "what the level adds to the least latency: which distance of Table 1 is it?"
-        yield _distance_cell(("d", f"{level}-less-one", operation), where, quote, added, more)
+    ways = [set(p.hops(level, distances())[1]) == set(pair) for p in every]
+    note = (
+        f"Reads and writes, the nearest distance in brackets: {', '.join(each)}. The closest, (d: {level}) "
+        f"{operation.lower()}s, is {off[closest]:.2f} ms from {' to '.join(pair)}, the coordinator's way in "
+        f"{sum(ways)} of {len(every)} placements of (d). Table 1 is a measurement apart, so a near miss is no "
+        "contradiction."
+    )
+    return Answer(count(overlap(ms, distances()[near[column]]) for column, ms in found.items()), note=note)
 
 
 # The notation
@@ -295,7 +258,7 @@ def second_hop() -> Iterator[Cell]:
 @claim(
     "g21-notation-brackets",
     "section 1.2, Tables 2, 3 and 4",
-    "round brackets () to define Cassandra cluster; curly brackets {} ; square brackets []",
+    "round brackets () to define Cassandra cluster ... curly brackets {} to group ... square brackets [] to group",
     "every notation",
     kind="forensic",
 )

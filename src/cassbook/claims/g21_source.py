@@ -1,31 +1,44 @@
-"""What the 2021 paper prints, as intervals; its deployment notation; and where its four regions can have been used."""
+"""Tables 2 to 4 of the 2021 paper as intervals, and what several of its claims need of them.
+
+In all modules on this paper, what is said of an order (higher, longer, the best) holds of two numbers if it is possible
+within their rounding, by `possibly_at_most`.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import cache
-from itertools import combinations, product
+from itertools import product
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cassbook import published
-from cassbook.claims.interval import Interval, as_printed, exactly, high, least, low, mean, middle, percent_above
+from cassbook.claims.interval import (
+    Interval,
+    as_printed,
+    exactly,
+    high,
+    interval,
+    least,
+    low,
+    mean,
+    middle,
+    percent_above,
+)
 from cassbook.claims.statement import Count
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
 
 #: (scenario, operation, level).
 Column: TypeAlias = tuple[str, str, str]
 
-#: (from, to) to a distance in ms.
-Distances: TypeAlias = Mapping[tuple[str, str], Interval]
-
 SCENARIOS = ("a", "b", "c", "d")
 OPERATIONS = ("READ", "WRITE")
 LEVELS = ("ONE", "QUORUM", "ALL")
+STRONG = LEVELS[1:]
+#: Nodes of every cluster, and its replication factor.
+REPLICAS = 3
 COLUMNS: tuple[Column, ...] = tuple(product(SCENARIOS, OPERATIONS, LEVELS))
 #: The table that holds an operation's latencies.
 TABLE_OF = {"READ": "g21_table3", "WRITE": "g21_table4"}
@@ -33,7 +46,7 @@ TITLE = {"READ": "Table 3", "WRITE": "Table 4"}
 #: 'The highest Cassandra throughput achieved at peak workload': the last row of Tables 3 and 4.
 PEAK_THREADS = 1000
 MS_PER_S = 1000
-_CLOSING = {"(": ")", "{": "}", "[": "]"}
+HALF = exactly(1) / 2
 
 
 # Tables 2 to 4
@@ -116,153 +129,21 @@ def count(cases: Iterable[bool]) -> Count:
 LAST_ROWS = MIN_POINTS
 
 
-def spelled(columns: Iterable[Column]) -> str:
-    """Columns in the paper's manner, '(b: all), (d: ONE)', where both operations are among them."""
+def spelled(columns: Iterable[Column], order: Iterable[str] = SCENARIOS) -> str:
+    """Columns as section 2.2 writes them, '(b: all consistency settings) and (d: ONE)', if of both operations."""
     chosen = set(columns)
     parts = []
-    for scenario in SCENARIOS:
+    for scenario in order:
         found = [level for level in LEVELS if all((scenario, o, level) in chosen for o in OPERATIONS)]
         if found:
-            parts.append(f"({scenario}: {'all' if len(found) == len(LEVELS) else ', '.join(found)})")
-    return ", ".join(parts)
-
-
-# Section 1.2: the notation
-
-
-@cache
-def notations() -> list[tuple[str, str, str]]:
-    """(scenario, place, notation) wherever a scenario is written out, as the text at hand has it."""
-    rows = published.as_text("g21_scenarios").to_dict("records")
-    return [(r["scenario"], f"{r['place']} {r['level']}".strip(), r["notation"]) for r in rows]
-
-
-def balanced(notation: str) -> bool:
-    """Whether every bracket is closed, each kind by itself: a cluster's round brackets may cross those of Regions.
-
-    Examples
-    --------
-    >>> balanced("{[C], ([R1]}, {R2})"), balanced("{C}, {R1})")
-    (True, False)
-    """
-    for opening, closing in _CLOSING.items():
-        depth = 0
-        for sign in notation:
-            depth += (sign == opening) - (sign == closing)
-            if depth < 0:
-                return False
-        if depth:
-            return False
-    return True
-
-
-def deepest(notation: str, opening: str) -> int:
-    """How many brackets of one kind stand within each other at most; two of '{' are a Region within a Region."""
-    depth = most = 0
-    for sign in notation:
-        depth += (sign == opening) - (sign == _CLOSING[opening])
-        most = max(most, depth)
-    return most
-
-
-def replicas(notation: str) -> list[str]:
-    """Replica symbols in the order they are written."""
-    return re.findall(r"R\d", notation)
-
-
-def in_cluster(notation: str) -> list[str]:
-    """Replica symbols that stand inside round brackets."""
-    found, depth = [], 0
-    for sign in re.findall(r"R\d|[()]", notation):
-        if sign.startswith("R") and depth > 0:
-            found.append(sign)
-        depth += (sign == "(") - (sign == ")")
-    return found
-
-
-# Table 1: regions and distances
-
-
-@cache
-def table1() -> dict[tuple[str, str], str]:
-    """Table 1 as printed, in ms."""
-    rows = published.as_text("g21_table1").to_dict("records")
-    return {(r["from_region"], r["to_region"]): r["latency_ms"] for r in rows}
-
-
-@cache
-def distances() -> Distances:
-    """Table 1, its diagonal included."""
-    return {pair: as_printed(text) for pair, text in table1().items()}
-
-
-def regions(between: Distances) -> list[str]:
-    """Regions of a table of distances."""
-    return sorted({start for start, _ in between})
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """Regions of a client and of the three replicas."""
-
-    client: str
-    replicas: tuple[str, ...]
-
-    def nearest(self, start: str, between: Distances) -> list[str]:
-        """Regions of the replicas in order of their distance from `start`."""
-        return sorted(self.replicas, key=lambda r: 0 if r == start else middle(between[start, r]))
-
-    def hops(self, level: str, between: Distances) -> list[tuple[str, str]]:
-        """Client to its nearest replica, the coordinator; coordinator to the farthest replica that it waits for."""
-        coordinator = self.nearest(self.client, between)[0]
-        last = self.nearest(coordinator, between)[LEVELS.index(level)]
-        return [(self.client, coordinator), (coordinator, last)]
-
-    def bound(self, level: str, between: Distances) -> Interval:
-        """Least latency that the distances allow; within a region nothing is asked."""
-        return sum((between[hop] for hop in self.hops(level, between) if hop[0] != hop[1]), exactly(0))
-
-
-def placements(scenario: str, names: Iterable[str]) -> list[Placement]:
-    """Every way to place scenario b, c or d in the regions named.
-
-    Replicas are alike, so that two placements that differ in the replicas' numbers only are one.
-    """
-    names = list(names)
-    found = []
-    for client in names:
-        others = [name for name in names if name != client]
-        if scenario == "b":
-            found += [Placement(client, (other,) * 3) for other in others]
-        elif scenario == "c":
-            found += [Placement(client, (client, *pair)) for pair in combinations(others, 2)]
-        else:
-            found += [Placement(client, three) for three in combinations(others, 3)]
-    return found
-
-
-def admitted(chosen: Iterable[Placement], floors: Mapping[str, Interval], between: Distances) -> list[Placement]:
-    """Placements whose distances are nowhere longer than the least latency of a level.
-
-    Parameters
-    ----------
-    chosen : iterable of Placement
-    floors : mapping
-        Level to the least latency in ms.
-    between : mapping
-        (from, to) to the round trip in ms.
-    """
-    return [p for p in chosen if all(low(p.bound(level, between)) <= high(cell) for level, cell in floors.items())]
-
-
-def floors(scenario: str) -> dict[str, Interval]:
-    """Least latency of a scenario at each level, reads and writes together."""
-    return {level: least(floor((scenario, o, level)) for o in OPERATIONS) for level in LEVELS}
+            parts.append(
+                f"({scenario}: {'all consistency settings' if len(found) == len(LEVELS) else ', '.join(found)})"
+            )
+    return " and ".join(parts)
 
 
 #: What three sentences call by the letter of another scenario.
 SLIP = "(b) is a slip for (c)"
-STRONG = ("QUORUM", "ALL")
 
 
 def times_one(scenario: str, operation: str, level: str) -> Interval:
@@ -275,16 +156,23 @@ def times_a(scenario: str, operation: str) -> Interval:
     return average((scenario, operation, "ONE")) / average(("a", operation, "ONE"))
 
 
-def to_trailing_zeros(x: Interval, printed: str) -> Interval:
-    """A value rounded to tens or hundreds, as many as the printed number has zeros at its end."""
-    digits = printed.strip("%")
-    place = 10 ** (len(digits) - len(digits.rstrip("0")))
-    return exactly(round(middle(x) / place) * place)
+#: How 563 % and 607 % come to be printed as an increase by 560 % and 600 %.
+OF_ONE = "latency in percent of ONE, zeros at the end being no digits"
 
 
-def both(values: Iterable[Interval], unit: str = "") -> str:
+def percent_of_one(operation: str, printed: str) -> Interval:
+    """Mean latency of (d: ALL) in percent of (d: ONE), as wide as it takes if the zeros of `printed` are no digits.
+
+    It overlaps `as_printed(printed)` just if the percentage lies in `as_printed(printed, hedged=True)`.
+    """
+    percent = 100 * times_one("d", operation, "ALL")
+    zeros = high(as_printed(printed, hedged=True)) - high(as_printed(printed))
+    return interval(low(percent) - zeros, high(percent) + zeros)
+
+
+def both(values: Iterable[Interval], unit: str = "", digits: int = 1) -> str:
     """Numbers for a note."""
-    return " and ".join(f"{middle(v):.1f}{unit}" for v in values)
+    return " and ".join(f"{middle(v):.{digits}f}{unit}" for v in values)
 
 
 def above_one(operation: str) -> Interval:
@@ -296,3 +184,10 @@ def above_one_by_rows(operation: str) -> dict[int, Interval]:
     """Threads to percent by which the latency of (a: ALL) is above (a: ONE)."""
     strong, weak = latencies()["a", operation, "ALL"], latencies()["a", operation, "ONE"]
     return {n: percent_above(strong[n], weak[n]) for n in threads()}
+
+
+def writes_over_reads(scenario: str) -> Interval:
+    """Mean of how far, in percent, writes exceed reads in Table 2: (a) at all levels and a scenario at ONE."""
+    rates = throughputs()
+    cells = [("a", level) for level in LEVELS] + [(scenario, "ONE")]
+    return mean(percent_above(rates[s, "WRITE", level], rates[s, "READ", level]) for s, level in cells)

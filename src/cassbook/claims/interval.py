@@ -23,7 +23,9 @@ from cassbook.errors import InputError
 Interval: TypeAlias = Any
 
 #: Words by which a sentence gives up the precision of trailing zeros.
-HEDGES = ("around", "about", "almost", "approximately", "some ")
+HEDGES = ("around", "about", "approximately")
+#: The word by which it says that the number was not quite reached.
+SHORT_OF = "almost"
 
 _NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:\.\d+)?(?:E[-+]?\d+)?", re.IGNORECASE)
 
@@ -59,6 +61,12 @@ def as_printed(text: str, hedged: bool = False) -> Interval:
     >>> low(as_printed("17")), high(as_printed("17"))
     (16.5, 17.5)
     """
+    number, unit = _number_and_unit(text, hedged)
+    return iv.mpf([str(number - unit / 2), str(number + unit / 2)])
+
+
+def _number_and_unit(text: str, hedged: bool) -> tuple[Decimal, Decimal]:
+    """Return a printed number and the unit of its last digit."""
     try:
         number = Decimal(text)
         place = number.as_tuple().exponent
@@ -68,14 +76,35 @@ def as_printed(text: str, hedged: bool = False) -> Interval:
         raise InputError(f"{text!r} is not finite")
     if hedged and place == 0 and number:
         place = len(text) - len(text.rstrip("0"))
-    half = Decimal(5).scaleb(place - 1)
-    return iv.mpf([str(number - half), str(number + half)])
+    return number, Decimal(1).scaleb(place)
+
+
+def short_of(text: str) -> Interval:
+    """What 'almost 25' can be: up to one unit of the last digit below it, and no more than it.
+
+    >>> low(short_of("25")), high(short_of("25"))
+    (24.0, 25.0)
+    """
+    number, unit = _number_and_unit(text, hedged=True)
+    return iv.mpf([str(number - unit), str(number)])
 
 
 def numbers_in(text: str) -> list[Interval]:
-    """Every number of a printed phrase as an interval; a hedge in the phrase holds for all of them."""
-    hedged = any(word in text for word in HEDGES)
-    return [as_printed(number, hedged) for number in _NUMBER.findall(text)]
+    """Every number of a printed phrase as an interval; 'around' or 'almost' in the phrase holds for all of them."""
+    numbers = _NUMBER.findall(text)
+    if SHORT_OF in text:
+        return [short_of(number) for number in numbers]
+    return [as_printed(number, any(word in text for word in HEDGES)) for number in numbers]
+
+
+def decimals_in(text: str) -> int:
+    """Decimals of the most precise number of a printed phrase, 0 if it has none.
+
+    >>> decimals_in("0.9980"), decimals_in("34 and 50%"), decimals_in("9E-08")
+    (4, 0, 8)
+    """
+    places = [Decimal(number).as_tuple().exponent for number in _NUMBER.findall(text)]
+    return max((-place for place in places if isinstance(place, int)), default=0)
 
 
 def low(x: Interval | float) -> float:
@@ -96,6 +125,11 @@ def middle(x: Interval | float) -> float:
 def overlap(a: Interval | float, b: Interval | float) -> bool:
     """Whether two intervals have a number in common, that is, whether they can be the same number."""
     return low(a) <= high(b) and low(b) <= high(a)
+
+
+def possibly_at_most(a: Interval | float, b: Interval | float) -> bool:
+    """Whether `a` can be at most `b` within their rounding: the rule for statements on an order."""
+    return low(a) <= high(b)
 
 
 def mean(values: Iterable[Interval]) -> Interval:

@@ -10,13 +10,12 @@ import re
 from functools import cache
 
 from cassbook import published
-from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle
-from cassbook.claims.quorums import Couple, chance_to_meet, couples, strong
+from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
+from cassbook.claims.quorums import REPLICATION_FACTOR, Couple, chance_to_meet, couples, strong, strong_couples
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure
 
-REPLICAS = 3
 #: Section 2.2 calls its three couples so.
 CASES: dict[str, Couple] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
 #: Section 2.3.
@@ -44,24 +43,30 @@ def spelled(couple: Couple) -> str:
     "pbs-quorum-strong",
     "section 1",
     "Quorums are often used to achieve strong consistency: R = W = floor(N/2) + 1",
-    "R + W > N",
+    "R = W = floor(N/2) + 1",
 )
 def quorums_are_strong() -> Count:
     """Replication factors 1 to 8 at which R = W = floor(N/2) + 1 gives R + W > N."""
     return Count(sum(strong((n // 2 + 1, n // 2 + 1), n) for n in FACTORS), len(FACTORS))
 
 
-@claim("pbs-quorum", "section 1", "R = W = floor(N/2) + 1", "(R=2, W=2)")
+@claim(
+    "pbs-quorum",
+    "sections 1 and 2.2",
+    "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case",
+    "(R=2, W=2)",
+)
 def quorum_of_three() -> str:
     """The couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
-    quorum = REPLICAS // 2 + 1
+    quorum = REPLICATION_FACTOR // 2 + 1
     return spelled((quorum, quorum))
 
 
 @claim(
     "pbs-strong-rule",
     "section 1",
-    "Strong consistency ensures that the data will always be up-to-date. It corresponds to R + W > N",
+    "Strong consistency ensures that the data will always be up-to-date ... R + W > N where R = number of replicas "
+    "contacted",
     "R + W > N",
 )
 def rule_is_exact() -> Count:
@@ -78,13 +83,35 @@ def rule_is_exact() -> Count:
 )
 def weak_may_overlap() -> Answer:
     """Weak couples at three replicas whose read never meets the write, and those whose read may miss it."""
-    chances = {c: chance_to_meet(c, REPLICAS) for c in couples(REPLICAS) if not strong(c, REPLICAS)}
+    chances = {
+        c: chance_to_meet(c, REPLICATION_FACTOR)
+        for c in couples(REPLICATION_FACTOR)
+        if not strong(c, REPLICATION_FACTOR)
+    }
     never = Count(sum(high(p) == 0 for p in chances.values()), len(chances))
     may_miss = Count(sum(high(p) < 1 for p in chances.values()), len(chances))
     listed = ", ".join(f"{spelled(c)} {figure(p * 100)}%" for c, p in chances.items())
     return Answer(
         never, {"need not overlap": may_miss}, f"Chance that a read meets the replicas the write waited for: {listed}."
     )
+
+
+# The set-up
+
+untestable(
+    "pbs-nodes",
+    "section 2.1",
+    "Our Cassandra cluster has 8 nodes and a replication factor of 3",
+    "8 nodes ... 3",
+    "A setting, repeated in section 3; no printed number depends on the number of nodes.",
+)
+untestable(
+    "pbs-operations",
+    "section 2.1",
+    "runs 10 000 write operations (test data's keys chosen at random) followed by 10 000 read operations",
+    "10 000 write operations ... 10 000 read operations",
+    "A setting; neither a duration nor a throughput is printed to hold it against.",
+)
 
 
 # Case 1: strong consistency
@@ -94,11 +121,11 @@ def weak_may_overlap() -> Answer:
     "pbs-strong-couples",
     "section 2.2",
     "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3",
-    "all three",
+    "R + W > 3",
 )
-def strong_couples() -> Count:
+def couples_of_case_1() -> Count:
     """Couples of section 2.2 with R + W > 3."""
-    return Count(sum(strong(couple, REPLICAS) for couple in CASES.values()), len(CASES))
+    return Count(sum(strong(couple, REPLICATION_FACTOR) for couple in CASES.values()), len(CASES))
 
 
 @claim(
@@ -109,8 +136,12 @@ def strong_couples() -> Count:
 )
 def possible_couples() -> Answer:
     """Strong couples at three replicas that the study names, of all and of those where neither number can be less."""
-    all_strong = [couple for couple in couples(REPLICAS) if strong(couple, REPLICAS)]
-    cheapest = [(r, w) for r, w in all_strong if not strong((r - 1, w), REPLICAS) and not strong((r, w - 1), REPLICAS)]
+    all_strong = strong_couples()
+    cheapest = [
+        (r, w)
+        for r, w in all_strong
+        if not strong((r - 1, w), REPLICATION_FACTOR) and not strong((r, w - 1), REPLICATION_FACTOR)
+    ]
     named = set(CASES.values())
     others = " and ".join(spelled(couple) for couple in all_strong if couple not in named)
     return Answer(
@@ -158,8 +189,8 @@ def break_even_share(read_to_write: float = 1) -> Interval:
     read_to_write : float
         Latency of a read at R=1 over that of a write at W=1; the study prints neither.
     """
-    gained = exactly(read_to_write) * (slowdown("READ", REPLICAS) - 1)
-    return 1 / (1 + (slowdown("WRITE", REPLICAS) - 1) / gained)
+    gained = exactly(read_to_write) * (slowdown("READ", REPLICATION_FACTOR) - 1)
+    return 1 / (1 + (slowdown("WRITE", REPLICATION_FACTOR) - 1) / gained)
 
 
 def crossing(write: int) -> Interval:
@@ -167,7 +198,7 @@ def crossing(write: int) -> Interval:
 
     Reads at R=1 are taken to be as long as writes at W=1.
     """
-    read = REPLICAS + 1 - write
+    read = REPLICATION_FACTOR + 1 - write
     lost = slowdown("READ", read + 1) - slowdown("READ", read)
     gained = slowdown("WRITE", write) - slowdown("WRITE", write - 1)
     return 1 / (1 + gained / lost)
@@ -190,6 +221,23 @@ untestable(
 
 
 @claim(
+    "pbs-not-much-better",
+    "section 2.2",
+    "increases a lot the write latency but has not a much better read latency than (R=3, W=1)",
+    "not a much better read latency",
+)
+def reads_gain_less() -> Answer:
+    """Whether the read latency changes by a smaller factor than the write latency."""
+    read, write = slowdown("READ", REPLICATION_FACTOR), slowdown("WRITE", REPLICATION_FACTOR)
+    factors = f"{middle(write):.1f} times worse, reads {middle(read):.1f} times better"
+    return Answer(
+        None,
+        {f"beside the write latency: {factors}": Count(int(possibly_at_most(read, write)), 1)},
+        "The sentence gives 'much' no number. By itself, what the next sentence prints of reads is a good deal.",
+    )
+
+
+@claim(
     "pbs-trade-off",
     "section 2.2",
     "In other cases, a write-intensive configuration is a better trade-off",
@@ -198,7 +246,7 @@ untestable(
 def better_of_two() -> Answer:
     """The faster of the read-intensive and the write-intensive couple for as many writes as reads."""
     two = ("read-intensive", "write-intensive")
-    best = min(two, key=lambda case: high(mean_latency(CASES[case], 0.5)))
+    best = min(two, key=lambda case: middle(mean_latency(CASES[case], 0.5)))
     shares = [figure(break_even_share(ratio) * 100, 0) for ratio in (0.5, 1, 2)]
     return Answer(
         best,
@@ -220,7 +268,7 @@ def best_of_three() -> Answer:
     Reads at R=1 are taken to be as long as writes at W=1.
     """
     equal = middle(break_even_share())
-    best = min(CASES, key=lambda case: high(mean_latency(CASES[case], equal)))
+    best = min(CASES, key=lambda case: middle(mean_latency(CASES[case], equal)))
     first, last = (figure(crossing(write) * 100, 0) for write in (3, 2))
     return Answer(
         best,
@@ -236,12 +284,12 @@ def best_of_three() -> Answer:
 @claim(
     "pbs-weak-couples",
     "section 2.3",
-    "(R+W ≤ N). [...] the following configurations: (R=1, W=2), (R=2, W=1) and (R=1, W=1)",
-    "all three",
+    "weak consistency (R+W ≤ N) ... the following configurations: (R=1, W=2), (R=2, W=1) and (R=1, W=1)",
+    "R+W ≤ N",
 )
 def weak_couples() -> Answer:
     """Couples of section 2.3 with R + W <= 3, of all such couples."""
-    weak = [couple for couple in couples(REPLICAS) if not strong(couple, REPLICAS)]
+    weak = [couple for couple in couples(REPLICATION_FACTOR) if not strong(couple, REPLICATION_FACTOR)]
     return Answer(Count(len(set(WEAK_CASES).intersection(weak)), len(weak)), note="No other couple is weak.")
 
 
@@ -256,8 +304,8 @@ def sums() -> tuple[int, int]:
 @claim("pbs-weakest", "section 2.3", "(R=1, W=1) provides the weakest consistency level", "(R=1, W=1)")
 def weakest() -> Answer:
     """The weak couple whose read is least likely to meet the replicas that the write waited for."""
-    couple = min(WEAK_CASES, key=lambda c: high(chance_to_meet(c, REPLICAS)))
-    chance = figure(chance_to_meet(couple, REPLICAS) * 100)
+    couple = min(WEAK_CASES, key=lambda c: high(chance_to_meet(c, REPLICATION_FACTOR)))
+    chance = figure(chance_to_meet(couple, REPLICATION_FACTOR) * 100)
     return Answer(spelled(couple), note=f"Its chance is {chance}% before the write has spread to further replicas.")
 
 
@@ -276,7 +324,8 @@ untestable("pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times wors
 def weak_is_fastest() -> Answer:
     """The couple of least read and of least write latency by the printed ratios."""
     read, write = (
-        min(range(1, REPLICAS + 1), key=lambda n: middle(slowdown(operation, n))) for operation in ("READ", "WRITE")
+        min(range(1, REPLICATION_FACTOR + 1), key=lambda n: middle(slowdown(operation, n)))
+        for operation in ("READ", "WRITE")
     )
     return Answer(spelled((read, write)), note="If the latency of an operation depends on its own R or W alone.")
 
@@ -298,6 +347,13 @@ def metric_of_a_time() -> Answer:
     return Answer(known, {f"a slip for {timed}, the metric that is a time": Count(int(timed in units), 1)})
 
 
+untestable(
+    "pbs-k-1",
+    "section 2.3",
+    "First, we vary the t-visibility for a fixed value of k-staleness equals to 1",
+    "equals to 1",
+    "A setting of Figure 2, which is lost; no probability is printed.",
+)
 untestable(
     "pbs-t-visibility-1.5",
     "section 2.3",
@@ -336,10 +392,10 @@ def lowest_of_k() -> Answer:
     """The weak couple least likely to read one of the last k versions, for k = 1 to 3, by the formula of PBS."""
 
     def within(couple: Couple, k: int) -> Interval:
-        return 1 - (1 - chance_to_meet(couple, REPLICAS)) ** k
+        return 1 - (1 - chance_to_meet(couple, REPLICATION_FACTOR)) ** k
 
-    lowest = {min(WEAK_CASES, key=lambda c: high(within(c, k))) for k in range(1, REPLICAS + 1)}
-    chances = ", ".join(f"{figure(within(WEAK_CASES[-1], k) * 100)}%" for k in range(1, REPLICAS + 1))
+    lowest = {min(WEAK_CASES, key=lambda c: high(within(c, k))) for k in range(1, REPLICATION_FACTOR + 1)}
+    chances = ", ".join(f"{figure(within(WEAK_CASES[-1], k) * 100)}%" for k in range(1, REPLICATION_FACTOR + 1))
     return Answer(
         " or ".join(spelled(couple) for couple in lowest),
         note=f"Before a write has spread, {spelled(WEAK_CASES[-1])} reads one of the last 1, 2, 3 versions with a "

@@ -8,10 +8,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from cassbook.claims import d16_source, pbs, pbs_forensics, thesis
+from cassbook.claims import d16_source, g20_choices, pbs, pbs_forensics, thesis
 from cassbook.claims.interval import high, low, middle
 from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, counts, frame
-from cassbook.claims.statement import Finding
+from cassbook.claims.statement import Finding, Kind
 from cassbook.plots import LEVEL_COLOURS, done, panels
 
 #: The same in every figure; told apart by the colour-blind.
@@ -21,14 +21,18 @@ VERDICT_COLOURS = {
     "not reproduced": "#D55E00",
     "untestable": "#999999",
 }
-_KIND_TITLES = {"text": "sentences", "cell": "derived cells of tables", "forensic": "questions to the tables"}
+_KIND_TITLES: dict[Kind, str] = {
+    "text": "sentences",
+    "cell": "derived cells of tables",
+    "forensic": "questions to the tables",
+}
 
 
 def verdicts(findings: Sequence[Finding]) -> Figure:
     """Share of each verdict by paper: sentences, derived cells, and the questions put to the tables."""
     figure, axes = panels(1, 3, width=3.6, height=2.8, sharey=True)
     for panel, (kind, title) in zip(axes[0], _KIND_TITLES.items(), strict=True):
-        table = counts(findings, kind).drop(index="all").drop(columns="all").iloc[::-1]
+        table = counts(findings, [kind]).drop(index="all").drop(columns="all").iloc[::-1]
         left = pd.Series(0.0, index=table.index)
         total = table.sum(axis=1)
         for verdict in VERDICT_WORDS.values():
@@ -91,8 +95,7 @@ def choices(findings: Sequence[Finding]) -> Figure:
     for order, word in ((1, "linear"), (2, "order 2"), (3, "order 3"), (4, "order 4")):
         rows[f"{word}, all points"] = f"g20-forensic-in-sample-order{order}"
         rows[f"{word}, point left out"] = f"g20-forensic-leave-one-out-order{order}"
-    for identity in df.index[df.index.str.startswith("g20-forensic-policy-")]:
-        rows[df.loc[identity, "note"].partition(": ")[2].partition(".")[0]] = identity
+    rows |= {words: f"g20-forensic-policy-{name}" for name, (words, _) in g20_choices.simple_policies().items()}
     scores = {name: df.loc[identity, ["recomputed_low", "recomputed_high"]].mean() for name, identity in rows.items()}
     figure, axes = panels(1, 1, width=7.5, height=4.2)
     panel = axes[0, 0]

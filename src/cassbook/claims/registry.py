@@ -12,6 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from difflib import get_close_matches
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -42,7 +43,11 @@ Cell = tuple[Statement, Answer | Untestable]
 _MODULES = (
     "g20_text",
     "g20_settings",
-    "g20_forensics",
+    "g20_slips",
+    "g20_equations",
+    "g20_origin",
+    "g20_choices",
+    "g20_little",
     "g20_cells",
     "pbs",
     "pbs_forensics",
@@ -169,3 +174,20 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
                 raise InputError(f"claim {finding.id!r} is made twice")
             found[finding.id] = finding
     return list(found.values())
+
+
+def with_ids(findings: Iterable[Finding], ids: Iterable[str]) -> list[Finding]:
+    """Those of the findings that are asked for by id.
+
+    Raises
+    ------
+    InputError
+        For an id that is not among them; the message names the nearest.
+    """
+    known = {finding.id: finding for finding in findings}
+    wanted = list(ids)
+    for identity in wanted:
+        if identity not in known:
+            near = get_close_matches(identity, known, 3, 0.4)
+            raise InputError(f"claim: there is no {identity!r}; the nearest are {', '.join(near) or 'none'}")
+    return [known[identity] for identity in wanted]

@@ -11,7 +11,7 @@ import itables
 import pandas as pd
 from IPython.display import HTML
 
-from cassbook.claims.statement import PAPERS, VERDICTS, Finding, Paper, Verdict
+from cassbook.claims.statement import PAPERS, VERDICTS, Finding, Kind, Paper, Verdict
 from cassbook.errors import InputError
 
 #: What each paper is called in a table.
@@ -31,6 +31,8 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 #: Columns of the shorter formats, in this order; JSON has all.
 COLUMNS = ["id", "paper", "location", "quote", "printed", "recomputed", "verdict", "note"]
+#: What CSV has beside them.
+MORE_COLUMNS = ["kind", "relation", "reading", "function"]
 
 
 def frame(findings: Sequence[Finding]) -> pd.DataFrame:
@@ -48,12 +50,12 @@ def _columns(findings: Sequence[Finding]) -> list[str]:
 
 
 def as_csv(findings: Sequence[Finding]) -> str:
-    """CSV, columns `COLUMNS`, and `measured` where a run was put to the claims."""
-    return frame(findings)[_columns(findings)].to_csv(index=False, lineterminator="\n").rstrip("\n")
+    """CSV, columns `COLUMNS`, `measured` where a run was put to the claims, and `MORE_COLUMNS`."""
+    return frame(findings)[[*_columns(findings), *MORE_COLUMNS]].to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
 def as_markdown(findings: Sequence[Finding]) -> str:
-    """Table in Markdown, columns as `as_csv`."""
+    """Table in Markdown, columns `COLUMNS`, and `measured` where a run was put to the claims."""
 
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
@@ -66,14 +68,14 @@ def as_markdown(findings: Sequence[Finding]) -> str:
 FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown}
 
 
-def counts(findings: Sequence[Finding], kind: str | None = None) -> pd.DataFrame:
+def counts(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")) -> pd.DataFrame:
     """Claims by paper and verdict, with totals.
 
     Parameters
     ----------
     findings : sequence of Finding
-    kind : str, optional
-        Only 'text', 'cell' or 'forensic'.
+    kinds : sequence of str
+        Sentences and derived cells unless told otherwise: our own questions are no claims of an author.
 
     Returns
     -------
@@ -81,8 +83,7 @@ def counts(findings: Sequence[Finding], kind: str | None = None) -> pd.DataFrame
         One row a paper and a last row 'all'; one column a verdict and a last one 'all'.
     """
     df = frame(findings)
-    if kind is not None:
-        df = df[df["kind"] == kind]
+    df = df[df["kind"].isin(list(kinds))]
     table = pd.crosstab(df["paper"], df["verdict"]).reindex(index=PAPERS, columns=VERDICTS, fill_value=0)
     table.loc["all"] = table.sum()
     table["all"] = table.sum(axis=1)
@@ -146,8 +147,9 @@ def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
-    """Sentences of a paper with one verdict; parameters and errors as for `table`."""
-    return table([f for f in findings if f.verdict == verdict and f.kind == "text"], notes)
+    """Sentences of a paper with one verdict, as `table`; says so where there is none."""
+    chosen = [f for f in findings if f.verdict == verdict and f.kind == "text"]
+    return table(chosen, notes) if chosen else HTML("<p>No sentence.</p>")
 
 
 def scorecard(findings: Sequence[Finding]) -> HTML:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from math import ceil, log10
 from typing import Literal, TypeAlias
 
-from cassbook.claims.interval import Interval, high, low, middle, numbers_in, overlap
+from cassbook.claims.interval import Interval, decimals_in, high, low, middle, numbers_in, overlap
 from cassbook.errors import InputError
 
 Paper = Literal["g20", "pbs", "g21", "thesis", "d16"]
@@ -112,6 +113,9 @@ class Untestable:
 class Finding:
     """A statement with its verdict, as `cassbook claims` lists it.
 
+    Of a bound, `printed_low` and `printed_high` both are the bound. For a question of ours (kind 'forensic') `printed`
+    is what is asked, which no paper need print.
+
     `printed_low` to `recomputed_high` are None where the claim is not one number. `reading` names the other reading
     that agrees; `function` is the dotted name of what recomputes; `measured` what the same function gives for a run.
     """
@@ -159,24 +163,22 @@ def agrees(statement: Statement, value: Value) -> bool:
 
 
 def spell(value: Value, printed: str) -> str:
-    """Write a value with two digits more than was printed, and with the unit that was printed."""
+    """Write a value with its unit: two decimals more than printed, but none that rounding makes meaningless."""
     if isinstance(value, str | Count):
         return str(value)
     values = value if isinstance(value, tuple) else (value,)
     unit = "%" if "%" in printed else ""
-    texts = []
-    for v in values:
-        if low(v) == high(v) and middle(v).is_integer():
-            texts.append(f"{middle(v):.0f}{unit}")
-            continue
-        size = abs(middle(v))
-        digits = 0 if size >= 1000 else 2 if size >= 0.1 else 3  # noqa: PLR2004 - a table's columns stay readable
-        width = high(v) - low(v)
-        if 0 < size < 1 and width < 0.001:  # noqa: PLR2004 - a goodness of fit needs its digits
-            digits = 6
-        text = f"{middle(v):.2E}" if 0 < size < 0.001 else f"{middle(v):.{digits}f}"  # noqa: PLR2004
-        texts.append(text + unit)
-    return ", ".join(texts)
+    return ", ".join(_spell_one(v, decimals_in(printed)) + unit for v in values)
+
+
+def _spell_one(x: Interval | float, decimals: int) -> str:
+    width, size = high(x) - low(x), abs(middle(x))
+    if width == 0 and middle(x).is_integer():
+        return f"{middle(x):.0f}"
+    if 0 < size < 0.001:  # noqa: PLR2004 - as the papers print coefficients
+        return f"{middle(x):.2E}"
+    meaningful = ceil(-log10(width)) if width else decimals + 2
+    return f"{middle(x):.{max(min(decimals + 2, meaningful), 0)}f}"
 
 
 def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, function: str) -> Finding:
@@ -201,10 +203,11 @@ def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, funct
     numbers = numbers_in(statement.printed)
     if isinstance(plain, str | Count | tuple) or len(numbers) != 1:
         return found
+    bound = middle(numbers[0])
     return dataclasses.replace(
         found,
-        printed_low=low(numbers[0]),
-        printed_high=high(numbers[0]),
+        printed_low=bound if statement.relation != "equals" else low(numbers[0]),
+        printed_high=bound if statement.relation != "equals" else high(numbers[0]),
         recomputed_low=low(plain),
         recomputed_high=high(plain),
     )

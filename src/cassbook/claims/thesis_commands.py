@@ -63,7 +63,7 @@ def properties(command: str) -> dict[str, str]:
     return dict(word.split("=", 1) for option, word in pairwise(words) if option == "-p")
 
 
-def planned_values() -> int:
+def _planned_values() -> int:
     """Settings x thread counts x (latency, throughput)."""
     return len(READ_RATES) * THREAD_COUNTS * 2
 
@@ -73,7 +73,7 @@ def planned_values() -> int:
 )
 def values_of_reads() -> int:
     """3 settings x 12 thread counts x 2 values."""
-    return planned_values()
+    return _planned_values()
 
 
 @claim(
@@ -88,7 +88,7 @@ def operations_of_workload_a() -> Answer:
     (workload,) = [name for name in of_workload if name in RUNS_1[1]]
     return Answer(
         of_workload[workload],
-        note=f"The paragraph on writes repeats the one on reads word for word; its number, {planned_values()}, is "
+        note=f"The paragraph on writes repeats the one on reads word for word; its number, {_planned_values()}, is "
         "right.",
     )
 
@@ -97,7 +97,7 @@ def operations_of_workload_a() -> Answer:
     "thesis-threads",
     "appendix, experiment 2",
     "Thread ranges from 10 to 1000 having a total of 12 options",
-    "from 10 to 1000, 12",
+    "from 10 to 1000 ... 12",
 )
 def thread_plan() -> Answer:
     """Least, greatest and number of the thread counts of the 2020 paper, since the thesis' own are lost."""
@@ -123,8 +123,8 @@ untestable(
 
 @claim(
     "thesis-threads-option",
-    "appendix, experiments 1 and 2",
-    "Run the following command for threads varying from 10 to 1000",
+    "section 3.2, step 4, and appendix",
+    "-threads: The number of client threads ... Run the following command for threads varying from 10 to 1000",
     "-threads",
 )
 def threads_option() -> Answer:
@@ -203,7 +203,8 @@ def levels_reach_ycsb() -> Answer:
 @claim(
     "thesis-command-levels",
     "appendix, experiment 2",
-    "There are 3 combinations for read/write consistency [...] i.e., ONE/ALL, QUORUM/QUORUM, and ALL/ONE",
+    "There are 3 combinations for read/write consistency that are set individually for read and write i.e., ONE/ALL, "
+    "QUORUM/QUORUM, and ALL/ONE",
     "ONE/ALL",
 )
 def levels_of_experiment_2() -> Answer:

@@ -1,0 +1,93 @@
+"""Table 1 of the 2021 paper: its regions, their distances, and where the scenarios can lie in them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations
+from typing import TypeAlias
+
+from cassbook import published
+from cassbook.claims.g21_source import LEVELS, OPERATIONS, REPLICAS, floor
+from cassbook.claims.interval import Interval, as_printed, exactly, least, middle, possibly_at_most
+
+#: (from, to) to a distance in ms.
+Distances: TypeAlias = Mapping[tuple[str, str], Interval]
+
+
+@cache
+def table1() -> dict[tuple[str, str], str]:
+    """Table 1 as printed, in ms."""
+    rows = published.as_text("g21_table1").to_dict("records")
+    return {(r["from_region"], r["to_region"]): r["latency_ms"] for r in rows}
+
+
+@cache
+def distances() -> Distances:
+    """Table 1, its diagonal included."""
+    return {pair: as_printed(text) for pair, text in table1().items()}
+
+
+def regions(between: Distances) -> list[str]:
+    """Regions of a table of distances."""
+    return sorted({start for start, _ in between})
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Regions of a client and of the replicas."""
+
+    client: str
+    replicas: tuple[str, ...]
+
+    def nearest(self, start: str, between: Distances) -> list[str]:
+        """Regions of the replicas in order of their distance from `start`."""
+        return sorted(self.replicas, key=lambda r: 0 if r == start else middle(between[start, r]))
+
+    def hops(self, level: str, between: Distances) -> list[tuple[str, str]]:
+        """Client to its nearest replica, the coordinator; coordinator to the farthest replica that it waits for."""
+        coordinator = self.nearest(self.client, between)[0]
+        last = self.nearest(coordinator, between)[LEVELS.index(level)]
+        return [(self.client, coordinator), (coordinator, last)]
+
+    def bound(self, level: str, between: Distances) -> Interval:
+        """Least latency that the distances allow; within a region nothing is asked."""
+        return sum((between[hop] for hop in self.hops(level, between) if hop[0] != hop[1]), exactly(0))
+
+
+def placements(scenario: str, names: Iterable[str]) -> list[Placement]:
+    """Every way to place scenario b, c or d in the regions named.
+
+    Replicas are alike, so that two placements that differ in the replicas' numbers only are one.
+    """
+    names = list(names)
+    found = []
+    for client in names:
+        others = [name for name in names if name != client]
+        if scenario == "b":
+            found += [Placement(client, (other,) * REPLICAS) for other in others]
+        elif scenario == "c":
+            found += [Placement(client, (client, *rest)) for rest in combinations(others, REPLICAS - 1)]
+        else:
+            found += [Placement(client, apart) for apart in combinations(others, REPLICAS)]
+    return found
+
+
+def admitted(chosen: Iterable[Placement], floors: Mapping[str, Interval], between: Distances) -> list[Placement]:
+    """Placements whose distances are nowhere longer than the least latency of a level.
+
+    Parameters
+    ----------
+    chosen : iterable of Placement
+    floors : mapping
+        Level to the least latency in ms.
+    between : mapping
+        (from, to) to the round trip in ms.
+    """
+    return [p for p in chosen if all(possibly_at_most(p.bound(x, between), cell) for x, cell in floors.items())]
+
+
+def floors(scenario: str) -> dict[str, Interval]:
+    """Least latency of a scenario at each level, reads and writes together."""
+    return {level: least(floor((scenario, o, level)) for o in OPERATIONS) for level in LEVELS}
