@@ -144,7 +144,8 @@ def test_a_browser_without_network_shows_it_whole(served, window, page):
         "request",
         lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url),
     )
-    window.goto(served + page, wait_until="networkidle")
+    window.goto(served + page, wait_until="load")  # a script that computes for long looks idle before the page is whole
+    window.wait_for_load_state("networkidle")
     pictures = window.eval_on_selector_all(
         "article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])"
     )
