@@ -18,6 +18,36 @@ def test_names_lists_every_table_of_the_2020_paper():
     assert expected <= set(published.names())
 
 
+def test_names_lists_the_tables_and_formulas_of_all_five_texts():
+    expected = {f"g21_table{number}" for number in range(1, 5)} | {f"d16_table{number}" for number in range(1, 6)}
+    expected |= {"g21_scenarios", "thesis_equations", "thesis_table3_1", "pbs_ratios"}
+    assert expected <= set(published.names())
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [("g21_table1", 4 * 4), ("g21_table2", 4 * 2 * 3), ("g21_table3", 10 * 4 * 3), ("g21_table4", 10 * 4 * 3)],
+)
+def test_tables_of_the_2021_paper_are_complete(name, rows):
+    df = published.table(name)
+    assert len(df) == rows
+    assert not df.duplicated([c for c in df.columns if c not in {"latency_ms", "throughput_per_s", "saturated"}]).any()
+    assert (df.select_dtypes("number") > 0).all(axis=None)
+
+
+def test_demands_and_formulas_are_numbers_where_they_are_printed():
+    demands = published.table("d16_table2").pivot_table(index="class", columns="level", values="cpu_demand_ms")
+    assert demands.shape == (5, 3)  # read-remote-return has none
+    assert published.table("thesis_equations").groupby("equation")["coefficient"].count().tolist() == [5, 4, 4]
+
+
+def test_a_cell_as_text_keeps_its_digits():
+    assert published.as_text("g20_table3").loc[0, "r_squared"] == "0.9982"
+    assert published.as_text("d16_table2").query("level == 'ALL'")["cpu_demand_ms"].tolist()[-1] == ""
+    with pytest.raises(InputError, match="g21_table1"):
+        published.as_text("nothing")
+
+
 def test_every_name_loads_and_stands_in_the_readme():
     readme = (published.resource("data/published") / "README.md").read_text(encoding="utf-8")
     for name in published.names():
