@@ -10,7 +10,6 @@ import pytest
 from scipy.integrate import quad
 
 from cassbook.claims import (
-    d16,
     d16_forensics,
     d16_source,
     pbs,
@@ -19,6 +18,7 @@ from cassbook.claims import (
     registry,
     thesis,
     thesis_commands,
+    thesis_regressions,
     thesis_results,
 )
 from cassbook.claims.interval import exactly, high, low, middle
@@ -174,7 +174,7 @@ def test_tables_of_the_queueing_paper():
     assert {level: middle(e) for level, e in d16_source.errors("d16_table5").items()} == pytest.approx(
         {"ONE": 8.17, "QUORUM": 9.59, "ALL": 7.64}
     )
-    assert len(d16.all_errors()) == 6
+    assert len(d16_source.all_errors()) == 6
 
 
 def test_stations_of_the_queueing_paper():
@@ -242,8 +242,8 @@ def test_fastest_level():
 
 
 def test_variables_of_the_formulas():
-    assert [thesis_results.variables(equation) for equation in "234"] == [Count(4, 4), Count(0, 3), Count(0, 3)]
-    variable, coefficient = thesis_results.formula("2")["X3"]
+    assert [thesis_regressions.variables(equation) for equation in "234"] == [Count(4, 4), Count(0, 3), Count(0, 3)]
+    variable, coefficient = thesis_regressions.formula("2")["X3"]
     assert variable == "threads"
     assert middle(coefficient) == pytest.approx(0.3473)
 
@@ -262,7 +262,7 @@ def test_thread_counts_of_the_2020_paper():
 
 def test_records_of_the_plan(findings):
     assert findings["thesis-records-200"].recomputed_low == 5 * 12 * 3
-    assert thesis_results.products((5, 12, 3)) == {5, 12, 3, 60, 15, 36, 180}
+    assert thesis_regressions.products((5, 12, 3)) == {5, 12, 3, 60, 15, 36, 180}
     assert "no product" in findings["thesis-records-200"].note
 
 
@@ -293,7 +293,7 @@ def test_formula_2_over_the_unit_cube():
     corners = list(product((0, 1), repeat=4))
     by_hand = [0.5173 - 3.876 * a + 3.5528 * b + 0.3473 * c + 0.0739 * d for a, b, c, d in corners]
     for corner, y in zip(corners, by_hand, strict=True):
-        assert middle(thesis_results.write_consistency(corner)) == pytest.approx(y)
+        assert middle(thesis_regressions.write_consistency(corner)) == pytest.approx(y)
     assert str(Count(sum(0 <= y <= 1 for y in by_hand), 16)) == "8 of 16"
 
 

@@ -1,4 +1,4 @@
-"""Sentences of the queueing paper, put to its own tables and to the laws that hold for any queueing network."""
+"""Sentences of the 2016 paper up to its model (sections 1 to 4), put to its tables and its own rules."""
 
 from __future__ import annotations
 
@@ -8,44 +8,28 @@ from cassbook import published
 from cassbook.claims.d16_source import (
     BYTES_PER_KB,
     NODES,
-    RATE_TEXT,
-    REDUCTIONS_TEXT,
-    bottleneck,
+    OTHER_MODELS,
+    RESPONSE,
+    THROUGHPUT,
+    all_errors,
     component_demand,
     cpu_demand_per_request,
     cpu_demands,
-    data_gb,
-    data_per_node_gb,
     errors,
-    rate_per_s,
     remote_requests,
     ring_shares,
-    station,
-    stations,
 )
-from cassbook.claims.interval import Interval, exactly, high, largest, least, mean, middle, overlap, possibly_at_most
+from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
 from cassbook.consistency import replicas_waited_for
 
-THROUGHPUT, RESPONSE = "d16_table4", "d16_table5"
 #: Section 4.5: 'a normal query size is around 128 bytes'.
 QUERY_BYTES = 128
 #: Ring sizes over which the formulas in N and RF are tried.
 RINGS = tuple((nodes, replication) for nodes in range(1, 9) for replication in range(1, nodes + 1))
-_OTHER_MODELS = (
-    "Of other models the paper prints one number, 'over 40%' for some configuration of [25]. Missing are the average "
-    "errors of [13] and [25], or what they predict for this cluster."
-)
-
-
-def all_errors() -> list[Interval]:
-    """The six averages of Tables 4 and 5, in percent."""
-    return [*errors(THROUGHPUT).values(), *errors(RESPONSE).values()]
-
-
 # Abstract and introduction
 
 
@@ -82,7 +66,7 @@ untestable(
     "section 1",
     "increasing prediction robustness compared to existing models",
     "increasing prediction robustness",
-    _OTHER_MODELS,
+    OTHER_MODELS,
 )
 untestable(
     "d16-related-40",
@@ -247,269 +231,3 @@ def local_like_remote() -> Answer:
         "At QUORUM both local demands are smaller, as section 5.2 leads one to expect; at ALL the print is too coarse "
         "to tell.",
     )
-
-
-# Section 5.1: validation
-
-
-@claim(
-    "d16-record-size",
-    "section 5.1",
-    "10 fields, each filled with 100B of data. The total data size for each record is 1KB",
-    "1KB",
-)
-def record_size(fields: int = 10, length: int = 100) -> Interval:
-    """Fields times their length, in KB."""
-    return exactly(fields * length) / BYTES_PER_KB
-
-
-@claim(
-    "d16-records",
-    "section 5.1",
-    "The keyspace is filled with 15 million of records",
-    "15 million of records",
-)
-def number_of_records() -> Untestable:
-    """What the number of records implies of the data, of which the paper prints no size."""
-    return Untestable(
-        f"No size of the data is printed. At 1 KB a record it is {middle(data_gb()):.0f} GB, and with its copies "
-        f"{figure(data_per_node_gb(), 0)} GB a node; see d16-forensic-disk-space and d16-forensic-memory."
-    )
-
-
-untestable(
-    "d16-repeated",
-    "section 5.1",
-    "Each experiment on the real system is repeated three times and it has the duration of 30 minutes, plus 5 minutes "
-    "of warm-up",
-    "three times ... 30 minutes, plus 5 minutes",
-    "A setting of the experiments; no number of requests and no time of a single run is printed to hold it against.",
-)
-
-
-@claim(
-    "d16-6800",
-    "section 5.1",
-    "Using ONE as CL with 45 jobs in the system, or 45 simultaneous client requests, the system is able to serve "
-    "around 6800 requests per second",
-    RATE_TEXT,
-)
-def saturation_rate() -> Answer:
-    """Rate at ONE at which the first station of the model is full, by Tables 2 and 3."""
-    first = bottleneck("ONE")
-    busy = ", ".join(f"{s.name} {figure(s.busy_percent(rate_per_s()), 0)}%" for s in stations("ONE"))
-    return Answer(
-        first.capacity_per_s,
-        note=f"The rate is what {first.name} can carry, 1 / (Network Request + Network Data); the cluster has room "
-        f"left. Busy at the printed rate: {busy}.",
-    )
-
-
-untestable(
-    "d16-reductions",
-    "section 5.1",
-    REDUCTIONS_TEXT,
-    "more than 40% and up to 60%",
-    "Throughput at QUORUM and ALL stands in Figure 5, which is lost; d16-forensic-quorum and d16-forensic-all say what "
-    "Table 2 allows.",
-)
-
-
-@claim(
-    "d16-utilisation",
-    "section 5.1",
-    "increasing the CL, the CPU utilisation of each node grows faster like the graph reports in Figure 7",
-    "grows faster",
-)
-def cpu_per_request() -> Answer:
-    """Steps from level to level at which a read asks more CPU time of the nodes."""
-    steps = list(pairwise(cpu_demand_per_request(level) for level in LEVELS))
-    ceiling = station("ONE", "the nodes' CPUs").busy_percent(bottleneck("ONE").capacity_per_s)
-    return Answer(
-        Count(sum(possibly_at_most(fewer, more) for fewer, more in steps), len(steps)),
-        note=f"At ONE the nodes' CPUs cannot be busier than {figure(ceiling, 0)}%, since the client's network is full "
-        "first. Figure 7 is lost.",
-    )
-
-
-untestable(
-    "d16-linear-response",
-    "section 5.1",
-    "increasing linearly the average time that the clients waits for query completion",
-    "linearly",
-    "Response times stand in Figure 6, which is lost.",
-)
-
-
-@claim(
-    "d16-all-below-7",
-    "section 5.1",
-    "the average throughput relative error is below 7% for all analysed CLs",
-    "7%",
-    relation="below",
-)
-def throughput_errors() -> Interval:
-    """Largest error of Table 4."""
-    return largest(errors(THROUGHPUT).values())
-
-
-@claim(
-    "d16-response-below-10",
-    "section 5.1",
-    "The average response time error, as reported in Table 5, is below the 10%",
-    "10%",
-    relation="below",
-)
-def response_errors() -> Interval:
-    """Largest error of Table 5."""
-    return largest(errors(RESPONSE).values())
-
-
-# Section 5.2: ScyllaDB
-
-
-@claim("d16-end-zero", "section 5.2", "In case of CL ONE the demand for this class is set to zero", "zero")
-def end_at_one() -> Answer:
-    """Demand of read-local-end at ONE in Table 2."""
-    return Answer(
-        in_words(int(middle(cpu_demands()["read-local-end", "ONE"]))),
-        note="The sentence stands in the section on ScyllaDB, which studies QUORUM alone; Table 2 shows that it was so "
-        "for Cassandra.",
-    )
-
-
-@claim(
-    "d16-one-request-less",
-    "section 5.2",
-    "The local requests generate one request less than the remote",
-    "one request less",
-)
-def local_parses_less() -> Answer:
-    """Levels at which Table 2 gives parsing a local request less time than parsing a remote one."""
-    demand = cpu_demands()
-
-    def less(levels: tuple[str, ...]) -> Count:
-        right = [possibly_at_most(demand["read-local", level], demand["read-remote", level]) for level in levels]
-        return Count(sum(right), len(levels))
-
-    return Answer(
-        less(LEVELS),
-        {"at QUORUM and ALL, where a local request has an end phase too": less(("QUORUM", "ALL"))},
-        "At ONE the whole local read is one class, so that its demand is not that of parsing.",
-    )
-
-
-@claim(
-    "d16-scylla-bottleneck",
-    "section 5.2",
-    "differently from the Cassandra scenario, at high load the workload generator network represents the bottleneck",
-    "differently",
-)
-def other_bottleneck() -> Answer:
-    """Levels at which something else than the client's network is full first for Cassandra, by Tables 2 and 3."""
-    first = {level: bottleneck(level).name for level in LEVELS}
-    different = [level for level in LEVELS if first[level] != "the client's network"]
-    return Answer(
-        Count(len(different), len(LEVELS)),
-        {"at QUORUM, the level that is compared": Count(int("QUORUM" in different), 1)},
-        f"Full first: {', '.join(f'{name} at {level}' for level, name in first.items())}.",
-    )
-
-
-untestable(
-    "d16-scylla-faster",
-    "section 5.2",
-    "Comparing ScyllaDB with Cassandra QUORUM results, it is possible to observe that ScyllaDB is able to achieve "
-    "better performance",
-    "better performance",
-    "Both sides stand in Figures 5, 6, 8 and 9, which are lost. By the same section ScyllaDB's machines had another "
-    "CPU and a larger bandwidth of network and disk, so that some of it may be theirs.",
-)
-untestable(
-    "d16-scylla-errors",
-    "section 5.2",
-    "the average relative error is 8% for the throughput and 12.9% for the response time",
-    "8% ... 12.9%",
-    "Measured and simulated values stand in Figures 8 and 9, which are lost; no demand of ScyllaDB is printed.",
-)
-
-
-# Section 5.3: replicated queries
-
-
-@claim(
-    "d16-remote-requests",
-    "section 5.3",
-    "The number of remote requests depends on the RF applied to the database and is equal to (RF/2) + 1",
-    "(RF/2) + 1",
-)
-def remote_requests_at_quorum() -> Answer:
-    """Kinds of request, local and remote, that send RF/2 + 1, rounded down, requests to other nodes."""
-    quorum = int(REPLICATION_FACTOR / 2 + 1)
-    sent = {
-        "local": replicas_waited_for("QUORUM", REPLICATION_FACTOR) - 1,
-        "remote": replicas_waited_for("QUORUM", REPLICATION_FACTOR),
-    }
-    answers = {"local": sent["local"] + 1, "remote": sent["remote"]}
-    return Answer(
-        Count(sum(n == quorum for n in sent.values()), len(sent)),
-        {
-            "answers needed, the coordinator's own included": Count(
-                sum(n == quorum for n in answers.values()), len(sent)
-            )
-        },
-        f"On average {remote_requests('QUORUM')} requests leave the coordinator, since it holds the key itself with "
-        f"probability {float(ring_shares(NODES, REPLICATION_FACTOR)[0])}.",
-    )
-
-
-@claim(
-    "d16-replication-loss",
-    "section 5.3",
-    "at higher loads Cassandra is expected to suffer on average a performance loss",
-    "loss",
-)
-def replicated_queries() -> Answer:
-    """Whether the nodes' CPUs, full, serve fewer reads at QUORUM if every replica is asked."""
-    plain = cpu_demand_per_request("QUORUM")
-    replicated = cpu_demand_per_request("QUORUM", asked=REPLICATION_FACTOR)
-    change = 1 - 1 / (1 + cpu_demands()["read-remote-ID", "QUORUM"] / plain)
-    return Answer(
-        "loss" if middle(change) > 0 else "gain",
-        note=f"Each read costs one read-remote-ID more, {figure(replicated, 2)} instead of {figure(plain, 2)} ms: with "
-        f"full CPUs the rate falls by {figure(change * 100, 0)}%. The curves of Figure 10 are lost.",
-    )
-
-
-untestable(
-    "d16-replication-light",
-    "section 5.3",
-    "with a very light load, the throughput under replication is nearly identical to the one without replication",
-    "nearly identical",
-    "Figure 10 is lost, and with few jobs the gain depends on the law of service times; only means are printed.",
-)
-
-
-# Section 6: conclusion
-
-
-@claim(
-    "d16-conclusion-10",
-    "section 6",
-    "able to predict with an error below the 10% the throughput and response time of the system",
-    "10%",
-    relation="below",
-)
-def largest_error() -> Interval:
-    """Largest average of Tables 4 and 5."""
-    return largest(all_errors())
-
-
-untestable(
-    "d16-more-accurate",
-    "section 6",
-    "The proposed model appears generally more accurate than existing models in the literature that also consider the "
-    "YCSB benchmark",
-    "more accurate than existing models",
-    _OTHER_MODELS,
-)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cassbook import published
-from cassbook.claims.d16 import all_errors, largest_error
+from cassbook.claims.d16_evaluation import largest_error
 from cassbook.claims.d16_source import (
     CLIENT_CPUS,
     JOBS,
@@ -14,6 +14,7 @@ from cassbook.claims.d16_source import (
     NODES,
     RATE_TEXT,
     REDUCTIONS_TEXT,
+    all_errors,
     bottleneck,
     component_demand,
     cpu_demand_per_request,

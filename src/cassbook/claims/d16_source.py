@@ -26,6 +26,11 @@ REDUCTIONS_TEXT = (
 )
 #: Section 5.1: 'The keyspace is filled with 15 million of records'.
 MILLION_RECORDS = "15"
+THROUGHPUT, RESPONSE = "d16_table4", "d16_table5"
+OTHER_MODELS = (
+    "Of other models the paper prints one number, 'over 40%' for some configuration of [25]. Missing are the average "
+    "errors of [13] and [25], or what they predict for this cluster."
+)
 MS_PER_S = 1000
 BYTES_PER_KB = 1000
 
@@ -162,3 +167,8 @@ def station(level: str, name: str) -> Station:
 def bottleneck(level: str) -> Station:
     """The station that is full first."""
     return min(stations(level), key=lambda s: middle(s.capacity_per_s))
+
+
+def all_errors() -> list[Interval]:
+    """The six averages of Tables 4 and 5, in percent."""
+    return [*errors(THROUGHPUT).values(), *errors(RESPONSE).values()]

@@ -42,6 +42,7 @@ Cell = tuple[Statement, Answer | Untestable]
 #: Where the claims of each paper are; imported on first use.
 _MODULES = (
     "g20_text",
+    "g20_statistics",
     "g20_settings",
     "g20_slips",
     "g20_equations",
@@ -53,11 +54,14 @@ _MODULES = (
     "pbs_forensics",
     "g21_text",
     "g21_latency",
+    "g21_conclusions",
     "g21_cells",
     "thesis",
     "thesis_results",
+    "thesis_regressions",
     "thesis_commands",
     "d16",
+    "d16_evaluation",
     "d16_forensics",
 )
 
