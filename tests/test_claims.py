@@ -13,13 +13,13 @@ from click.testing import CliRunner
 
 from cassbook import published
 from cassbook.claims import registry, report
-from cassbook.claims.g20_cells import OF_ITSELF, OF_ONE
-from cassbook.claims.g20_choices import least_of, score
-from cassbook.claims.g20_little import deficit_of
-from cassbook.claims.g20_origin import chances
-from cassbook.claims.g20_settings import edge_speedups
-from cassbook.claims.g20_slips import Row, borne_out, broken_rows, excluded_by_table4, row_repairs
-from cassbook.claims.g20_source import coefficient, estimate, fitted, influence, r_squared, table4
+from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE
+from cassbook.claims.g20.choices import least_of, score
+from cassbook.claims.g20.little import deficit_of
+from cassbook.claims.g20.origin import chances
+from cassbook.claims.g20.settings import edge_speedups
+from cassbook.claims.g20.slips import Row, borne_out, broken_rows, excluded_by_table4, row_repairs
+from cassbook.claims.g20.source import coefficient, estimate, fitted, influence, r_squared, table4
 from cassbook.claims.interval import as_printed, exactly, high, interval, low, middle, numbers_in, overlap
 from cassbook.claims.keystrokes import repairs
 from cassbook.claims.registry import ledger, with_ids

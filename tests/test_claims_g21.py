@@ -5,12 +5,13 @@ import pandas as pd
 import pytest
 
 from cassbook import published
-from cassbook.claims import g21_source, registry
-from cassbook.claims.g21_cells import crossing, peak_times
-from cassbook.claims.g21_latency import other_averages
-from cassbook.claims.g21_notation import balanced, deepest, in_cluster, replicas
-from cassbook.claims.g21_placements import Placement, admitted, placements
-from cassbook.claims.g21_source import percent_of_one
+from cassbook.claims import registry
+from cassbook.claims.g21 import source as g21_source
+from cassbook.claims.g21.cells import crossing, peak_times
+from cassbook.claims.g21.latency import other_averages
+from cassbook.claims.g21.notation import balanced, deepest, in_cluster, replicas
+from cassbook.claims.g21.placements import Placement, admitted, placements
+from cassbook.claims.g21.source import percent_of_one
 from cassbook.claims.interval import as_printed, exactly, high, low, middle, overlap
 from cassbook.claims.littles_law import deficit, in_flight, run_times
 from cassbook.claims.statement import VERDICTS
@@ -50,7 +51,7 @@ def test_the_ledger_is_complete(found):
     assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in found.items())
     assert {finding.verdict for finding in found.values()} == set(VERDICTS)
     assert {finding.function.rpartition(".")[0] for finding in found.values()} - {""} == {
-        f"cassbook.claims.g21_{part}" for part in ("text", "latency", "cells")
+        f"cassbook.claims.g21.{part}" for part in ("text", "latency", "conclusions", "cells")
     }
 
 
@@ -62,7 +63,7 @@ def test_every_claim_says_what_recomputes_it_or_why_nothing_can(found):
             assert finding.note
             assert not finding.function
         else:
-            assert finding.function.startswith("cassbook.claims.g21_")
+            assert finding.function.startswith("cassbook.claims.g21.")
             assert finding.recomputed
 
 

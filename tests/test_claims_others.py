@@ -9,20 +9,17 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from cassbook.claims import (
-    d16_forensics,
-    d16_source,
-    pbs,
-    pbs_forensics,
-    quorums,
-    registry,
-    thesis,
-    thesis_commands,
-    thesis_regressions,
-    thesis_results,
-)
+from cassbook.claims import quorums, registry
+from cassbook.claims.d16 import forensics as d16_forensics
+from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.interval import exactly, high, low, middle
+from cassbook.claims.pbs import forensics as pbs_forensics
+from cassbook.claims.pbs import text as pbs
 from cassbook.claims.statement import Count
+from cassbook.claims.thesis import commands as thesis_commands
+from cassbook.claims.thesis import regressions as thesis_regressions
+from cassbook.claims.thesis import results as thesis_results
+from cassbook.claims.thesis import text as thesis
 from cassbook.claims.wording import CUT, cut, figure, in_words
 from tests.texts import folder, full_text
 

@@ -8,10 +8,14 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from cassbook.claims import d16_source, g20_choices, pbs, pbs_forensics, thesis
+from cassbook.claims.d16 import source as d16_source
+from cassbook.claims.g20 import choices as g20_choices
 from cassbook.claims.interval import high, low, middle
+from cassbook.claims.pbs import forensics as pbs_forensics
+from cassbook.claims.pbs import text as pbs
 from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, counts, frame
 from cassbook.claims.statement import Finding, Kind
+from cassbook.claims.thesis import text as thesis
 from cassbook.plots import LEVEL_COLOURS, done, panels
 
 #: The same in every figure; told apart by the colour-blind.

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from itertools import product
 
-from cassbook.claims.g20_cells import OF_ITSELF, average_slowdown
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.cells import OF_ITSELF, average_slowdown
+from cassbook.claims.g20.source import (
     OPERATIONS,
     SHARES,
     benchmarks,

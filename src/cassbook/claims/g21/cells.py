@@ -8,9 +8,9 @@ from itertools import combinations, pairwise, product
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.claims.g21_notation import balanced, in_cluster, notations, replicas
-from cassbook.claims.g21_placements import admitted, distances, floors, placements, regions, table1
-from cassbook.claims.g21_source import (
+from cassbook.claims.g21.notation import balanced, in_cluster, notations, replicas
+from cassbook.claims.g21.placements import admitted, distances, floors, placements, regions, table1
+from cassbook.claims.g21.source import (
     COLUMNS,
     LEVELS,
     MS_PER_S,

@@ -28,7 +28,7 @@ from cassbook.claims.quorums import (
 )
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.thesis import LOST, READ_RATES, rates
+from cassbook.claims.thesis.text import LOST, READ_RATES, rates
 from cassbook.claims.wording import CUT, cut, in_words
 
 #: Section 4.3.2: read and write percent of each mix.

@@ -7,8 +7,8 @@ from itertools import product
 
 import numpy as np
 
-from cassbook.claims.g21_placements import distances, placements, regions
-from cassbook.claims.g21_source import (
+from cassbook.claims.g21.placements import distances, placements, regions
+from cassbook.claims.g21.source import (
     COLUMNS,
     HALF,
     LEVELS,

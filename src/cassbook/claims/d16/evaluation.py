@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from cassbook.claims.d16_source import (
+from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
     OTHER_MODELS,

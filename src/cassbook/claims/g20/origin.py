@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, norm
 
-from cassbook.claims.g20_cells import RESIDUAL, printed_deviation, residual_percent
-from cassbook.claims.g20_source import MixKey, benchmarks, levels_of, table4
+from cassbook.claims.g20.cells import RESIDUAL, printed_deviation, residual_percent
+from cassbook.claims.g20.source import MixKey, benchmarks, levels_of, table4
 from cassbook.claims.interval import exactly, high, low, middle, overlap
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer

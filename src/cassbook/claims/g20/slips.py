@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 
-from cassbook.claims.g20_cells import OF_ITSELF, OF_ONE, latency_slowdown, throughput_slowdown
-from cassbook.claims.g20_little import little_ratio
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE, latency_slowdown, throughput_slowdown
+from cassbook.claims.g20.little import little_ratio
+from cassbook.claims.g20.source import (
     OPERATIONS,
     ROMAN,
     TABLE_OF,

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from cassbook import published
-from cassbook.claims.d16_evaluation import largest_error
-from cassbook.claims.d16_source import (
+from cassbook.claims.d16.evaluation import largest_error
+from cassbook.claims.d16.source import (
     CLIENT_CPUS,
     JOBS,
     MS_PER_S,

@@ -8,7 +8,7 @@ import pandas as pd
 from scipy.stats import spearmanr
 
 from cassbook import published
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.source import (
     COLUMNS,
     OPERATIONS,
     Column,

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import TypeAlias
 
 from cassbook import published
-from cassbook.claims.g21_source import LEVELS, OPERATIONS, REPLICAS, floor
+from cassbook.claims.g21.source import LEVELS, OPERATIONS, REPLICAS, floor
 from cassbook.claims.interval import Interval, as_printed, exactly, least, middle, possibly_at_most
 
 #: (from, to) to a distance in ms.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-from cassbook.claims.g21_source import (
+from cassbook.claims.g21.source import (
     HALF,
     LEVELS,
     OPERATIONS,

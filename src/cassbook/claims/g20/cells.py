@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.source import (
     OPERATIONS,
     ROMAN,
     TABLE_OF,

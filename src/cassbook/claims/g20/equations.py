@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import cache
 
-from cassbook.claims.g20_cells import ORDERS
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.cells import ORDERS
+from cassbook.claims.g20.source import (
     MixKey,
     coefficient,
     estimate,

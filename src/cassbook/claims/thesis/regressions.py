@@ -20,8 +20,8 @@ from cassbook.claims.quorums import (
 )
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.thesis import THREAD_COUNTS
-from cassbook.claims.thesis_results import MIXES
+from cassbook.claims.thesis.results import MIXES
+from cassbook.claims.thesis.text import THREAD_COUNTS
 from cassbook.claims.wording import figure
 from cassbook.consistency import STRONG_SETTINGS
 

@@ -8,8 +8,8 @@ from itertools import pairwise
 from scipy.stats import spearmanr
 
 from cassbook import published
-from cassbook.claims.g20_cells import OF_ITSELF, printed_deviation
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.cells import OF_ITSELF, printed_deviation
+from cassbook.claims.g20.source import (
     OPERATIONS,
     SETTINGS,
     SHARES,

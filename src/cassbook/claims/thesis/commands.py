@@ -9,8 +9,8 @@ from cassbook import published
 from cassbook.claims.interval import exactly, middle
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.thesis import READ_RATES, THREAD_COUNTS, rates
-from cassbook.claims.thesis_results import threads_of_2020
+from cassbook.claims.thesis.results import threads_of_2020
+from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
 from cassbook.claims.wording import figure
 from cassbook.consistency import STRONG_SETTINGS
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from itertools import pairwise, product
 
-from cassbook.claims.g21_notation import balanced, deepest, notations, replicas
-from cassbook.claims.g21_placements import distances
-from cassbook.claims.g21_source import (
+from cassbook.claims.g21.notation import balanced, deepest, notations, replicas
+from cassbook.claims.g21.placements import distances
+from cassbook.claims.g21.source import (
     COLUMNS,
     HALF,
     LAST_ROWS,

@@ -7,7 +7,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cassbook.claims.g20_source import (
+from cassbook.claims.g20.source import (
     SETTINGS,
     SHARES,
     MixKey,

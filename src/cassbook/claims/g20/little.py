@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from cassbook.claims.g20_source import COLUMNS, OPERATIONS, ROMAN, TABLE_OF, Column, benchmarks
+from cassbook.claims.g20.source import COLUMNS, OPERATIONS, ROMAN, TABLE_OF, Column, benchmarks
 from cassbook.claims.interval import Interval, low, middle
 from cassbook.claims.littles_law import Deficit, deficit, in_flight, run_times
 from cassbook.claims.quorums import LEVELS

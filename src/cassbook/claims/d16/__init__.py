@@ -1,0 +1,1 @@
+"""The 2016 paper on a queueing network."""

@@ -1,0 +1,1 @@
+"""The 2020 paper on interplaying consistency and performance."""

@@ -1,0 +1,1 @@
+"""The study with ccm and the PBS predictor."""
