@@ -25,7 +25,7 @@ from cassbook.claims.keystrokes import repairs
 from cassbook.claims.registry import ledger, with_ids
 from cassbook.claims.statement import PAPERS, VERDICTS, Answer, Count, Statement, Untestable, agrees, judge, spell
 from cassbook.cli import main
-from cassbook.errors import InputError
+from cassbook.errors import InputError, LaboratoryError
 from cassbook.latency import regression
 from cassbook.paths import project_root
 from tests.test_texts import PARSED, agree, differences, stored
@@ -382,6 +382,15 @@ def test_a_changed_digit_breaks_the_claim_of_its_row(altered, findings, name, ke
     found = changes(before, after)
     assert before[broken]["verdict"] != after[broken]["verdict"], found
     assert any(line.startswith(broken) and "verdict" in line for line in found)
+
+
+def test_a_table_that_is_cut_short_is_named_with_the_claim(altered, monkeypatch, tmp_path):
+    altered("g20_table4", {"threads": "10", "read_share": "0.1", "setting": "1R-3W"}, "latency_us", "9324", "g20")
+    path = tmp_path / "published" / "g20_table4.csv"
+    path.write_text("\n".join(path.read_text().splitlines()[:-30]))
+    forget()
+    with pytest.raises(LaboratoryError, match=r"cassbook\.claims\.g20\.\w+\.\w+ cannot be recomputed.*damaged"):
+        ledger(papers=["g20"])
 
 
 def one_digit_off(text, rng):

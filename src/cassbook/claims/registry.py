@@ -32,7 +32,7 @@ from cassbook.claims.statement import (
     spell,
 )
 from cassbook.claims.study import NotInRun, Study
-from cassbook.errors import InputError
+from cassbook.errors import InputError, LaboratoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -163,6 +163,8 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     ------
     InputError
         If two claims have one id, or a printed table is missing.
+    LaboratoryError
+        If a claim cannot be recomputed, e.g. because a printed table is cut short; it names the function.
     """
     for module in _MODULES:
         importlib.import_module(f"cassbook.claims.{module}")
@@ -173,7 +175,16 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     printed = Study.printed()
     found: dict[str, Finding] = {}
     for entry in tqdm(entries, desc="claims", disable=not progress):
-        for finding in _findings(entry, printed, run):
+        try:
+            findings = list(_findings(entry, printed, run))
+        except (ArithmeticError, LookupError, ValueError) as error:
+            if isinstance(error, InputError):
+                raise
+            what = f"{type(error).__name__}: {error}"
+            raise LaboratoryError(
+                f"{entry.name or entry.module} cannot be recomputed ({what}); is a table in data/published damaged?"
+            ) from error
+        for finding in findings:
             if finding.id in found:
                 raise InputError(f"claim {finding.id!r} is made twice")
             found[finding.id] = finding
