@@ -21,11 +21,12 @@ from cassbook.claims.interval import Interval, as_printed, mean, percent_above, 
 from cassbook.claims.quorums import LEVELS
 from cassbook.claims.registry import Cell, cells
 from cassbook.claims.statement import Answer, Statement
+from cassbook.latency.regression import MODEL_NAMES
 
 #: The two ways to give a loss of throughput in percent; the header, 'slowdown, % of ONE', says the first.
 OF_ONE = "the loss in percent of ONE, as the header says"
 OF_ITSELF = "the loss in percent of the stronger level's own throughput, ONE / level - 1"
-ORDERS = {"linear": 1, "order2": 2, "order3": 3, "order4": 4}
+ORDERS = {name: order for order, name in MODEL_NAMES.items()}
 #: Table V compares with something that is not printed; this is what meets its numbers.
 RESIDUAL = "residual of the regression: (weighted mean of Tables I and II - Table IV) / weighted mean"
 
