@@ -72,14 +72,6 @@ def test_none_is_an_answer(settled_us):
     assert found.settled
 
 
-@pytest.mark.parametrize(("distance", "ends_ms"), [(2.9, None), (-2.9, None), (3.1, 150), (-3.1, 150)])
-def test_the_band_is_three_robust_deviations_wide(distance, ends_ms):
-    # the last half is 990, 1000, 1010 by turns: median 1000, median absolute deviation 10
-    settled = np.tile([990.0, 1000.0, 1010.0], 10)
-    means = np.r_[np.full(3, 1000 + distance * 1.4826 * 10), settled]
-    assert cold_start.cold_start(samples_of(means, spread=0)).ends_ms == ends_ms
-
-
 def test_two_good_bins_are_not_the_end(settled_us):
     means = np.concatenate([[6000, 1000, 1000, 6000], settled_us])
     assert cold_start.cold_start(samples_of(means)).ends_ms == 200
@@ -89,6 +81,18 @@ def test_a_late_stall_does_not_move_the_end(settled_us):
     means = np.concatenate([np.full(4, 6000.0), settled_us])
     means[30:33] = 50_000
     assert cold_start.cold_start(samples_of(means)).ends_ms == 200
+
+
+def test_a_fast_beginning_is_no_cold_start(settled_us):
+    means = np.concatenate([np.full(6, 300.0), settled_us])
+    assert cold_start.cold_start(samples_of(means)).ends_ms is None
+
+
+def test_a_beginning_that_fades_is_cut_off_until_it_has_faded(settled_us):
+    fading = 1000 * (1 + 6 * np.exp(-np.arange(120) / 4))
+    found = cold_start.cold_start(samples_of(fading * np.tile(settled_us / 1000, 3)))
+    assert 12 * 50 <= found.ends_ms <= 28 * 50  # where it adds 30 % and 0.5 %
+    assert found.settled
 
 
 def test_a_flat_series_has_no_spread_and_no_cold_start():
@@ -111,17 +115,21 @@ def test_bins_may_be_of_another_width(settled_us):
     assert cold_start.cold_start(samples_of(means), bin_ms=100).ends_ms == 500
 
 
-def test_a_series_that_never_settles_says_so():
-    # the level lies between two values, and the spread of the half around it is too small for either
-    means = np.r_[np.full(6, 9000.0), [1000, 5000, 1001, 1000, 5000, 1002]]
-    with pytest.warns(CassbookWarning, match="never settles"):
-        found = cold_start.cold_start(samples_of(means, spread=0))
+@pytest.mark.parametrize("shape", ["reaches the middle", "falls to the end"])
+def test_a_series_that_never_settles_says_so(settled_us, shape):
+    if shape == "reaches the middle":
+        means = np.r_[np.full(22, 6000.0), settled_us[:20]]
+    else:
+        means = settled_us * np.linspace(4, 1, 40)
+    with pytest.warns(CassbookWarning, match="not settled by the middle"):
+        found = cold_start.cold_start(samples_of(means))
     assert found.ends_ms is None
+    assert np.isnan(found.factor)
     assert not found.settled
 
 
 def test_short_series_and_bad_bins_are_refused(settled_us):
-    with pytest.raises(InputError, match="needs 6 bins of 50 ms, got 5"):
-        cold_start.cold_start(samples_of(settled_us[:5]))
+    with pytest.raises(InputError, match="needs 12 bins, got 11"):
+        cold_start.cold_start(samples_of(settled_us[:11]))
     with pytest.raises(InputError, match="positive"):
         cold_start.series(samples_of(settled_us), bin_ms=0)

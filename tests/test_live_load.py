@@ -18,7 +18,7 @@ from cassbook.load.nodes import Nodes
 from cassbook.load.recorder import Window
 from cassbook.load.ycsb import INSERT, KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
 from cassbook.profile import TablePart
-from cassbook.run.measure import mix
+from cassbook.run.client import mix
 
 pytestmark = pytest.mark.live
 ROWS = TablePart(record_count=500)

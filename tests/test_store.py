@@ -191,7 +191,9 @@ def test_the_manifest_tells_machine_versions_and_sums_but_no_path(tmp_path, prof
     notes = json.loads(text)
     assert notes["profile"]["name"] == "quick"
     assert notes["seed"] == profile.seed
-    assert set(notes["artefacts"]) == {"cells.csv", "samples/block-1.parquet", "samples/block-2.parquet"}
+    assert set(notes["artefacts"]) == {
+        "cells.csv", "statistics.csv", "histograms.hlog", "samples/block-1.parquet", "samples/block-2.parquet",
+    }  # fmt: skip
     assert {"cpu", "cores", "memory_mb", "system"} <= set(notes["machine"])
     assert str(tmp_path) not in text
 

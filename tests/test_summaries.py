@@ -1,11 +1,13 @@
 """From samples to statistics: cells whose mean, variation, throughput and Little's ratio are known."""
 
+import itertools
 import time
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
+from scipy import stats
 
 from cassbook import published
 from cassbook.errors import CassbookWarning, InputError
@@ -312,3 +314,112 @@ def test_a_write_that_timed_out_is_unknown_and_a_refused_one_is_not():
     )
     row = summaries.cell_statistics(samples, make_cells({"cell_id": "a", "read_share": 0.0})).iloc[0]
     assert (row["n_ok"], row["n_errors"], row["n_unknown"]) == (1, 4, 2)
+
+
+def many(n=4000, **columns):
+    """A cell of lognormal latencies over its 10 s."""
+    latency_us = np.random.default_rng(2).lognormal(7, 0.5, n)
+    return make_samples(latency_us=latency_us, started_s=np.linspace(10, 20, n, endpoint=False), **columns)
+
+
+def test_figures_of_a_cell_have_bounds():
+    row = one(many())
+    for figure in ("latency", "p50", "p95", "p99"):
+        assert row[f"{figure}_low_us"] < row[f"{figure}_us"] < row[f"{figure}_high_us"]
+    half = 1.96 * row["sd_us"] / np.sqrt(4000)
+    assert row["latency_high_us"] - row["latency_us"] == pytest.approx(half, rel=0.5)  # it is independent noise
+    assert 1000 < row["effective_n"] < 16_000
+    assert row["throughput_low_per_s"] <= row["throughput_per_s"] == 400 <= row["throughput_high_per_s"]
+
+
+def test_response_time_is_kept_apart_from_service_time():
+    closed = one(many())
+    assert closed.filter(like="response").isna().all()
+    samples = many(intended_s=np.linspace(10, 20, 4000, endpoint=False) - 0.004)
+    paced = one(samples, kind="paced", rate_per_s=400.0)
+    pd.testing.assert_series_equal(closed.filter(regex="^(latency|p..)_"), paced.filter(regex="^(latency|p..)_"))
+    assert paced["response_us"] == pytest.approx(paced["latency_us"] + 4000)
+    assert paced["response_p99_us"] == pytest.approx(paced["p99_us"] + 4000)
+    assert paced["response_p99_low_us"] == pytest.approx(paced["p99_low_us"] + 4000)
+    assert one(samples.drop(columns="intended_s")).filter(like="response").isna().all()
+
+
+def bounded(*rows):
+    """Cell statistics whose bounds within the cell are 5 % away."""
+    table = cell_stats(*rows)
+    for name in ("p50", "p95", "p99"):
+        table[f"{name}_us"] = table["latency_us"]
+    for name in ("latency", "p50", "p95", "p99"):
+        table[f"{name}_low_us"], table[f"{name}_high_us"] = table["latency_us"] * 0.95, table["latency_us"] * 1.05
+    return table
+
+
+def test_level_quantiles_say_what_their_bounds_rest_on():
+    table = summaries.level_quantiles(
+        bounded(
+            {"block": 0, "latency_us": 100.0},
+            {"block": 1, "latency_us": 120.0},
+            {"read_cl": "QUORUM", "latency_us": 200.0},
+            {"read_cl": "ALL", "latency_us": 300.0},
+            {"read_cl": "ALL", "latency_us": 310.0, "repeat": 1},
+        )
+    )
+    assert table["figure"].tolist() == ["mean", "p50", "p95", "p99"] * 3
+    one_, quorum, all_ = (table[table["level"] == level].iloc[3] for level in ("ONE", "QUORUM", "ALL"))
+    expected = Estimate.mean([100, 120])
+    assert (one_["latency_low_us"], one_["latency_high_us"]) == pytest.approx((expected.low, expected.high))
+    assert (one_["interval"], one_["blocks"]) == ("blocks", 2)
+    assert (quorum["latency_low_us"], quorum["latency_high_us"]) == pytest.approx((190, 210))
+    assert (quorum["interval"], quorum["blocks"]) == ("one cluster start", 1)
+    assert (all_["latency_us"], all_["interval"]) == (305, "")  # two cells of one start: neither's bounds are theirs
+    assert np.isnan(all_["latency_low_us"])
+
+
+def ranked_in_blocks(**latencies):
+    rows = [
+        {"read_cl": level, "block": block, "latency_us": float(value)}
+        for level, values in latencies.items()
+        for block, value in enumerate(values)
+    ]
+    stats = cell_stats(*rows)
+    table = summaries.ranking(summaries.level_stats(stats), stats)
+    assert len(table) == 1
+    return table.loc[0, ["ranking", "distinguishable", "p_value"]].tolist()
+
+
+def test_levels_are_compared_within_blocks():
+    # blocks differ by far more than levels, which overlap; within each block the order is the same
+    one_, quorum = [100, 200, 400, 800], [110, 222, 436, 884]
+    order, told, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum)
+    assert (order, told) == ("ONE < QUORUM", True)
+    assert p_value == pytest.approx(stats.ttest_rel(np.log(quorum), np.log(one_)).pvalue)
+    table = summaries.level_stats(cell_stats(*({"block": b, "latency_us": float(x)} for b, x in enumerate(one_))))
+    assert table.loc[0, "latency_low_us"] < 0  # as the levels' own intervals tell it, nothing could be known
+
+
+def test_a_ranking_needs_all_neighbours_apart_and_pays_for_each():
+    one_, quorum, all_ = [100, 200, 400], [130, 262, 520], [131, 255, 530]
+    order, told, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)
+    assert told is False
+    logs = {name: np.log(values) for name, values in (("ONE", one_), ("QUORUM", quorum), ("ALL", all_))}
+    names = order.split(" < ")
+    p = [stats.ttest_1samp(logs[b] - logs[a], 0).pvalue for a, b in itertools.pairwise(names)]
+    assert p_value == pytest.approx(max(*p, 2 * min(p)))
+
+
+def test_one_block_ranks_without_a_verdict():
+    assert ranked_in_blocks(ONE=[100], ALL=[900])[:2] == ["ONE < ALL", None]
+    assert ranked_in_blocks(ONE=[100, 110])[1] is None
+
+
+def test_levels_that_are_the_same_are_told_apart_in_few_of_a_hundred():
+    rng = np.random.default_rng(8)
+    rows = [
+        {"read_cl": level, "block": block, "threads": threads, "latency_us": float(np.exp(effect + rng.normal(7, 0.1)))}
+        for threads in range(1, 301)
+        for block, effect in enumerate(rng.normal(0, 0.3, 4))
+        for level in ("ONE", "QUORUM")
+    ]
+    table = cell_stats(*rows)
+    told = summaries.ranking(summaries.level_stats(table), table)["distinguishable"]
+    assert told.astype(bool).mean() == pytest.approx(0.05, abs=0.035)

@@ -36,6 +36,20 @@ def test_a_read_counts_only_if_it_returned_its_row():
     assert wire.judge(8, rows(1, flags=0x05), KEY) == wire.OK  # 2.1 sets the global table bit as well
 
 
+def test_a_scan_may_return_fewer_rows_than_it_asked_for_but_not_more_and_not_none():
+    assert wire.judge(8, rows(1), KEY, 3) == wire.judge(8, rows(3), KEY, 3) == wire.OK
+    assert wire.judge(8, rows(4), KEY, 3) == wire.judge(8, rows(0), KEY, 3) == wire.MISSING_ROW
+    assert wire.judge(8, rows(3, wire.value(b"user2")), KEY, 3) == wire.MISSING_ROW
+    assert wire.judge(8, rows(2), KEY) == wire.MISSING_ROW
+
+
+def test_a_query_that_may_come_back_empty_takes_any_number_of_rows():
+    assert wire.judge(8, rows(0), KEY, 0) == wire.judge(8, rows(7), KEY, 0) == wire.judge(8, rows(7), b"", 0) == wire.OK
+    assert wire.judge(8, rows(7, wire.value(b"user2")), KEY, 0) == wire.MISSING_ROW
+    assert wire.judge(8, rows(1), b"") == wire.OK
+    assert wire.OUTCOMES[wire.judge(8, struct.pack(">i", 1), b"", 0)] == "server_error"
+
+
 def test_an_answer_of_another_kind_is_not_a_success():
     void = struct.pack(">i", 1)
     assert wire.judge(8, void, None) == wire.OK

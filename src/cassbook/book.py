@@ -23,6 +23,7 @@ import plotly
 from cassbook import paths
 from cassbook.consistency import STRONG_SETTINGS
 from cassbook.errors import InputError, LaboratoryError
+from cassbook.ingest.folder import open_run
 from cassbook.kernels import LOG_VARIABLE, QuietKernelManager
 from cassbook.plots import PLOTLY_VARIABLE
 from cassbook.profile import load_profile
@@ -140,12 +141,12 @@ def build(recorded: str | None = None, fresh: Path | None = None, say: Say = pri
     LaboratoryError
         If a notebook fails, or the book is rendered with a warning.
     """
-    shown = RecordedRun(recorded or default_recorded())
+    shown = open_run(recorded or default_recorded())
     check_shown(shown)
     parameters = {"recorded": _relative(shown.folder) if Path(recorded or "").is_dir() else shown.name, "fresh": ""}
     hashes = [shown.data_hash]
     if fresh is not None:
-        run = RecordedRun(fresh)
+        run = open_run(fresh)
         check_shown(run)
         hashes.append(run.data_hash)
         parameters["fresh"] = _relative(run.folder)

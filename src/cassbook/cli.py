@@ -1,4 +1,4 @@
-"""The command line: `cassbook doctor`, `run`, `cluster`, `claims`, `book`, `reproduce`."""
+"""The command line: `cassbook doctor`, `run`, `cluster`, `compare`, `export`, `claims`, `book`, `reproduce`."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ import functools
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import click
 
 from cassbook import __version__
+from cassbook.cli_hosts import asked_hosts, confirm, host_options, look
 from cassbook.engine.releases import DEFAULT_ENGINE, RELEASES
 from cassbook.errors import InputError, LaboratoryError
 
@@ -70,21 +71,30 @@ def doctor(engine: str) -> None:
 @click.option("--out", type=click.Path(path_type=Path), help="Run folder. Default: _build/runs/PROFILE-ENGINE.")
 @click.option("--resume", is_flag=True, help="Go on with a run that was interrupted.")
 @click.option("--dry-run", is_flag=True, help="Say how many cells and about how long, and stop.")
+@host_options
 @_plainly
-def run(profile: str, engine: str | None, out: Path | None, resume: bool, dry_run: bool) -> None:
-    """Measure a profile on a local cluster; finished cells are kept whatever happens."""
+def run(profile: str, engine: str | None, out: Path | None, resume: bool, dry_run: bool, **existing: Any) -> None:
+    """Measure a profile on a local cluster, or with --hosts on yours; finished cells are kept whatever happens."""
     from cassbook.paths import project_root
     from cassbook.profile import load_profile
     from cassbook.run.measure import measure
     from cassbook.run.plan import forecast_s, plan
 
+    hosts = asked_hosts(existing, engine)
     asked = load_profile(profile, engine=engine)
     if dry_run:
         cells = [cell for block in plan(asked) for cell in block]
         click.echo(f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min")
         return
-    folder = out or project_root() / "_build" / "runs" / f"{asked.name}-{asked.engine}"
-    measure(asked, folder, resume=resume, say=_say)
+
+    runs = project_root() / "_build" / "runs"
+    if hosts is None:
+        measure(asked, out or runs / f"{asked.name}-{asked.engine}", resume=resume, say=_say)
+    else:
+        asked, there = look(hosts, asked, _say)
+        folder = out or runs / f"{asked.name}-existing-{asked.engine}"
+        confirm(there, asked, folder, resume, existing, _say)
+        measure(asked, folder, resume=resume, say=_say, existing=there)
 
 
 @main.group()
@@ -126,6 +136,65 @@ def down() -> None:
 
     removed = stop()
     click.echo("\n".join(f"removed {name}" for name in removed) or "no cluster was up")
+
+
+@main.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.option("--to", required=True, type=click.Path(path_type=Path), help="The Parquet file to be.")
+@click.option(
+    "--skip-damaged", is_flag=True, help="Leave damaged lines out and count them; else the first is an error."
+)
+@click.option("--clocks-apart", is_flag=True, help="Count the time of each file from its own first operation.")
+@click.option("--unit", type=click.Choice(["ns", "us", "ms"]), help="What an HdrHistogram log counts in. Default: us.")
+@click.option(
+    "--dask", metavar="ADDRESS", help="Let the workers of this Dask scheduler read, tcp://...; makes a folder."
+)
+@_plainly
+def read(logs: tuple[Path, ...], to: Path, **how: Any) -> None:
+    """Turn logs of YCSB, cassandra-stress, cassandra-easy-stress or HdrHistogram into one Parquet file.
+
+    Logs of single operations become samples; many files are the clients of one run. Logs of sums or histograms become a
+    table of those. Formats are recognised by content, gzip and Zstandard too.
+    """
+    from cassbook.ingest.merge import Options, read_logs
+
+    click.echo("\n".join(read_logs(logs, to, Options(**how))))
+
+
+@main.command()
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@click.option("--format", "form", type=click.Choice(["md", "csv", "json"]), default="md", show_default=True)
+@_plainly
+def compare(first: str, second: str, form: str) -> None:
+    """Put two runs beside each other, cell by cell: ratios of latency and throughput with 95 % intervals.
+
+    RUN is the name of a run in data/runs, a run's folder, or a folder of logs; engines and machines may differ. The
+    intervals are over blocks (cluster starts); where a run has one, they are within that start, and nothing is called
+    distinguishable.
+    """
+    from cassbook.ingest.folder import open_run
+    from cassbook.run.compare import FORMATS
+    from cassbook.run.compare import compare as beside
+
+    click.echo(FORMATS[form](beside(open_run(first), open_run(second))))
+
+
+@main.command()
+@click.argument("name", metavar="RUN")
+@click.option("--to", required=True, type=click.Path(path_type=Path), help="Folder to be made; refused if not empty.")
+@click.option("--format", "form", type=click.Choice(["csv", "latex", "both"]), default="both", show_default=True)
+@_plainly
+def export(name: str, to: Path, form: str) -> None:
+    """Write the tables of a run: the papers' Tables I to V from its cells, and tidy ones with units in their columns.
+
+    RUN is the name of a run in data/runs, a run's folder, or a folder of logs. LaTeX needs the package booktabs.
+    """
+    from cassbook.ingest.folder import open_run
+    from cassbook.run.export import export as write
+
+    for path in write(open_run(name), to, form):
+        click.echo(path)
 
 
 @main.command()

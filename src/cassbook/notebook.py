@@ -15,6 +15,7 @@ from myst_nb import glue
 
 from cassbook import paths, published
 from cassbook.errors import InputError
+from cassbook.ingest.folder import open_run
 from cassbook.latency import summaries, validation
 from cassbook.run.recorded import RecordedRun
 
@@ -42,8 +43,7 @@ class Source:
         """Statistics of each cell of a run (see `summaries.cell_statistics`)."""
         if self.run is None:
             raise InputError("the printed tables have no cells")
-        columns = ["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"]
-        return summaries.cell_statistics(self.run.samples(columns), self.run.cells)
+        return self.run.statistics
 
     @cached_property
     def level_stats(self) -> pd.DataFrame:
@@ -109,10 +109,10 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
         For an unknown parameter, a run that cannot be read, or data that changed since the build began.
     """
     check_parameters(namespace, _ANALYSIS_PARAMETERS)
-    sources = [Source(PUBLISHED), Source(RECORDED, RecordedRun(namespace["recorded"]))]
+    sources = [Source(PUBLISHED), Source(RECORDED, open_run(namespace["recorded"]))]
     if namespace["fresh"]:
         folder = paths.project_root() / Path(namespace["fresh"])
-        sources.append(Source(FRESH, RecordedRun(folder)))
+        sources.append(Source(FRESH, open_run(folder)))
     if namespace["data_hash"]:
         from cassbook.book import data_hash  # noqa: PLC0415 - a notebook opened by hand needs no builder
 
@@ -144,16 +144,27 @@ def describe(sources: list[Source]) -> pd.DataFrame:
             {
                 "source": source.label,
                 "Cassandra": notes["engine"],
-                "Java": notes["cluster_starts"][0]["java"]["version"],
-                "machine": f"{notes['machine']['cores']} cores for 3 nodes and the client",
+                "Java": _java(notes),
+                "machine": _machine(notes),
                 "cells": str(len(measured)),
                 "blocks": str(measured["block"].nunique()),
-                "busy before, %": f"{notes['busy_before_percent']:.0f}",
+                "busy before, %": f"{notes['busy_before_percent']:.0f}" if "busy_before_percent" in notes else "",
                 "marked cells": str(int((measured["marks"] != "").sum())),
                 "data hash": source.run.data_hash[:12],
             }
         )
     return pd.DataFrame(rows).set_index("source").fillna("")
+
+
+def _java(notes: Mapping[str, Any]) -> str:
+    starts = notes.get("cluster_starts") or [{}]
+    return str(starts[0].get("java", {}).get("version", ""))
+
+
+def _machine(notes: Mapping[str, Any]) -> str:
+    if "machine" not in notes:
+        return "logs do not tell"
+    return f"{notes['machine']['cores']} cores for 3 nodes and the client"
 
 
 def show(tables: Mapping[str, pd.DataFrame]) -> None:

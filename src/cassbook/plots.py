@@ -17,7 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from cassbook.latency import mixing, regression
+from cassbook.beginnings import CONDITIONS, cold_cells, series_of
+from cassbook.latency import changepoint, cold_start, mixing, regression
 from cassbook.notebook import Source
 from cassbook.tables import LEVELS
 
@@ -54,6 +55,14 @@ def done(figure: Figure) -> Figure:
     """Take a figure from pyplot's hands, so that a notebook shows it once."""
     plt.close(figure)
     return figure
+
+
+def sentence(text: str) -> Figure:
+    """A plain sentence in a figure's place, where the data do not hold what it draws."""
+    style()
+    figure = plt.figure(figsize=(7.5, 0.8))
+    figure.text(0.01, 0.5, text, va="center")
+    return done(figure)
 
 
 def _error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
@@ -115,6 +124,8 @@ def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
     cells : DataFrame
         Pure cells of one thread count and one block.
     """
+    if samples.empty:
+        return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
     figure, axes = panels(1, 2, width=4.5, sharey=True)
     for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
         for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
@@ -147,14 +158,53 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
     Parameters
     ----------
     series : mapping of str to DataFrame
-        By name of the block: columns since_start_ms, mean_us (see `cold_start.series`).
+        By name of the block: columns since_start_ms, mean_us (see `cold_start.series`). May be empty: logs of other
+        tools have no warm-up of their own.
     """
+    if not series:
+        return sentence("No warm-up was recorded: logs of other tools begin when the measurement does.")
     figure, axes = panels(1, 1, width=7.5)
     for name, table in series.items():
         axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / _MS, linewidth=1.2, label=name)
     axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
     axes[0, 0].legend()
     return done(figure)
+
+
+def cold_conditions(source: Source, bin_ms: float = 50) -> Figure:
+    """Latency since a cell began, one panel a condition; a dashed line where a cold start ends.
+
+    Solid lines are reads, dotted ones writes; one line a cell.
+    """
+    cells = cold_cells(source.run) if source.run else pd.DataFrame(columns=["condition"])
+    found = [name for name in CONDITIONS if (cells["condition"] == name).any()]
+    figure, axes = panels(1, max(len(found), 1), width=3.6, sharey=True)
+    if not found:
+        axes[0, 0].set_axis_off()
+        axes[0, 0].text(0.5, 0.5, "this run has no cells that begin cold", ha="center", va="center")
+        return done(figure)
+    series = series_of(source.run, cells, bin_ms)
+    for panel, condition in zip(axes[0], found, strict=True):
+        for cell in cells[cells["condition"] == condition].itertuples():
+            if cell.cell_id in series:
+                bins, colour = series[cell.cell_id], LEVEL_COLOURS.get(cell.level, "grey")
+                line = "-" if cell.operation == "READ" else ":"
+                panel.plot(bins["since_start_ms"] / _MS, bins["mean_us"] / _MS, line, color=colour, linewidth=1)
+                _mark_end(panel, bins, colour)
+        panel.set(yscale="log", title=condition.replace("_", " "), xlabel="time since the cell began, s")
+    axes[0, 0].set_ylabel("mean latency, ms")
+    levels = [level for level in LEVELS if (cells["level"] == level).any()]
+    figure.legend(
+        handles=[Patch(color=LEVEL_COLOURS[level], label=level) for level in levels],
+        loc="outside lower center", ncols=3, title="level; writes are dotted",
+    )  # fmt: skip
+    return done(figure)
+
+
+def _mark_end(panel: Axes, bins: pd.DataFrame, colour: str) -> None:
+    ends_ms = cold_start.end(bins).ends_ms if len(bins) >= changepoint.FEWEST else None
+    if ends_ms is not None:
+        panel.axvline(ends_ms / _MS, color=colour, linestyle="--", linewidth=0.8)
 
 
 def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:

@@ -7,40 +7,29 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from cassbook.consistency import LEVEL_CODES, STRONG_SETTINGS, replicas_waited_for, setting
 from cassbook.engine.releases import DEFAULT_ENGINE, release
 from cassbook.errors import InputError
 from cassbook.paths import resource
+from cassbook.profile_conditions import ColdPart, PacedPart
+from cassbook.profile_parts import (
+    Distinct,
+    Levels,
+    Name,
+    Part,
+    Positive,
+    PositiveSeconds,
+    Settings,
+    Share,
+    ThreadCounts,
+    Threads,
+)
+from cassbook.profile_workloads import Distribution, WorkloadsPart
 
 
-def _distinct(values: list[Any]) -> list[Any]:
-    """Refuse a value given twice: its cells would be measured, and counted, twice."""
-    twice = sorted({v for v in values if values.count(v) > 1})
-    if twice:
-        raise ValueError(f"{', '.join(map(str, twice))} given twice")
-    return values
-
-
-Share = Annotated[float, Field(ge=0.0, le=1.0)]
-Positive = Annotated[int, Field(gt=0, strict=True)]
-#: Far below what the driver's connections to one node can have in flight (32768).
-Threads = Annotated[int, Field(gt=0, le=10_000, strict=True)]
-PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
-Distinct = AfterValidator(_distinct)
-ThreadCounts = Annotated[list[Threads], Field(min_length=1), Distinct]
-Levels = Annotated[list[str], Field(min_length=1), Distinct]
-
-
-class _Part(BaseModel):
-    """A part of a profile: a key that is not known is an error, not a shrug."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class ClusterPart(_Part):
+class ClusterPart(Part):
     """The cluster that each block starts afresh."""
 
     nodes: Positive = 3
@@ -57,21 +46,22 @@ class ClusterPart(_Part):
         return self
 
 
-class TablePart(_Part):
+class TablePart(Part):
     """YCSB's usertable and how its rows are asked for (section III.A: the defaults of YCSB)."""
 
     record_count: Positive
     field_count: Positive = 10
     field_length: Positive = 100
-    request_distribution: Literal["zipfian", "uniform"] = "zipfian"
+    request_distribution: Distribution = "zipfian"
     update_all_fields: bool = False
 
 
-class LoadPart(_Part):
+class LoadPart(Part):
     """The closed loop. A cell is bounded by time or by operations a thread, not both."""
 
     coordinator: str = "token_aware"
     connections_per_node: Positive = 1
+    client_processes: Annotated[int, Field(ge=1, le=64, strict=True)] = 1
     request_timeout_s: PositiveSeconds = 12.0
     ramp_s: PositiveSeconds = 0.3
     steady_s: PositiveSeconds | None = None
@@ -90,10 +80,12 @@ class LoadPart(_Part):
     def _one_bound(self) -> Self:
         if (self.steady_s is None) == (self.operations_per_thread is None):
             raise ValueError("give either steady_s or operations_per_thread")
+        if self.client_processes > 1 and self.steady_s is None:
+            raise ValueError("several client_processes share one steady window: give steady_s")
         return self
 
 
-class WarmUpPart(_Part):
+class WarmUpPart(Part):
     """The block's warm-up ends when throughput has settled: see `run.warmup.settled`."""
 
     threads: Threads = 100
@@ -103,11 +95,11 @@ class WarmUpPart(_Part):
     cap_s: PositiveSeconds = 30.0
 
 
-class PurePart(_Part):
+class PurePart(Part):
     """Reads only and writes only, at each level that allows them (Tables I and II)."""
 
     threads: ThreadCounts
-    levels: Levels = ["ONE", "QUORUM", "ALL"]
+    levels: Levels = Field(default=["ONE", "QUORUM", "ALL"])
     repeats: Positive = 1
 
     @field_validator("levels")
@@ -119,23 +111,16 @@ class PurePart(_Part):
         return value
 
 
-class MixedPart(_Part):
+class MixedPart(Part):
     """Reads and writes mixed, at strong settings (Tables IV and V) or other pairs of levels ('QUORUM/ONE')."""
 
     threads: ThreadCounts
     read_shares: Annotated[list[Share], Field(min_length=1), Distinct]
-    settings: Levels = [s.name for s in STRONG_SETTINGS]
+    settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
     repeats: Positive = 1
 
-    @field_validator("settings")
-    @classmethod
-    def _settings(cls, value: list[str]) -> list[str]:
-        for name in value:
-            setting(name)
-        return value
 
-
-class Profile(_Part):
+class Profile(Part):
     """One measurement plan."""
 
     name: Name
@@ -148,6 +133,10 @@ class Profile(_Part):
     warm_up: WarmUpPart = WarmUpPart()
     pure: PurePart
     mixed: MixedPart | None = None
+    workloads: WorkloadsPart | None = None
+    cold: ColdPart | None = None
+    paced: PacedPart | None = None
+    keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
 
     @field_validator("engine")
     @classmethod
@@ -163,10 +152,18 @@ class Profile(_Part):
         return self
 
     @model_validator(mode="after")
+    def _paused_node_exists(self) -> Self:
+        pause = self.paced.pause if self.paced else None
+        if pause and pause.node > self.cluster.nodes:
+            raise ValueError(f"paced.pause.node {pause.node}: there are nodes 1 to {self.cluster.nodes}")
+        return self
+
+    @model_validator(mode="after")
     def _levels_can_be_met(self) -> Self:
         levels = set(self.pure.levels)
-        for name in self.mixed.settings if self.mixed else ():
+        for name in (name for part in (self.mixed, self.workloads) if part for name in part.settings):
             levels |= {setting(name).read_cl, setting(name).write_cl}
+        levels |= {level for part in (self.cold, self.paced) if part for level in part.levels}
         replicas = self.cluster.replication_factor
         for level in sorted(levels):
             if replicas_waited_for(level, replicas) > replicas:
@@ -176,7 +173,7 @@ class Profile(_Part):
     @property
     def blocks(self) -> int:
         """How many blocks, each with a cluster start of its own, the repeats make."""
-        return max(self.pure.repeats, self.mixed.repeats if self.mixed else 0)
+        return max(part.repeats for part in (self.pure, self.mixed, self.workloads) if part)
 
 
 def load_profile(name_or_path: str, **overrides: Any) -> Profile:

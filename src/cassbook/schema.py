@@ -36,13 +36,16 @@ SAMPLES = pa.schema(
 CELLS: dict[str, str] = {
     "schema_version": "int64",
     "cell_id": "str",
-    "kind": "str",  # pure, mixed or warmup (the block's warm-up, kept as a series of its own)
+    "kind": "str",  # pure, mixed, workload, cold, paced, or warmup (the block's, kept as a series of its own)
+    "workload": "str",  # YCSB's A to F or a name of the profile's; empty for pure and mixed cells
+    "condition": "str",  # what was done before or during the cell: restarted_client, cold_pages, paused_node, ...
     "engine": "str",
     "deployment": "str",
     "threads": "int64",
     "read_cl": "str",
     "write_cl": "str",
     "read_share": "float64",
+    "rate_per_s": "float64",  # intended rate of a paced cell; NaN in a closed loop
     "block": "int64",
     "repeat": "int64",
     "order": "int64",  # place in the block's random order
@@ -53,10 +56,23 @@ CELLS: dict[str, str] = {
     "ended_s": "float64",
     "operations": "int64",  # all that were started, in every phase
     "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
+    "client_processes": "int64",
     "client_cpu_us_per_op": "float64",
     "client_cpu_share": "float64",  # of all cores, over the steady window
+    "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
+    "clock_resolution_ns": "float64",
     "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
+}
+
+#: What a run recorded before these columns were there says of them.
+_BEFORE = {
+    "workload": "",
+    "condition": "",
+    "rate_per_s": float("nan"),
+    "client_processes": 1,
+    "loop_lag_us": float("nan"),
+    "clock_resolution_ns": float("nan"),
 }
 
 #: Outcomes of a write that leave it open whether it took effect: unknown, never failed.
@@ -100,7 +116,7 @@ def read_cells(path: Path) -> pd.DataFrame:
         cells = pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
     except (OSError, ValueError) as error:  # pandas' own errors are kinds of ValueError
         raise InputError(f"{path}: is damaged ({error})") from None
-    missing = [name for name in CELLS if name not in cells.columns]
+    missing = [name for name in CELLS if name not in cells.columns and name not in _BEFORE]
     if missing:
         raise InputError(f"{path}: is damaged (no column {', '.join(missing)})")
-    return cells
+    return cells.assign(**{name: value for name, value in _BEFORE.items() if name not in cells.columns})[list(CELLS)]

@@ -7,12 +7,24 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
-from cassbook.latency import cold_start, mixing, regression, saturation, summaries, validation
+from cassbook.beginnings import (
+    CONDITIONS,
+    cold_cells,
+    cold_conditions,
+    end_in_words,
+    series_of,
+    warm_up_factors,
+    warm_ups,
+)
+from cassbook.latency import mixing, regression, saturation, summaries, validation
 from cassbook.notebook import PUBLISHED, Source
+from cassbook.run.cellcheck import LITTLE_TOLERANCE
 from cassbook.run.recorded import RecordedRun
 
+# Tables of beginnings are asked for here, like all others.
+__all__ = ["CONDITIONS", "cold_cells", "cold_conditions", "end_in_words", "series_of", "warm_up_factors", "warm_ups"]
+
 LEVELS = ("ONE", "QUORUM", "ALL")
-_SECOND_MS = 1000.0
 _MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
 
 
@@ -189,47 +201,15 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
     cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == nearest_threads(source, near))]
-    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], cells["cell_id"].tolist())
+    series = series_of(run, cells, bin_ms)
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
     for cell in ordered.itertuples():
-        found = cold_start.cold_start(samples[samples["cell_id"] == cell.cell_id], bin_ms)
-        ends = "none" if found.ends_ms is None else f"{found.ends_ms:.0f}"
-        slower = "" if found.ends_ms is None else f"{found.factor:.1f}"
-        rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, ends, slower))
+        end = end_in_words(series.get(str(cell.cell_id)))
+        rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, *end))
     columns = ["block", "operation", "level", "ends, ms", "times slower"]
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
-
-
-def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
-    """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
-    found = {}
-    for source in sources:
-        run = source.run
-        assert run is not None  # noqa: S101 - only runs have samples
-        ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
-        samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
-        for number, cell_id in enumerate(ids, start=1):
-            name = f"{source.label}, cluster start {number}"
-            found[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
-    return found
-
-
-def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
-    """How much slower a fresh cluster's first second is than its last, by cluster start."""
-    rows = {}
-    for name, series in warm_ups(sources).items():
-        first = series[series["since_start_ms"] < _SECOND_MS]
-        last = series[series["since_start_ms"] > series["since_start_ms"].max() - _SECOND_MS]
-        means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
-        rows[name] = {
-            "first second, ms": f"{means[0] / 1000:.1f}",
-            "last second, ms": f"{means[1] / 1000:.1f}",
-            "times slower": f"{means[0] / means[1]:.1f}",
-            "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
-        }
-    return pd.DataFrame(rows).T
 
 
 def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
@@ -274,6 +254,67 @@ def self_checks(run: RecordedRun) -> pd.DataFrame:
             "marked": groups["marks"].agg(lambda m: int((m != "").sum())),
         }
     )
+
+
+def little(run: RecordedRun) -> pd.DataFrame:
+    """Little's law, checked cell by cell over the steady window: throughput x mean latency by threads, by kind of cell.
+
+    Cells of a fixed rate are left out: there the threads do not set how many requests are in flight.
+    """
+    cells = _closed_loop(run)
+    groups = cells.groupby("kind")
+    return pd.DataFrame(
+        {
+            "cells": groups["little_ratio"].count(),
+            "least": groups["little_ratio"].min(),
+            "median": groups["little_ratio"].median(),
+            "most": groups["little_ratio"].max(),
+            f"over {100 * LITTLE_TOLERANCE:.0f} % off": groups["marks"].agg(lambda m: int(m.map(_marked_little).sum())),
+        }
+    ).round(3)
+
+
+def little_marked(run: RecordedRun) -> pd.DataFrame:
+    """Cells that Little's law marks, each with its ratio; may have no row."""
+    cells = _closed_loop(run)
+    marked = cells[cells["marks"].map(_marked_little).astype(bool)]
+    columns = ["kind", "threads", "read_cl", "write_cl", "read_share", "block", "little_ratio", "marks"]
+    return marked.set_index("cell_id")[columns].sort_values("little_ratio")
+
+
+def _closed_loop(run: RecordedRun) -> pd.DataFrame:
+    return run.cells[(run.cells["kind"] != "warmup") & run.cells["rate_per_s"].isna()]
+
+
+def _marked_little(marks: str) -> bool:
+    return "little" in marks.split(";")
+
+
+def _told(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Write a ranking for readers: index `keys`; ranking, distinguishable in words, p."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    told = [words[value] for value in table["distinguishable"]]
+    p = table["p_value"].map("{:.3f}".format).replace("nan", "")
+    return table.assign(distinguishable=told, p=p).drop(columns="p_value").set_index(keys)
+
+
+def rankings(source: Source) -> pd.DataFrame:
+    """Order of the levels by mean latency, and whether it can be told from noise (see `summaries.ranking`).
+
+    Returns
+    -------
+    DataFrame
+        Index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
+        adjusted p-value of two neighbours.
+    """
+    cells = None if source.run is None else source.cell_stats
+    return _told(summaries.ranking(source.level_stats, cells), ["operation", "threads"])
+
+
+def setting_rankings(source: Source) -> pd.DataFrame:
+    """Order of the settings of mixed workloads by measured mean latency; index read_share, threads; as `rankings`."""
+    cells = None if source.run is None else source.cell_stats
+    return _told(summaries.setting_ranking(source.mixed_stats, cells), ["read_share", "threads"])
 
 
 def block_spread_percent(source: Source) -> float:

@@ -11,8 +11,8 @@ import pandas as pd
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly
 from cassbook.errors import InputError, LaboratoryError
+from cassbook.ingest.folder import open_run
 from cassbook.latency import summaries
-from cassbook.run.recorded import RecordedRun
 
 
 class NotInRun(LaboratoryError):
@@ -81,11 +81,9 @@ class Study:
         Raises
         ------
         InputError
-            If the folder holds no complete run.
+            If the folder holds no complete run and no logs.
         """
-        run = RecordedRun(folder)
-        samples = run.samples(["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"])
-        return cls.of(summaries.level_stats(summaries.cell_statistics(samples, run.cells)))
+        return cls.of(summaries.level_stats(open_run(folder).statistics))
 
     def threads(self) -> list[int]:
         """Thread counts at which all levels of both operations were measured, ascending."""

@@ -9,7 +9,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -19,7 +19,7 @@ import psutil
 from cassandra.cluster import Session
 
 from cassbook.engine import fetch, home, java, preflight, probe, teardown
-from cassbook.engine.connect import connect
+from cassbook.engine.connect import Access, connect
 from cassbook.engine.releases import DEFAULT_ENGINE, Release, release
 from cassbook.errors import InputError, LaboratoryError
 from cassbook.paths import cache_dir
@@ -80,6 +80,8 @@ class CassandraCluster:
         Start of the folder's name.
     say : callable
         Takes each line of progress.
+    access : Access, optional
+        How to be let in, where `spec.options` ask for passwords or TLS.
 
     Examples
     --------
@@ -94,22 +96,28 @@ class CassandraCluster:
         When ports, memory or disk are wanting, or a node does not start (with its name and its log's end).
     """
 
+    deployment = "{[C, R1, R2, R3]}"
+    keyspace = "ycsb"
+
     def __init__(
         self,
         engine: str = DEFAULT_ENGINE,
         spec: Spec | None = None,
         name: str = "cluster",
         say: Callable[[str], None] = print,
+        access: Access | None = None,
     ) -> None:
         self.release: Release = release(engine)
         self.spec = spec or Spec()
         self.name = name
         self.say = say
+        self.access = access
         self.folder = clusters_dir() / f"{name}-{os.getpid()}"
         self.addresses = [f"127.0.0.{i}" for i in range(1, self.spec.nodes + 1)]
         self.installation: fetch.Installation | None = None
         self.java: java.Java | None = None
         self._watchdog: teardown.Watchdog | None = None
+        self._ccm: Any = None  # what started the nodes, and can start them again
 
     def __enter__(self) -> Self:
         self._signals = ExitStack()
@@ -161,6 +169,7 @@ class CassandraCluster:
         try:
             self._write_state(keep)
             self._watchdog = teardown.Watchdog(self.folder)
+            self._prepare()
             self._launch()
             self._wait_until_ready()
             if keep:
@@ -169,6 +178,64 @@ class CassandraCluster:
             self.remove()
             raise
         self.say(f"cluster ready after {time.monotonic() - began:.0f} s")
+
+    def restart(self, between: Callable[[], None] | None = None) -> None:
+        """Kill every node and start it again on the same data; returns when all are ready.
+
+        What was acknowledged is kept, for the commit log's pages outlive the process. Sessions to the cluster lose
+        their connections, and nodes before 3.10 the statements prepared on them.
+
+        Parameters
+        ----------
+        between : callable, optional
+            Called while no node runs.
+
+        Raises
+        ------
+        LaboratoryError
+            When a node does not come back; the cluster is removed.
+        """
+        began = time.monotonic()
+        self.say(f"restarting {self.spec.nodes} nodes")
+        try:
+            teardown.kill(self.folder)
+            if between:
+                between()
+            self._launch()
+            self._wait_until_ready()
+        except BaseException:
+            self.remove()
+            raise
+        self.say(f"cluster ready again after {time.monotonic() - began:.0f} s")
+
+    @contextmanager
+    def paused(self, node: int) -> Iterator[None]:
+        """Within the block node `node` (from 1) stands still: SIGSTOP, and SIGCONT whatever ends the block."""
+        process = self.node_process(node)
+        try:
+            process.suspend()
+            yield
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    def node_process(self, node: int) -> psutil.Process:
+        """Return the process of node `node`, from 1.
+
+        Raises
+        ------
+        InputError
+            If there is no such node.
+        LaboratoryError
+            If its process is gone.
+        """
+        if not 1 <= node <= self.spec.nodes:
+            raise InputError(f"node: there are nodes 1 to {self.spec.nodes}, got {node}")
+        pidfile = self.node_folders()[node - 1] / "cassandra.pid"
+        try:
+            return psutil.Process(int(pidfile.read_text()))
+        except (OSError, ValueError, psutil.NoSuchProcess):
+            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
 
     def remove(self) -> None:
         """Kill the nodes and remove their folder; the watchdog is let go only after that."""
@@ -179,11 +246,35 @@ class CassandraCluster:
 
     def connect(self) -> Session:
         """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
-        return connect(self.addresses, self.release.protocol)
+        return connect(self.addresses, self.release.protocol, access=self.access)
 
     def node_folders(self) -> list[Path]:
         """Folder of each node, in order of address; its data, logs and hints lie inside."""
         return [self.folder / "ccm" / f"node{i}" for i in range(1, self.spec.nodes + 1)]
+
+    @property
+    def labels(self) -> list[str]:
+        """What samples call the coordinators: their loopback addresses."""
+        return self.addresses
+
+    def notes(self) -> dict[str, Any]:
+        """What the manifest says of a cluster start: Java and Cassandra, and where they were found."""
+        assert self.java is not None  # noqa: S101 - it is ready
+        assert self.installation is not None  # noqa: S101 - it is ready
+        java = {"version": self.java.version, "source": self.java.source}
+        return {"java": java, "cassandra": self.installation.source}
+
+    def flush(self, session: Session, table: str) -> None:
+        """Flush `table` ("keyspace.name") on every node and see that it is done."""
+        probe.flush(session, table, self.node_folders())
+
+    def hints(self, session: Session) -> int:
+        """Hints that wait for delivery."""
+        return probe.pending_hints(session, self.release.major, self.node_folders())
+
+    def barrier(self, session: Session) -> list[str]:
+        """Write at ALL through each node; the reasons of those that failed."""
+        return probe.write_at_all(session, self.spec.nodes)
 
     def _write_state(self, keep: bool) -> None:
         self.folder.mkdir(parents=True)
@@ -199,7 +290,8 @@ class CassandraCluster:
         draft.write_text(json.dumps(note, indent=1))
         draft.rename(self.folder / teardown.STATE)
 
-    def _launch(self) -> None:
+    def _prepare(self) -> None:
+        """Write the home, the folder and the configuration of each node."""
         from ccmlib.cluster import Cluster as Ccm  # noqa: PLC0415 - writes a config folder when loaded
 
         installation, java_found = self.installation, self.java
@@ -211,7 +303,10 @@ class CassandraCluster:
         ccm.set_configuration_options({**options, **self.spec.options})
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes)
-        for node in ccm.nodelist():
+        self._ccm = ccm
+
+    def _launch(self) -> None:
+        for node in self._ccm.nodelist():
             node.start(no_wait=True, wait_other_notice=False)
 
     def _wait_until_ready(self) -> None:

@@ -11,11 +11,15 @@ from pathlib import Path
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import NoHostAvailable, Session
+from cassandra.policies import HostDistance
+from cassandra.pool import Host
 from cassandra.query import SimpleStatement
 
 from cassbook.errors import LaboratoryError
 
 _KEYSPACE = "cassbook_probe"
+_TABLE = f"{_KEYSPACE}.probe"
+_ASK_TO_FLUSH_S = 3.0
 
 
 def ensure_probe_table(session: Session, nodes: int) -> list[str]:
@@ -23,7 +27,7 @@ def ensure_probe_table(session: Session, nodes: int) -> list[str]:
     replication = f"{{'class': 'SimpleStrategy', 'replication_factor': {nodes}}}"
     try:
         session.execute(f"CREATE KEYSPACE IF NOT EXISTS {_KEYSPACE} WITH replication = {replication}")
-        session.execute(f"CREATE TABLE IF NOT EXISTS {_KEYSPACE}.probe (id int PRIMARY KEY, at double)")
+        session.execute(f"CREATE TABLE IF NOT EXISTS {_TABLE} (id int PRIMARY KEY, at double)")
     except DriverException as error:  # a schema change that raced with gossip is simply asked again
         return [str(error)[:200]]
     return []
@@ -44,20 +48,58 @@ def read_at_all(session: Session, nodes: int) -> list[str]:
 
     Success means that every node sees every other as up. (A write would leave a hint where it timed out.)
     """
-    return _through_each(session, nodes, f"SELECT id FROM {_KEYSPACE}.probe WHERE id = 0")
+    return _through_each(session, nodes, f"SELECT id FROM {_TABLE} WHERE id = 0")
 
 
-def write_at_all(session: Session, nodes: int) -> list[str]:
+def write_at_all(session: Session, nodes: int, table: str = _TABLE, keys: Sequence[int] = (0,)) -> list[str]:
     """Write at ALL through each node, after a workload: a barrier behind what the replicas' stages had queued.
 
-    Returns the reasons of those that failed, empty if none.
+    Parameters
+    ----------
+    session : Session
+    nodes : int
+        How many coordinators there must be.
+    table : str
+        "keyspace.name"; the local clusters' probe table unless told.
+    keys : sequence of int
+        Rows to write; together their replicas should be all nodes.
+
+    Returns
+    -------
+    list of str
+        The reasons of those that failed, empty if none.
     """
-    return _through_each(session, nodes, f"INSERT INTO {_KEYSPACE}.probe (id, at) VALUES (0, 0)")
+    failed = []
+    for key in keys:
+        failed += _through_each(session, nodes, f"INSERT INTO {table} (id, at) VALUES ({key}, 0)")
+    return failed
+
+
+def keys_on_every_node(session: Session, keyspace: str, addresses: Sequence[str]) -> list[int]:
+    """Few integer keys whose replicas in `keyspace` together are all of `addresses`, as far as any key's are."""
+    token_map = session.cluster.metadata.token_map
+    chosen: list[int] = []
+    left = set(addresses)
+    for key in range(100 * len(addresses)):
+        token = token_map.token_class.from_key(key.to_bytes(4, "big"))
+        replicas = {host.address for host in token_map.get_replicas(keyspace, token)}
+        if left & replicas:
+            chosen.append(key)
+            left -= replicas
+        if not left:
+            break
+    return chosen or [0]
+
+
+def coordinators(session: Session) -> list[Host]:
+    """Nodes that the session may ask; on an existing cluster there may be others."""
+    distance = session.cluster.profile_manager.distance
+    return [host for host in session.hosts if distance(host) != HostDistance.IGNORED]
 
 
 def _through_each(session: Session, nodes: int, query: str) -> list[str]:
     statement = SimpleStatement(query, consistency_level=ConsistencyLevel.ALL)
-    hosts = list(session.hosts)
+    hosts = coordinators(session)
     failed = [f"only {len(hosts)} of {nodes} nodes are known"] if len(hosts) < nodes else []
     for host in hosts:
         try:
@@ -80,7 +122,7 @@ def pending_hints(session: Session, major: tuple[int, int], node_folders: Sequen
     """
     if major < (3, 0):
         total = 0
-        for host in list(session.hosts):
+        for host in coordinators(session):
             total += session.execute("SELECT count(*) FROM system.hints", host=host).one()[0]
         return total
     return sum(f.stat().st_size > 0 for folder in node_folders for f in (folder / "hints").glob("*.hints"))
@@ -111,6 +153,15 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
             if time.monotonic() > deadline:
                 silent = [f.name for f, files in zip(node_folders, now, strict=True) if not files]
                 raise LaboratoryError(f"{table} was not flushed within {timeout_s:.0f} s; no data file on {silent}")
+    finally:
+        session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
+
+
+def ask_to_flush(session: Session, table: str) -> None:
+    """Have every node flush `table` ("keyspace.name") where nobody can look into its folders: asked for, not seen."""
+    session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 1000")
+    try:
+        time.sleep(_ASK_TO_FLUSH_S)
     finally:
         session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 0")
 

@@ -42,6 +42,12 @@ def tear_down(folder: Path) -> None:
 
     The nodes hold nothing worth a clean stop, and a kill leaves no port behind.
     """
+    kill(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+def kill(folder: Path) -> None:
+    """Kill what runs from `folder`, also a node that is paused; harmless to repeat."""
     deadline = time.monotonic() + 30
     while (running := processes(folder)) and time.monotonic() < deadline:
         for process in running:
@@ -50,7 +56,6 @@ def tear_down(folder: Path) -> None:
             except psutil.Error:  # gone, or another user's who happens to name our folder
                 continue
         psutil.wait_procs(running, timeout=5)
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def orphans(base: Path) -> Iterator[Path]:

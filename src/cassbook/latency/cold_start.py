@@ -1,7 +1,7 @@
 """The slow beginning of a cell (Gorbenko 2020, section III.B, Fig. 2 and 3).
 
 The paper cuts off the first 800 to 1000 ms by eye and reports delays 5 to 8 times longer there. Here the end
-is found by a rule, so that 'there is none' is an answer too.
+is found by a rule (see `changepoint`), so that 'there is none' is an answer too.
 """
 
 from __future__ import annotations
@@ -13,18 +13,11 @@ import numpy as np
 import pandas as pd
 
 from cassbook.errors import CassbookWarning, InputError
+from cassbook.latency import changepoint
 
-#: Consecutive bins that must lie in the band for the cell to count as settled.
-CONSECUTIVE = 3
-
-#: Half-width of the band, in robust standard deviations.
-WIDTH = 3.0
-
-#: Turns a median absolute deviation into the standard deviation of a normal distribution.
-_MAD_TO_SD = 1.4826
-
-#: The last half of the series must hold so many bins, to have a level and a spread.
-_MIN_BINS = 2 * CONSECUTIVE
+#: What the paper reports of every test: where the cold start ends, in ms, and how many times slower it is.
+PAPER_ENDS_MS = (800, 1000)
+PAPER_FACTOR = (5, 8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,16 +27,18 @@ class ColdStart:
     Attributes
     ----------
     ends_ms : float or None
-        Milliseconds from the cell's first operation to the first settled bin. None if there is no cold
+        Milliseconds from the cell's first operation to the end of the slow beginning. None if there is no cold
         start, or (see `settled`) no end to it.
     factor : float
         Mean latency of the operations before the end by the mean of those after; NaN where `ends_ms` is None.
     settled_us : float
         Median of the bin means over the last half of the series.
     settled : bool
-        False if no three consecutive bins ever lie in the band.
+        False if the slow beginning lasts to the middle of the series or beyond.
     bins : int
         How many bins held an operation.
+    p_value : float
+        How often a series without a cold start, as much alike from bin to bin, looks as much like one.
     """
 
     ends_ms: float | None
@@ -51,6 +46,7 @@ class ColdStart:
     settled_us: float
     settled: bool
     bins: int
+    p_value: float
 
 
 def series(samples: pd.DataFrame, bin_ms: float = 50) -> pd.DataFrame:
@@ -91,20 +87,38 @@ def series(samples: pd.DataFrame, bin_ms: float = 50) -> pd.DataFrame:
     return table.rename_axis("since_start_ms").reset_index().assign(since_start_ms=lambda t: t.since_start_ms * bin_ms)
 
 
-def _first_settled(mean_us: np.ndarray, settled_us: float, spread_us: float) -> int | None:
-    """Index of the first of `CONSECUTIVE` bins in the band, None if there are none."""
-    inside = np.abs(mean_us - settled_us) <= WIDTH * spread_us
-    runs = np.lib.stride_tricks.sliding_window_view(inside, CONSECUTIVE).all(axis=1)
-    return int(runs.argmax()) if runs.any() else None
+def end(bins: pd.DataFrame) -> ColdStart:
+    """Find the end of the cold start in a series.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        From `series`: since_start_ms, mean_us, n.
+
+    Raises
+    ------
+    InputError
+        With too few bins to have a settled half (`changepoint.FEWEST`).
+    """
+    if len(bins) < changepoint.FEWEST:
+        raise InputError(f"a cold start needs {changepoint.FEWEST} bins, got {len(bins)}: use shorter bins")
+    mean_us, n = bins["mean_us"].to_numpy(dtype=float), bins["n"].to_numpy(dtype=float)
+    found = changepoint.beginning(np.log(mean_us))
+    settled_us = float(np.median(mean_us[len(bins) // 2 :]))
+    if not found.settled or found.bins == 0:
+        return ColdStart(None, float("nan"), settled_us, found.settled, len(bins), found.p_value)
+    first = found.bins
+    before, after = (float(np.average(mean_us[part], weights=n[part])) for part in (np.s_[:first], np.s_[first:]))
+    ends_ms = float(bins["since_start_ms"].iloc[first])
+    return ColdStart(ends_ms, before / after, settled_us, True, len(bins), found.p_value)
 
 
 def cold_start(samples: pd.DataFrame, bin_ms: float = 50) -> ColdStart:
     """Find the end of the cold start, if there is one (section III.B).
 
-    The rule: the settled level is the median of the bin means over the last half of the bins, its spread
-    their median absolute deviation times 1.4826; the cold start ends where the first of three consecutive
-    bins within three spreads of the level begins. If that is the first bin, there is none. Bins without an
-    operation tell nothing and are passed over.
+    The rule is that of `changepoint.beginning` on the logarithm of the bin means: a beginning is cut off as long as
+    it is slower than what follows it by more than bins so alike differ by chance in one series of a hundred. Bins
+    without an operation tell nothing and are passed over.
 
     Parameters
     ----------
@@ -116,24 +130,16 @@ def cold_start(samples: pd.DataFrame, bin_ms: float = 50) -> ColdStart:
     Raises
     ------
     InputError
-        With fewer than six bins that hold an operation: the series is too short to have a settled half.
+        With too few bins that hold an operation: the series is too short to have a settled half.
 
     Warns
     -----
     CassbookWarning
         If the series never settles.
     """
-    bins = series(samples, bin_ms)
-    if len(bins) < _MIN_BINS:
-        raise InputError(f"a cold start needs {_MIN_BINS} bins of {bin_ms:g} ms, got {len(bins)}: use shorter bins")
-    mean_us, n = bins["mean_us"].to_numpy(), bins["n"].to_numpy()
-    last_half = mean_us[len(bins) // 2 :]
-    settled_us = float(np.median(last_half))
-    spread_us = _MAD_TO_SD * float(np.median(np.abs(last_half - settled_us)))
-    first = _first_settled(mean_us, settled_us, spread_us)
-    if first is None:
-        warnings.warn("latency never settles for three bins: the end is not known", CassbookWarning, stacklevel=2)
-    if not first:
-        return ColdStart(None, float("nan"), settled_us, first is not None, len(bins))
-    before, after = (float(np.average(mean_us[part], weights=n[part])) for part in (np.s_[:first], np.s_[first:]))
-    return ColdStart(float(bins["since_start_ms"].iloc[first]), before / after, settled_us, True, len(bins))
+    found = end(series(samples, bin_ms))
+    if not found.settled:
+        warnings.warn(
+            "latency has not settled by the middle of the series: the end is not known", CassbookWarning, stacklevel=2
+        )
+    return found

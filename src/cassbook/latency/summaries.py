@@ -1,7 +1,8 @@
-"""From samples to statistics: cells, levels and settings (Gorbenko 2020, section IV.A, Tables I and II)."""
+"""From cells to levels and settings, and their order (Gorbenko 2020, section IV.A, Tables I and II)."""
 
 from __future__ import annotations
 
+import itertools
 import warnings
 from collections.abc import Iterable
 
@@ -12,130 +13,29 @@ from numpy.typing import NDArray
 from cassbook.consistency import replicas_waited_for
 from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
-from cassbook.schema import CELLS, LEVEL_STATS, MIXED_STATS, UNKNOWN_OUTCOMES
+from cassbook.latency import uncertainty
+from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
+from cassbook.schema import LEVEL_STATS, MIXED_STATS
 
-#: Columns of the cells that stay beside their statistics.
-CELL_COLUMNS = [
-    "cell_id",
-    "kind",
-    "engine",
-    "deployment",
-    "threads",
-    "read_cl",
-    "write_cl",
-    "read_share",
-    "block",
-    "repeat",
-    "marks",
+__all__ = [
+    "CELL_COLUMNS",
+    "QUANTILES",
+    "WRITES",
+    "cell_statistics",
+    "estimates",
+    "level_quantiles",
+    "level_stats",
+    "mixed_cells",
+    "mixed_stats",
+    "pure_cells",
+    "ranking",
+    "setting_name",
+    "setting_ranking",
+    "slowdowns",
 ]
-#: Operations that write; Cassandra treats inserts and updates alike, as upserts (section II.B).
-WRITES = ("UPDATE", "INSERT")
-QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
+
 #: From weak to strong, as the tables are ordered.
 LEVEL_ORDER = ("ANY", "LOCAL_ONE", "ONE", "TWO", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "THREE", "ALL")
-
-_Mask = NDArray[np.bool_]
-
-
-def _is(column: pd.Series, *labels: str) -> _Mask:
-    """Where a column of labels holds one of them; fast for categories, of which there are few."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        wanted = np.append(column.cat.categories.isin(labels), False)  # code -1, a missing label, takes the last
-        return np.asarray(wanted[column.cat.codes.to_numpy()])
-    return column.isin(labels).to_numpy()
-
-
-def _places(samples: pd.DataFrame, cells: pd.DataFrame) -> NDArray[np.int64]:
-    """Row of `cells` each sample belongs to, -1 for a cell that is not there."""
-    ids = samples["cell_id"].astype("category")
-    place = np.append(pd.Index(cells["cell_id"]).get_indexer(ids.cat.categories), -1)
-    return np.asarray(place[ids.cat.codes.to_numpy()])
-
-
-def _checked_cells(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Cells to be summarised, without the warm-ups, or an InputError on what is missing or doubled."""
-    needed = {
-        "samples": (samples, ["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"]),
-        "cells": (cells, list(CELLS)),
-    }
-    for name, (frame, columns) in needed.items():
-        missing = [column for column in columns if column not in frame.columns]
-        if missing:
-            raise InputError(f"{name}: no column {', '.join(missing)}")
-    if cells["cell_id"].duplicated().any():
-        raise InputError(f"cells: {cells.loc[cells['cell_id'].duplicated(), 'cell_id'].iloc[0]} stands there twice")
-    return cells[cells["kind"] != "warmup"].reset_index(drop=True)
-
-
-def _moments(latency_us: pd.Series, place: NDArray[np.int64], n_cells: int) -> pd.DataFrame:
-    """Per cell, over the successful steady operations: n_ok, mean, sd, cv and quantiles of latency in us."""
-    groups = latency_us.groupby(place)
-    table = groups.agg(["count", "mean", "std"]).set_axis(["n_ok", "latency_us", "sd_us"], axis=1)
-    for name, quantile in QUANTILES.items():
-        table[name] = groups.quantile(quantile)
-    table = table.reindex(range(n_cells))
-    cv_percent = table["sd_us"] / table["latency_us"] * 100
-    return table.assign(n_ok=table["n_ok"].fillna(0).astype("int64"), cv_percent=cv_percent)
-
-
-def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
-    """Statistics of every cell over its steady window.
-
-    Parameters
-    ----------
-    samples : DataFrame
-        Columns `schema.SAMPLES`, one row an operation, any number of cells. Samples of a cell that is not in
-        `cells` are ignored: its row is the mark that a cell was completed.
-    cells : DataFrame
-        Columns `schema.CELLS`. Warm-up cells are left out.
-
-    Returns
-    -------
-    DataFrame
-        One row a cell, in the order of `cells`: `CELL_COLUMNS`; n_ok and n_errors, operations of the steady
-        phase by outcome; n_unknown, those writes among the errors that may have taken effect all the same;
-        latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us, p95_us and p99_us,
-        all of successful steady operations, NaN where there is none; throughput_per_s,
-        successful steady operations started in [steady_from_s, steady_to_s) by the length of that window;
-        little_ratio, the same throughput but with every outcome, times the mean latency of every outcome, by
-        the threads: 1 where the client loses no time between requests (failures hold a thread as well).
-
-    Raises
-    ------
-    InputError
-        For a missing column or a cell given twice.
-    """
-    cells = _checked_cells(samples, cells)
-    n_cells = len(cells)
-    place = _places(samples, cells)
-    steady = _is(samples["phase"], "steady") & (place >= 0)
-    ok = steady & _is(samples["outcome"], "ok")
-    latency_us, started_s = samples["latency_us"], samples["started_s"].to_numpy(dtype=float)
-
-    def count(mask: _Mask) -> NDArray[np.int64]:
-        return np.bincount(place[mask], minlength=n_cells)
-
-    def mean_us(mask: _Mask) -> pd.Series:
-        return latency_us[mask].groupby(place[mask]).mean().reindex(range(n_cells))
-
-    from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
-    within = steady.copy()
-    at = place[steady]
-    within[steady] = (started_s[steady] >= from_s[at]) & (started_s[steady] < to_s[at])
-    window_s = np.where(to_s > from_s, to_s - from_s, np.nan)
-    all_outcomes_per_s = count(within) / window_s
-    return (
-        cells[CELL_COLUMNS]
-        .join(_moments(latency_us[ok], place[ok], n_cells))
-        .assign(
-            n_errors=count(steady & ~ok),
-            n_unknown=count(steady & _is(samples["outcome"], *UNKNOWN_OUTCOMES) & _is(samples["operation"], *WRITES)),
-            read_latency_us=mean_us(ok & _is(samples["operation"], "READ")),
-            update_latency_us=mean_us(ok & _is(samples["operation"], *WRITES)),
-            throughput_per_s=count(within & ok) / window_s,
-            little_ratio=all_outcomes_per_s * mean_us(steady) * 1e-6 / cells["threads"],
-        )
-    )
 
 
 def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
@@ -171,6 +71,13 @@ def _by_level(column: pd.Series) -> pd.Series:
     return column.map({level: place for place, level in enumerate(LEVEL_ORDER)}).fillna(len(LEVEL_ORDER))
 
 
+def pure_cells(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Pure cells that have a latency, with what they are cells of: operation (READ or WRITE) and level."""
+    pure = _usable(cell_stats[(cell_stats["kind"] == "pure") & cell_stats["read_share"].isin([0.0, 1.0])])
+    reads = pure["read_share"] == 1.0
+    return pure.assign(operation=np.where(reads, "READ", "WRITE"), level=pure["read_cl"].where(reads, pure["write_cl"]))
+
+
 def level_stats(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Tables I and II of a run: pure workloads by operation, level and threads.
 
@@ -196,14 +103,79 @@ def level_stats(cell_stats: pd.DataFrame) -> pd.DataFrame:
     CassbookWarning
         Naming the cells without a successful operation, which are left out.
     """
-    pure = cell_stats[(cell_stats["kind"] == "pure") & cell_stats["read_share"].isin([0.0, 1.0])]
-    pure = _usable(pure)
-    reads = pure["read_share"] == 1.0
-    labelled = pure.assign(
-        operation=np.where(reads, "READ", "WRITE"), level=pure["read_cl"].where(reads, pure["write_cl"])
-    )
-    stats = _over_blocks(labelled, ["operation", "level", "threads"], ["cv_percent", "throughput_per_s"])
+    stats = _over_blocks(pure_cells(cell_stats), ["operation", "level", "threads"], ["cv_percent", "throughput_per_s"])
     return stats.sort_values(["operation", "level", "threads"], key=_by_level, ignore_index=True)[list(LEVEL_STATS)]
+
+
+def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> pd.DataFrame:
+    """Figures of cells by `keys`, each with its interval and what that rests on.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `cell_statistics`, with the columns `keys`.
+    keys : list of str
+        What makes cells repeats of each other, but for block and repeat.
+    columns : iterable of str
+        Figures wanted, of which `cell_statistics` gives bounds within the cell: latency_us, p99_us,
+        throughput_per_s and so on.
+
+    Returns
+    -------
+    DataFrame
+        One row a (keys, column): keys, figure (the column's name), value, low, high, blocks, interval. Repeats in a
+        block are averaged, then blocks. interval is 'blocks' where low and high are Student's t over blocks; 'one
+        cluster start' where there is one block with one cell, and they are that cell's own: they say nothing of
+        what another start would give; empty where there is no interval.
+    """
+    columns = list(columns)
+    means = cells.groupby([*keys, "block"], sort=False)[columns].mean()
+    by_key = {key: group for key, group in means.groupby(level=keys, sort=False)}
+    rows = []
+    for key, group in cells.groupby(keys, sort=False):
+        for column in columns:
+            by_block = by_key[key][column].to_numpy(dtype=float)
+            by_block = by_block[~np.isnan(by_block)]
+            if by_block.size == 0:
+                continue
+            sides = [_bound(column, side) for side in ("low", "high")]
+            alone = len(group) == 1 and set(sides) <= set(group.columns)  # sums of other tools have no bounds
+            bounds = tuple(group[side].iloc[0] for side in sides) if alone else (np.nan, np.nan)
+            found, basis = uncertainty.over_blocks(by_block, *bounds)
+            rows.append((*key, column, found.value, found.low, found.high, found.n, basis))
+    return pd.DataFrame(rows, columns=[*keys, "figure", "value", "low", "high", "blocks", "interval"])
+
+
+def _bound(column: str, side: str) -> str:
+    """Name of a figure's bound: p99_low_us for p99_us, throughput_low_per_s for throughput_per_s."""
+    name, unit = (column.removesuffix("_per_s"), "per_s") if column.endswith("_per_s") else (column[:-3], "us")
+    return f"{name}_{side}_{unit}"
+
+
+def level_quantiles(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Mean and quantiles of latency by operation, level and threads, pure workloads.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`, of one engine and deployment.
+
+    Returns
+    -------
+    DataFrame
+        operation, level, threads, figure ('mean', 'p50', 'p95', 'p99'), latency_us (mean over blocks of each block's
+        figure), latency_low_us, latency_high_us, blocks, interval (see `estimates`).
+
+    Raises
+    ------
+    InputError
+        For more than one engine or deployment.
+    """
+    keys = ["operation", "level", "threads"]
+    found = estimates(pure_cells(cell_stats), keys, ["latency_us", *(f"{name}_us" for name in QUANTILES)])
+    found = found.assign(figure=found["figure"].str.removesuffix("_us").replace("latency", "mean"))
+    found = found.rename(columns={"value": "latency_us", "low": "latency_low_us", "high": "latency_high_us"})
+    return found.sort_values([*keys, "figure"], key=_by_level, ignore_index=True)
 
 
 def setting_name(read_cl: str, write_cl: str, replication_factor: int = 3) -> str:
@@ -216,6 +188,13 @@ def setting_name(read_cl: str, write_cl: str, replication_factor: int = 3) -> st
     """
     waits = [replicas_waited_for(level, replication_factor) for level in (read_cl, write_cl)]
     return f"{waits[0]}R-{waits[1]}W"
+
+
+def mixed_cells(cell_stats: pd.DataFrame, replication_factor: int = 3) -> pd.DataFrame:
+    """Mixed cells that have a latency, with the name of their setting."""
+    mixed = _usable(cell_stats[cell_stats["kind"] == "mixed"])
+    pairs = zip(mixed["read_cl"], mixed["write_cl"], strict=True)
+    return mixed.assign(setting=[setting_name(r, w, replication_factor) for r, w in pairs])
 
 
 def mixed_stats(cell_stats: pd.DataFrame, replication_factor: int = 3) -> pd.DataFrame:
@@ -244,10 +223,9 @@ def mixed_stats(cell_stats: pd.DataFrame, replication_factor: int = 3) -> pd.Dat
     CassbookWarning
         Naming the cells without a successful operation, which are left out.
     """
-    mixed = _usable(cell_stats[cell_stats["kind"] == "mixed"])
-    pairs = zip(mixed["read_cl"], mixed["write_cl"], strict=True)
-    named = mixed.assign(setting=[setting_name(r, w, replication_factor) for r, w in pairs])
-    return _over_blocks(named, ["setting", "read_share", "threads"])[list(MIXED_STATS)]
+    return _over_blocks(mixed_cells(cell_stats, replication_factor), ["setting", "read_share", "threads"])[
+        list(MIXED_STATS)
+    ]
 
 
 def slowdowns(level_stats: pd.DataFrame) -> pd.DataFrame:
@@ -281,33 +259,85 @@ def slowdowns(level_stats: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _told_apart(ordered: pd.DataFrame) -> bool | None:
+def _overlap(ordered: pd.DataFrame) -> tuple[bool | None, float]:
     """Whether no two neighbours of one ranking overlap; None where that cannot be known."""
-    low, high = (ordered[c].to_numpy(dtype=float) for c in ("latency_low_us", "latency_high_us"))
+    low, high = ordered.reindex(columns=["latency_low_us", "latency_high_us"]).to_numpy(dtype=float).T
     if low.size == 1 or np.isnan(low).any() or np.isnan(high).any():
-        return None
-    return bool((high[:-1] < low[1:]).all())
+        return None, np.nan
+    return bool((high[:-1] < low[1:]).all()), np.nan
 
 
-def ranking(level_stats: pd.DataFrame) -> pd.DataFrame:
+def _paired(order: list[str], logs: pd.DataFrame) -> tuple[bool | None, float]:
+    """Whether all neighbours differ within blocks, and the largest adjusted p-value.
+
+    `logs` has a row a block, a column a level: logarithms of latency.
+    """
+    pairs = itertools.pairwise(order)
+    p_values = [uncertainty.paired_p((logs[b] - logs[a]).dropna().to_numpy(dtype=float)) for a, b in pairs]
+    if not p_values or np.isnan(p_values).any():
+        return None, np.nan
+    largest = float(uncertainty.holm(p_values).max())
+    return largest < 1 - uncertainty.LEVEL, largest
+
+
+def ranking(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
     """Order of the levels by latency, and whether it can be told from noise.
 
     Parameters
     ----------
     level_stats : DataFrame
         Columns `schema.LEVEL_STATS`.
+    cell_stats : DataFrame, optional
+        From `cell_statistics`: the cells behind them.
 
     Returns
     -------
     DataFrame
-        operation, threads, ranking ('ONE < QUORUM < ALL'), distinguishable: True where the 95 % intervals of
-        no two neighbours overlap (a cautious test), False where some do, None where an interval is unknown,
-        as with one block or a printed table.
+        operation, threads, ranking ('ONE < QUORUM < ALL'), distinguishable, p_value.
+
+        With cells, neighbours in the order are compared within blocks, where what a cluster start does to all
+        levels cancels out: Student's t of the paired differences of log latency over blocks, two-sided, p-values
+        adjusted for the number of neighbours (Holm 1979). distinguishable is True where all neighbours differ
+        at 5 %, False where some do not, None with fewer than two blocks in common; p_value is the largest adjusted.
+
+        Without cells, distinguishable is True where the 95 % intervals of no two neighbours overlap (a cautious
+        test), False where some do, None where an interval is unknown, as in a printed table; p_value is NaN.
     """
+    cells = None if cell_stats is None else pure_cells(cell_stats)
+    return _ranked(level_stats, cells, ["operation", "threads"], "level")
+
+
+def setting_ranking(mixed_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
+    """Order of the settings of mixed workloads by latency, and whether it can be told from noise.
+
+    Parameters
+    ----------
+    mixed_stats : DataFrame
+        Columns `schema.MIXED_STATS`.
+    cell_stats : DataFrame, optional
+        From `cell_statistics`: the cells behind them.
+
+    Returns
+    -------
+    DataFrame
+        read_share, threads, ranking ('1R-3W < 2R-2W < 3R-1W'), distinguishable, p_value; as `ranking`.
+    """
+    cells = None if cell_stats is None else mixed_cells(cell_stats)
+    return _ranked(mixed_stats, cells, ["read_share", "threads"], "setting")
+
+
+def _ranked(stats: pd.DataFrame, cells: pd.DataFrame | None, keys: list[str], label: str) -> pd.DataFrame:
+    """Rank the labels by mean latency, each group of `keys` for itself."""
+    logs: dict[object, pd.DataFrame] = {}
+    if cells is not None:
+        means = cells.groupby([*keys, "block", label])["latency_us"].mean()
+        table = np.log(means).unstack(label)  # noqa: PD010 - one index level becomes the columns
+        logs = {key: group for key, group in table.groupby(keys)}
     rows = []
-    for (operation, threads), group in level_stats.groupby(["operation", "threads"]):
+    for key, group in stats.groupby(keys):
         ordered = group.sort_values("latency_us", kind="stable")
-        rows.append((operation, threads, " < ".join(ordered["level"]), _told_apart(ordered)))
-    table = pd.DataFrame(rows, columns=["operation", "threads", "ranking", "distinguishable"])
-    told = pd.Series([row[-1] for row in rows], dtype=object)
-    return table.assign(distinguishable=told)
+        order = ordered[label].tolist()
+        told, p_value = _overlap(ordered) if cells is None else _paired(order, logs[key])
+        rows.append((*key, " < ".join(order), told, p_value))
+    ranked = pd.DataFrame(rows, columns=[*keys, "ranking", "distinguishable", "p_value"])
+    return ranked.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))

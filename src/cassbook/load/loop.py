@@ -1,8 +1,8 @@
-"""The closed loop: N requests in flight, the next sent from the callback of the last.
+"""The closed loop: N requests in flight, the next sent as soon as the last is answered.
 
-Latency is service time as the client sees it, from just before a frame is handed to the driver's connection to
-the callback for its response. Nearly all callbacks run in the driver's one event-loop thread; a request that is
-given up is settled by the thread that keeps house, and those of a lost connection by one that the driver starts.
+Latency is service time as the client sees it: from the moment the request's frame is written to the moment its
+answer has been read from the socket. Nearly all goes on in the driver's one event-loop thread; first requests and
+those that are given up are sent by the thread that keeps house.
 """
 
 from __future__ import annotations
@@ -13,19 +13,21 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from cassbook.load import wire
+from cassbook.load.lag import LagProbe
 from cassbook.load.nodes import Nodes
 from cassbook.load.recorder import Window
-from cassbook.load.ycsb import Request
+from cassbook.load.ycsb import UPDATE, Request
 
 _POLL_S = 0.02
 _HOUSEKEEPING_S = 0.5
+_NEVER = float("inf")
 _clock = time.perf_counter
 
-Record = Callable[[float, float, int, int, int], None]
+#: Takes (started, latency_s, operation, outcome, node, intended) of a finished request; times on the client's clock.
+Record = Callable[[float, float, int, int, int, float], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,36 +44,76 @@ class Bound:
     until: Callable[[int], bool] | None = None
 
 
+def alone() -> float:
+    """Agreement of a loop with itself: now."""
+    return _clock()
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run of the loop tells beside its samples: CPU seconds of this process over the steady window."""
+    """What a run of the loop tells beside its samples.
+
+    Attributes
+    ----------
+    window : Window
+    client_cpu_s : float
+        CPU seconds of this process over the steady window.
+    operations : int
+        All that were finished.
+    loop_lag_us : float
+        Mean delay of the event loop over the steady window, in microseconds; NaN where there was none.
+    """
 
     window: Window
     client_cpu_s: float
     operations: int
+    loop_lag_us: float = float("nan")
 
 
-class _Slot:
-    """One 'thread' of the closed loop; it has at most one request in flight."""
+class Slot:
+    """One 'thread' of the loop; it has at most one request in flight."""
 
-    __slots__ = ("_loop", "done", "expected", "left", "node", "operation", "pending", "started")
+    __slots__ = (
+        "_connection",
+        "_loop",
+        "_stream",
+        "done",
+        "intended",
+        "left",
+        "operation",
+        "request",
+        "started",
+        "ticket",
+    )
+
+    request: Request
 
     def __init__(self, loop: ClosedLoop, left: float) -> None:
         self._loop = loop
+        self._connection: Any = None
+        self._stream = 0
         self.left = left  # operations still to send
         self.done = 0
-        self.started = float("inf")
-        self.pending: list[bool] = []  # popped by whoever settles the request: response, time-out or loss
+        self.operation = 0
+        self.started = _NEVER
+        self.intended = float("nan")  # when it was meant to start, in a paced loop
+        self.ticket: list[bool] = []  # popped by whoever settles the request: answer, time-out or loss
 
-    def send(self) -> None:
-        """Send the next request, or fall idle if there is none to send."""
+    def send(self, at: float | None = None) -> None:
+        """Send the next request, or fall idle if there is none to send.
+
+        Parameters
+        ----------
+        at : float, optional
+            Time of the burst in which it leaves; only the event loop's thread has one.
+        """
         loop = self._loop
         if loop.stopping or self.left <= 0:
             loop.fall_idle(self)
             return
         try:
-            operation = next(loop.operations)
-            request = next(loop.requests[operation])
+            self.operation = next(loop.operations)
+            self.request = next(loop.requests[self.operation])
         except StopIteration:
             loop.fall_idle(self)
             return
@@ -79,48 +121,65 @@ class _Slot:
             loop.fail(error)
             return
         self.left -= 1
-        self.operation, self.node, self.expected = operation, request.node, request.expected
+        self._submit(self.operation, self.request, at)
+
+    def _submit(self, operation: int, request: Request, at: float | None, first: bool = True) -> None:
+        loop = self._loop
         body = loop.prefixes[operation][request.statement] + request.tail
         pool = loop.connections[request.node]
-        connection = pool[loop.turn(len(pool))] if len(pool) > 1 else pool[0]
-        self.pending = [True]
-        # A slot that a time-out gave up may still get its late answer: that belongs to the old list.
-        settle = partial(self._settle, self.pending)
-        self.started = _clock()
+        connection = self._connection = pool[loop.turn(len(pool))] if len(pool) > 1 else pool[0]
+        ticket = self.ticket = [True]
+        if first:
+            self.started = _clock() if at is None else at
         try:
-            with connection.lock:
-                stream = connection.get_request_id()
-            connection.send_msg(body, stream, settle, encoder=wire.encode, decoder=self._judge)
-        except Exception:  # closed, defunct or out of streams: the request never left
-            settle(None)
+            if at is None:
+                self._stream = connection.ask(body, self, ticket)
+            else:
+                self._stream = connection.ask_later(body, self, ticket)
+                loop.to_flush.add(connection)
+                if first:
+                    loop.leaving.append(self)
+        except (ConnectionError, IndexError):  # closed, or out of streams: the request never left
+            self.lost(ticket)
 
-    def _judge(self, version: int, types: Any, stream: int, flags: int, opcode: int, body: bytes, *_: Any) -> int:
-        return wire.judge(opcode, body, self.expected)
-
-    def _settle(self, pending: list[bool], answer: Any) -> None:
-        """Record one finished request and send the next; whoever comes second finds nothing pending."""
-        now = _clock()
+    def answered(self, ticket: list[bool], now: float, opcode: int, body: bytes) -> None:
+        """Judge the answer, record the request and send the next; called by the event loop's thread."""
         try:
-            pending.pop()
-        except IndexError:
+            ticket.pop()
+        except IndexError:  # a time-out came first
             return
-        outcome = answer if type(answer) is int else wire.CONNECTION_LOST
+        request = self.request
+        outcome = wire.judge(opcode, body, request.expected, request.most_rows)
         loop = self._loop
-        loop.record(self.started, now - self.started, self.operation, outcome, self.node)
+        if request.then is not None and outcome == wire.OK:
+            self.request = request.then
+            self._submit(UPDATE, request.then, now, first=False)
+            return
+        loop.record(self.started, now - self.started, self.operation, outcome, request.node, self.intended)
         self.done += 1
-        if outcome == wire.CONNECTION_LOST:
-            loop.park(self)  # not straight away: a dead node would be asked in a tight circle
-        else:
-            self.send()
+        self.send(now)
+
+    def lost(self, ticket: list[bool]) -> None:
+        """Record a request whose connection went, and wait: a dead node would be asked in a tight circle."""
+        self._give_up(ticket, wire.CONNECTION_LOST, self._loop.park)
 
     def give_up_if_overdue(self, before: float) -> None:
-        """Settle a request begun before a moment as timed out on the client's side.
+        """Settle a request begun before a moment as timed out on the client's side."""
+        ticket = self.ticket
+        if ticket and self.started < before:
+            self._connection.forget(self._stream)
+            self._give_up(ticket, wire.CLIENT_TIMEOUT, Slot.send)
 
-        What is pending is looked at first: should its answer come meanwhile, there is nothing left to give up.
-        """
-        pending = self.pending
-        if pending and self.started < before:
-            self._settle(pending, wire.CLIENT_TIMEOUT)
+    def _give_up(self, ticket: list[bool], outcome: int, then: Callable[[Slot], None]) -> None:
+        now = _clock()
+        try:
+            ticket.pop()
+        except IndexError:  # the answer came first
+            return
+        node = self.request.node
+        self._loop.record(self.started, now - self.started, self.operation, outcome, node, self.intended)
+        self.done += 1
+        then(self)
 
 
 class ClosedLoop:
@@ -138,10 +197,18 @@ class ClosedLoop:
     prefixes : list of list of bytes
         First parts of the frames, by kind and statement.
     record : callable
-        Takes (started, latency_s, operation, outcome, node) of each finished request.
+        See `Record`.
     timeout_s : float
         After which a request is given up as `client_timeout`.
+
+    Attributes
+    ----------
+    agree : callable
+        Where several loops make one load: blocks until all have come as far, and returns one moment for all. Asked
+        when the steady window may begin, and when all of it has been answered.
     """
+
+    slot = Slot
 
     def __init__(
         self,
@@ -158,10 +225,13 @@ class ClosedLoop:
         self.threads = threads
         self.operations, self.requests, self.prefixes, self.record = operations, requests, prefixes, record
         self._timeout_s = timeout_s
+        self.agree: Callable[[], float] = alone
         self.stopping = False
-        self._slots: list[_Slot] = []
-        self._idle: set[_Slot] = set()
-        self._parked: deque[_Slot] = deque()
+        self.to_flush: set[Any] = set()
+        self.leaving: list[Slot] = []
+        self._slots: list[Slot] = []
+        self._idle: set[Slot] = set()
+        self._parked: deque[Slot] = deque()
         self._failure: Exception | None = None
         self._all_idle = threading.Event()
         self._turn = 0
@@ -171,9 +241,18 @@ class ClosedLoop:
         self._turn += 1
         return self._turn % among
 
-    def fall_idle(self, slot: _Slot) -> None:
+    def flush(self) -> None:
+        """Write what a burst of answers set off; the event loop's thread calls it."""
+        now = _clock()
+        for slot in self.leaving:
+            slot.started = now
+        self.leaving.clear()
+        while self.to_flush:
+            self.to_flush.pop().flush()
+
+    def fall_idle(self, slot: Slot) -> None:
         """Note that a slot has nothing more to send."""
-        slot.started = float("inf")
+        slot.started = _NEVER
         self._idle.add(slot)
         if len(self._idle) == self.threads:
             self._all_idle.set()
@@ -184,7 +263,7 @@ class ClosedLoop:
         self.stopping = True
         self._all_idle.set()
 
-    def park(self, slot: _Slot) -> None:
+    def park(self, slot: Slot) -> None:
         """Keep a slot whose connection was lost until the next housekeeping."""
         self._parked.append(slot)
 
@@ -198,6 +277,7 @@ class ClosedLoop:
         gc.collect()
         gc.disable()
         try:
+            self._adopt_connections()
             outcome = self._run(bound, window)
             if self._failure:
                 raise self._failure
@@ -206,12 +286,16 @@ class ClosedLoop:
             self.stopping = True
             gc.enable()
 
+    def _adopt_connections(self) -> None:
+        for pool in self.connections:
+            for connection in pool:
+                connection.after_burst = self.flush
+
     def _run(self, bound: Bound, window: Window) -> Outcome:
         left = float(bound.operations_per_thread or "inf")
         begun = _clock()
-        self._slots = [_Slot(self, left) for _ in range(self.threads)]
-        for slot in self._slots:
-            slot.send()
+        self._slots = [self.slot(self, left) for _ in range(self.threads)]
+        self._start()
         if bound.steady_s is None and bound.operations_per_thread is None:
             until = bound.until or (lambda done: False)
             self._wait_until(lambda: until(self._done()))
@@ -219,28 +303,40 @@ class ClosedLoop:
             self._wait_until(self._all_idle.is_set)
             return Outcome(window, 0.0, self._done())
         self._wait_until(lambda: _clock() - begun >= bound.ramp_s and all(s.done for s in self._slots))
-        window.steady_from = _clock()
+        window.steady_from = self.agree()
         cpu_from = time.process_time()
+        lag = LagProbe(self._nodes.create_timer)
         if bound.steady_s is not None:
             window.steady_to = window.steady_from + bound.steady_s
-            self._wait_until(lambda: _clock() >= window.steady_to)
+            self._wait_until(lambda: _clock() >= window.steady_to, lag)
         else:
-            self._wait_until(lambda: bool(self._idle))
+            self._wait_until(lambda: bool(self._idle), lag)
             window.steady_to = max(_clock(), window.steady_from)
         cpu_s = time.process_time() - cpu_from
         if bound.steady_s is not None:
-            self._wait_until(lambda: all(s.started >= window.steady_to for s in self._slots))
+            self._wait_until(lambda: self._over(window.steady_to))
+            self.agree()
             self.stopping = True
         self._wait_until(self._all_idle.is_set)
-        return Outcome(window, cpu_s, self._done())
+        return Outcome(window, cpu_s, self._done(), lag.mean_us)
+
+    def _start(self) -> None:
+        for slot in self._slots:
+            slot.send()
+
+    def _over(self, moment: float) -> bool:
+        """Whether nothing is in flight that began before a moment."""
+        return all(s.started >= moment for s in self._slots)
 
     def _done(self) -> int:
         return sum(s.done for s in self._slots)
 
-    def _wait_until(self, reached: Callable[[], bool]) -> None:
+    def _wait_until(self, reached: Callable[[], bool], lag: LagProbe | None = None) -> None:
         """Wait for a condition (or for all threads to be out of requests), keeping house meanwhile."""
         tidied = _clock()
         while not reached() and not self._all_idle.wait(_POLL_S):
+            if lag:
+                lag.ask()
             if _clock() - tidied > _HOUSEKEEPING_S:
                 self._keep_house()
                 tidied = _clock()
@@ -252,5 +348,6 @@ class ClosedLoop:
             slot.give_up_if_overdue(overdue)
         if self._parked:
             self._nodes.reopen()
+            self._adopt_connections()
             for _ in range(len(self._parked)):  # what is parked anew meanwhile waits for the next round
                 self._parked.popleft().send()

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from cassandra.cluster import Session
-from cassandra.connection import Connection
 from cassandra.protocol import OptionsMessage
 
 from cassbook.errors import LaboratoryError
+from cassbook.load.light import OPTIONS, light
 
 _ROUNDS = 20
 
@@ -36,18 +37,25 @@ class Nodes:
                 f"the cluster does not know {', '.join(unknown)}; it knows {', '.join(sorted(hosts))}"
             )
         self._hosts = [hosts[address] for address in addresses]
-        self.connections: list[list[Connection]] = [
+        self._light = light(self._driver.connection_class)
+        self.connections: list[list[Any]] = [
             [self._open(node) for _ in range(connections_per_node)] for node in range(len(addresses))
         ]
 
-    def _open(self, node: int) -> Connection:
-        return self._driver.connection_factory(self._hosts[node].endpoint)
+    def _open(self, node: int) -> Any:
+        endpoint = self._hosts[node].endpoint
+        options = self._driver._make_connection_kwargs(endpoint, dict(OPTIONS))
+        return self._light.factory(endpoint, self._driver.connect_timeout, **options)
+
+    def create_timer(self, delay_s: float, callback: Callable[[], None]) -> Any:
+        """Have the event loop's thread call back."""
+        return self._driver.connection_class.create_timer(delay_s, callback)
 
     def reopen(self) -> None:
         """Replace lost connections where their node answers again; silent where it does not yet."""
         for node, pool in enumerate(self.connections):
             for i, connection in enumerate(pool):
-                if connection.is_closed or connection.is_defunct:
+                if connection.gone:
                     try:
                         pool[i] = self._open(node)
                     except Exception:  # noqa: S112 - whatever keeps it shut, it is tried again

@@ -22,6 +22,7 @@ _CHUNK = 4096
 _CHUNK_S = 0.5
 #: Samples keep a microsecond; finer bits of a float64 are noise that would not compress.
 _PER_SECOND = 2.0**20
+_NONE = float("nan")
 
 
 @dataclass(slots=True)
@@ -30,6 +31,7 @@ class Chunk:
 
     started: array[float] = field(default_factory=lambda: array("d"))
     latency_s: array[float] = field(default_factory=lambda: array("d"))
+    intended: array[float] = field(default_factory=lambda: array("d"))
     operation: array[int] = field(default_factory=lambda: array("b"))
     outcome: array[int] = field(default_factory=lambda: array("b"))
     node: array[int] = field(default_factory=lambda: array("b"))
@@ -74,15 +76,18 @@ class Recorder:
         self._thread = threading.Thread(target=self._drain, name=f"recorder {cell_id}", daemon=True)
         self._thread.start()
 
-    def add(self, started: float, latency_s: float, operation: int, outcome: int, node: int) -> None:
-        """Take one finished operation, from whichever thread settled it."""
+    def add(
+        self, started: float, latency_s: float, operation: int, outcome: int, node: int, intended: float = _NONE
+    ) -> None:
+        """Take one finished operation, from whichever thread settled it; `intended` is NaN in a closed loop."""
         with self._lock:
-            self._add(started, latency_s, operation, outcome, node)
+            self._add(started, latency_s, operation, outcome, node, intended)
 
-    def _add(self, started: float, latency_s: float, operation: int, outcome: int, node: int) -> None:
+    def _add(self, started: float, latency_s: float, operation: int, outcome: int, node: int, intended: float) -> None:
         chunk = self.chunk
         chunk.started.append(started)
         chunk.latency_s.append(latency_s)
+        chunk.intended.append(intended)
         chunk.operation.append(operation)
         chunk.outcome.append(outcome)
         chunk.node.append(node)
@@ -132,14 +137,15 @@ class Recorder:
 
     def _to_batch(self, chunk: Chunk) -> pa.RecordBatch:
         started = np.frombuffer(chunk.started, dtype=np.float64)
-        phase = (started >= self._window.steady_from).astype(np.int8) + (started >= self._window.steady_to)
+        intended = np.frombuffer(chunk.intended, dtype=np.float64)
+        begun = np.where(np.isnan(intended), started, intended)
+        phase = (begun >= self._window.steady_from).astype(np.int8) + (begun >= self._window.steady_to)
         rows = len(started)
-        since = np.round((started - self._epoch) * _PER_SECOND) / _PER_SECOND
         latency_us = np.round(np.frombuffer(chunk.latency_s, dtype=np.float64) * 1e6)
         columns = [
             pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int16)), [self._cell_id]),
-            pa.array(since),
-            pa.nulls(rows, pa.float64()),
+            pa.array(self._since_epoch(started)),
+            pa.array(self._since_epoch(intended), from_pandas=True),  # NaN, no intention, becomes null
             _labels(chunk.operation, OPERATIONS),
             pa.array(latency_us),
             _labels(chunk.outcome, OUTCOMES),
@@ -148,11 +154,14 @@ class Recorder:
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
 
+    def _since_epoch(self, moments: np.ndarray) -> np.ndarray:
+        return np.round((moments - self._epoch) * _PER_SECOND) / _PER_SECOND
+
 
 def write_samples(samples: pa.Table, path: Path) -> None:
     """Write samples as Parquet, by rename; numbers are split by bytes, which is what makes them small."""
     draft = path.with_suffix(".draft")
-    numbers = ["started_s", "latency_us"]
+    numbers = ["started_s", "intended_s", "latency_us"]
     labels = [name for name in SAMPLES.names if pa.types.is_dictionary(SAMPLES.field(name).type)]
     pq.write_table(
         samples,

@@ -67,7 +67,7 @@ def encode(
     return _header(protocol, 0, stream, _EXECUTE, len(body)) + body
 
 
-def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
+def judge(opcode: int, body: bytes, expected: bytes | None, most_rows: int = 1) -> int:
     """Outcome of a response, as an index into OUTCOMES.
 
     Parameters
@@ -75,7 +75,10 @@ def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
     opcode : int
     body : bytes
     expected : bytes or None
-        For a read, the key as a [bytes] value: the first column of the one row that must come back.
+        None where an answer without rows is due. Else what the first column of the first row must begin with, as a
+        [bytes] value; b"" is any row.
+    most_rows : int
+        From one to so many rows must come back; with 0 any number, also none.
     """
     if opcode == _RESULT:
         if expected is None:
@@ -84,7 +87,8 @@ def judge(opcode: int, body: bytes, expected: bytes | None) -> int:
             return _OTHER_ERROR
         kind, flags, _, rows = _four_ints(body)
         if kind == _ROWS and flags & (_NO_METADATA | _HAS_MORE_PAGES) == _NO_METADATA:
-            return OK if rows == 1 and body.startswith(expected, 16) else MISSING_ROW
+            fit = rows == 1 or 1 < rows <= most_rows or not most_rows
+            return OK if fit and (body.startswith(expected, 16) or not rows) else MISSING_ROW
         return _OTHER_ERROR
     if opcode == _ERROR:
         return _BY_ERROR_CODE.get(_int(body)[0], _OTHER_ERROR)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pyarrow as pa
@@ -11,6 +12,8 @@ import pyarrow.compute as pc
 LITTLE_TOLERANCE = 0.05
 #: A client that takes more of the machine than this competes with what it measures.
 CLIENT_SHARE = 1 / 3
+#: An event loop that is late by more than this part of the mean latency is a part of what it measures.
+LAG_SHARE = 0.05
 
 
 def errors_by_kind(samples: pa.Table) -> str:
@@ -20,7 +23,7 @@ def errors_by_kind(samples: pa.Table) -> str:
 
 
 def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict[str, Any]:
-    """Little's law and the client's share over the steady window, and the marks they earn.
+    """Little's law, the client's share and its lag over the steady window, and the marks they earn.
 
     Parameters
     ----------
@@ -42,12 +45,16 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
     if steady.num_rows:
         window_s = row["steady_to_s"] - row["steady_from_s"]
         # Sum of latencies begun in the window over threads x window: throughput x mean latency / threads.
-        ratio = pc.sum(steady["latency_us"]).as_py() / 1e6 / (window_s * row["threads"])
+        in_flight_us = pc.sum(steady["latency_us"]).as_py()
         cpu_us = row["client_cpu_s"] * 1e6 / steady.num_rows
+        if math.isnan(row["rate_per_s"]):  # a rate that is given ties nothing to the number of threads
+            ratio = in_flight_us / 1e6 / (window_s * row["threads"])
         if abs(ratio - 1) > LITTLE_TOLERANCE:
             marks.append("little")
         if row["client_cpu_share"] > CLIENT_SHARE:
             marks.append("client")
+        if row["loop_lag_us"] > LAG_SHARE * in_flight_us / steady.num_rows:
+            marks.append("lag")
     elif row["kind"] != "warmup":
         marks.append("empty")
     del row["client_cpu_s"]

@@ -30,6 +30,17 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+def machine() -> dict[str, Any]:
+    """Return what this machine is, without its name."""
+    return {
+        "cpu": _cpu_model(),
+        "cores": psutil.cpu_count(),
+        "memory_mb": psutil.virtual_memory().total // 2**20,
+        "system": f"{platform.system()} {platform.release()}",
+        "python_build": sys.version.split("[")[-1].rstrip("]"),
+    }
+
+
 def begin(profile: Profile) -> dict[str, Any]:
     """Return the manifest of a run that begins now; no path, no host name, no password goes in."""
     return {
@@ -44,13 +55,7 @@ def begin(profile: Profile) -> dict[str, Any]:
             "python": platform.python_version(),
             **{name: version(name) for name in ("cassandra-driver", "ccm", "numpy", "pyarrow")},
         },
-        "machine": {
-            "cpu": _cpu_model(),
-            "cores": psutil.cpu_count(),
-            "memory_mb": psutil.virtual_memory().total // 2**20,
-            "system": f"{platform.system()} {platform.release()}",
-            "python_build": sys.version.split("[")[-1].rstrip("]"),
-        },
+        "machine": machine(),
         "load_before": os.getloadavg()[0],
         "busy_before_percent": psutil.cpu_percent(interval=1.0),
         "cluster_starts": [],
@@ -82,6 +87,7 @@ def read(folder: Path) -> dict[str, Any]:
 
 
 def sums(folder: Path) -> dict[str, str]:
-    """SHA-256 of each artefact of a run folder, by relative path: the cells and the samples of each block."""
-    files = [folder / "cells.csv", *sorted((folder / "samples").glob("block-*.parquet"))]
+    """SHA-256 of each artefact of a run folder, by relative path: tables, histograms, and each block's samples."""
+    tables = [folder / name for name in ("cells.csv", "statistics.csv", "histograms.hlog")]
+    files = [*(p for p in tables if p.exists()), *sorted((folder / "samples").glob("block-*.parquet"))]
     return {p.relative_to(folder).as_posix(): sha256(p) for p in files}

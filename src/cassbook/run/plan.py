@@ -2,42 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from cassbook.consistency import READ_LEVELS, WRITE_LEVELS, setting
+from cassbook.load.statements import own_shares
+from cassbook.load.workloads import PRESETS, read_share
 from cassbook.profile import Profile
+from cassbook.run import conditions
+from cassbook.run.cell import Cell
 
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
 _OPERATIONS_PER_S = 4000
 _CLUSTER_START_S = 25
 _CELL_OVERHEAD_S = 0.35
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One (threads, read CL, write CL, read share) in one block.
-
-    Attributes
-    ----------
-    kind : str
-        'pure' (reads only or writes only) or 'mixed'.
-    repeat : int
-        Equal to the block today: a repeat is a block of its own.
-    order : int
-        Place in the block's random order.
-    """
-
-    cell_id: str
-    kind: str
-    threads: int
-    read_cl: str
-    write_cl: str
-    read_share: float
-    block: int
-    repeat: int
-    order: int
 
 
 def plan(profile: Profile) -> list[list[Cell]]:
@@ -70,14 +47,51 @@ def _block(profile: Profile, block: int) -> list[Cell]:
                         )
                     )
     order = np.random.default_rng([profile.seed, block]).permutation(len(points))
-    return [
+    cells = [
         Cell(f"b{block}-t{threads:04d}-{what}", kind, threads, read_cl, write_cl, share, block, block, place)
         for place, (kind, threads, read_cl, write_cl, share, what) in enumerate(points[i] for i in order)
+    ]
+    cells += _workload_cells(profile, block, len(cells))
+    return cells + conditions.cells(profile, block, len(cells))
+
+
+def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
+    """Cells of the workloads, in random order behind all pure and mixed cells: theirs are more tables to load."""
+    part = profile.workloads
+    if part is None or block > part.repeats:
+        return []
+    shares: dict[str, tuple[str, float]] = {
+        f"ycsb-{name}": (name, read_share(PRESETS[name].shares)) for name in part.presets
+    }
+    shares |= {f"own-{own.name}": (own.name, read_share(own_shares(own))) for own in part.own}
+    points = [
+        (threads, setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
+        for threads in part.threads
+        for what in shares
+        for name in part.settings
+    ]
+    order = np.random.default_rng([profile.seed, block, 1]).permutation(len(points))
+    return [
+        Cell(
+            f"b{block}-t{threads:04d}-{what}",
+            "workload",
+            threads,
+            pair.read_cl,
+            pair.write_cl,
+            share,
+            block,
+            block,
+            i,
+            name,
+        )
+        for i, (threads, pair, what, name, share) in enumerate((points[i] for i in order), start=place)
     ]
 
 
 def cell_seconds(profile: Profile, cell: Cell) -> float:
     """About how long a cell takes here."""
+    if cell.kind in conditions.KINDS:
+        return conditions.seconds(profile, cell)
     load = profile.load
     if load.steady_s is not None:
         return load.ramp_s + load.steady_s + _CELL_OVERHEAD_S
@@ -89,4 +103,15 @@ def forecast_s(profile: Profile, cells: list[Cell]) -> float:
     """About how long `cells` take on 2 cores, cluster starts, loading and warm-up included."""
     blocks = len({cell.block for cell in cells})
     each = _CLUSTER_START_S + profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
-    return blocks * each + sum(cell_seconds(profile, cell) for cell in cells)
+    loads = {(cell.block, cell.workload): rows_to_load(profile, cell.workload) for cell in cells if cell.workload}
+    seconds = blocks * each + sum(loads.values()) / _OPERATIONS_PER_S
+    return seconds + sum(cell_seconds(profile, cell) for cell in cells)
+
+
+def rows_to_load(profile: Profile, workload: str) -> int:
+    """How many rows a workload's own table has at first; 0 where it uses the block's."""
+    if workload in PRESETS:
+        return profile.table.record_count if PRESETS[workload].inserts else 0
+    part = profile.workloads
+    own = [own.load.rows for own in (part.own if part else ()) if own.name == workload and own.load]
+    return sum(own)

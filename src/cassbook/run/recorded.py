@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
+from hdrh.histogram import HdrHistogram
 
 from cassbook.engine.checksums import sha256
 from cassbook.errors import InputError
+from cassbook.latency import summaries
 from cassbook.paths import runs_dir
-from cassbook.run import manifest
+from cassbook.run import digest, manifest
 from cassbook.schema import SAMPLES, read_cells
 
 
@@ -73,6 +75,49 @@ class RecordedRun:
         """The cells, columns as in `schema.CELLS`."""
         return read_cells(self.folder / "cells.csv")
 
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """Statistics of each cell (`summaries.cell_statistics`), made of all its samples, kept or not."""
+        if digest.STATISTICS in self.manifest["artefacts"]:
+            return digest.read_statistics(self.folder / digest.STATISTICS)
+        return summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
+
+    @cached_property
+    def histograms(self) -> Mapping[str, HdrHistogram]:
+        """Histograms of each cell's successful steady operations in microseconds, decoded when asked for.
+
+        By tag: `CELL.OPERATION` is service time, `CELL.OPERATION.response` response time, of paced operations only.
+        """
+        if digest.HISTOGRAMS in self.manifest["artefacts"]:
+            return digest.Histograms(self.folder / digest.HISTOGRAMS)
+        return digest.counted(self.samples(digest.COLUMNS))
+
+    def has_samples(self, cell_id: str) -> bool:
+        """Whether the samples of a cell were kept; a cell without any operation has nothing to keep."""
+        return cell_id in self._sampled
+
+    @cached_property
+    def _sampled(self) -> frozenset[str]:
+        column = self._dataset().to_table(columns=["cell_id"]).column("cell_id").unify_dictionaries()
+        used = (pc.unique(chunk).cast("string").to_pylist() for chunk in column.chunks)
+        return frozenset(cell_id for ids in used for cell_id in ids)
+
+    def _dataset(self) -> ds.Dataset:
+        listed = [str(self.folder / name) for name in self.manifest["artefacts"] if name.startswith("samples/")]
+        return ds.dataset(listed, format="parquet", schema=SAMPLES)
+
+    def _check_kept(self, cells: Sequence[str]) -> None:
+        """Refuse cells that there are not, or whose samples were measured but not kept."""
+        operations = self.cells.set_index("cell_id")["operations"]
+        for cell_id in cells:
+            if cell_id not in operations.index:
+                raise InputError(f"run {self.name}: has no cell {cell_id!r}")
+            if operations[cell_id] > 0 and not self.has_samples(cell_id):
+                raise InputError(
+                    f"run {self.name}: the samples of {cell_id} were not kept (its profile says keep_samples: "
+                    "figures); use its statistics and histograms, or measure with keep_samples: all"
+                )
+
     def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
         """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
 
@@ -81,10 +126,16 @@ class RecordedRun:
         columns : sequence of str, optional
             Only these.
         cells : sequence of str, optional
-            Only those of these cells.
+            Only those of these cells; otherwise all that were kept, which need not be all that were measured.
+
+        Raises
+        ------
+        InputError
+            If one of `cells` is none of the run's, or its samples were not kept.
         """
-        listed = [str(self.folder / name) for name in self.manifest["artefacts"] if name.startswith("samples/")]
-        dataset = ds.dataset(listed, format="parquet", schema=SAMPLES)
-        wanted = pc.field("cell_id").cast("string").isin(list(cells)) if cells is not None else None
-        table = dataset.to_table(columns=list(columns) if columns else None, filter=wanted)
+        wanted = None
+        if cells is not None:
+            self._check_kept(cells)
+            wanted = pc.field("cell_id").cast("string").isin(list(cells))
+        table = self._dataset().to_table(columns=list(columns) if columns else None, filter=wanted)
         return table.unify_dictionaries().to_pandas()

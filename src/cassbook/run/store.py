@@ -3,7 +3,9 @@
 manifest.json          complete: false until the last file is in place
 cells.csv              one row a finished cell; the row is its completion mark
 cells/CELL.parquet     samples of the finished cells of the block in hand
-samples/block-N.parquet  samples of finished blocks
+statistics.csv         statistics of each cell of finished blocks, made of all its samples
+histograms.hlog        histograms of the same
+samples/block-N.parquet  samples that are kept of a finished block (`digest.kept`); the block's completion mark
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import json
 import os
 import shutil
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -20,10 +23,10 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cassbook.errors import InputError
+from cassbook.errors import CassbookWarning, InputError
 from cassbook.load.recorder import write_samples
 from cassbook.profile import Profile
-from cassbook.run import manifest
+from cassbook.run import digest, manifest
 from cassbook.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 
 
@@ -40,9 +43,10 @@ class RunStore:
     Use `create` or `resume`; both refuse before anything is started.
     """
 
-    def __init__(self, folder: Path, notes: dict[str, Any]) -> None:
+    def __init__(self, folder: Path, profile: Profile, notes: dict[str, Any]) -> None:
         self.folder = folder
         self.notes = notes
+        self._profile = profile
         self._lock = _lock(folder)
         self._rows: list[dict[Any, Any]] = []
         if (folder / "cells.csv").exists():
@@ -73,7 +77,7 @@ class RunStore:
                 f"{folder}: cannot be written ({error.strerror}); name a folder you may write to"
             ) from None
         notes = manifest.begin(profile) | {"begun_unix_s": time.time()}
-        store = cls(folder, notes)
+        store = cls(folder, profile, notes)
         store.save_notes()
         return store
 
@@ -94,7 +98,9 @@ class RunStore:
         if begun_with != now:
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
-        store = cls(folder, notes)
+        store = cls(folder, profile, notes)
+        store._note_machine()
+        store._forget_lost()
         store._remove_unfinished()
         return store
 
@@ -107,9 +113,34 @@ class RunStore:
         """Identifiers of the cells that are finished."""
         return {row["cell_id"] for row in self._rows}
 
+    def _note_machine(self) -> None:
+        """Put down, and say, that the run goes on somewhere else than where it was begun."""
+        here, known = manifest.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
+        if here not in known:
+            warnings.warn(
+                f"{self.folder}: was begun on another machine; their blocks do not compare, and the manifest says so",
+                CassbookWarning,
+                stacklevel=3,
+            )
+            self.notes["other_machines"] = [*known[1:], here]
+            self.save_notes()
+
+    def _forget_lost(self) -> None:
+        """Forget finished cells whose samples are nowhere, as where only finished blocks were taken to a new place."""
+        kept = [row for row in self._rows if self._block_path(row["block"]).exists() or self._waits(row["cell_id"])]
+        if len(kept) < len(self._rows):
+            lost = len(self._rows) - len(kept)
+            warnings.warn(
+                f"{self.folder}: {lost} cells of an unfinished block came without their samples and are measured again",
+                CassbookWarning,
+                stacklevel=3,
+            )
+            self._rows = kept
+
     def _remove_unfinished(self) -> None:
         """Remove what belongs to no finished cell: streams and files of a cell that was cut off, drafts."""
-        (self.folder / "cells").mkdir(exist_ok=True)
+        for name in ("cells", "samples"):  # git keeps no empty folder
+            (self.folder / name).mkdir(exist_ok=True)
         for path in (*(self.folder / "cells").iterdir(), *self.folder.rglob("*.draft")):
             if path.suffix != ".parquet" or path.stem not in self.done:
                 path.unlink(missing_ok=True)
@@ -122,23 +153,50 @@ class RunStore:
         """Where the samples of a cell go while its block is in hand."""
         return self.folder / "cells" / f"{cell_id}.parquet"
 
+    def _waits(self, cell_id: str) -> bool:
+        return self.sample_path(cell_id).exists()
+
+    def _block_path(self, block: int) -> Path:
+        return self.folder / "samples" / f"block-{block}.parquet"
+
     def finish_cell(self, row: dict[str, Any]) -> None:
         """Put down a cell's row: from now on it is finished."""
         self._rows.append({"schema_version": SCHEMA_VERSION, **row})
-        frame = pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
-        write_whole(self.folder / "cells.csv", frame.to_csv(index=False, lineterminator="\n"))
+        write_whole(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
+
+    def _cells(self) -> pd.DataFrame:
+        return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
 
     def finish_block(self, block: int) -> None:
-        """Put the samples of a block's cells into one file, a row group each; harmless to repeat."""
-        ids = [row["cell_id"] for row in self._rows if row["block"] == block]
-        waiting = [cell_id for cell_id in ids if self.sample_path(cell_id).exists()]
-        target = self.folder / "samples" / f"block-{block}.parquet"
-        if not waiting or target.exists():
-            _remove(self.sample_path(cell_id) for cell_id in waiting)
-            return
-        tables = [pq.read_table(self.sample_path(cell_id)).cast(SAMPLES) for cell_id in ids]
-        write_samples(pa.concat_tables(tables).unify_dictionaries(), target)
-        _remove(self.sample_path(cell_id) for cell_id in waiting)
+        """Put down a block's statistics and histograms, then the samples that are kept; harmless to repeat.
+
+        The file of samples comes last, and only then do the samples of the cells go: whatever is cut off before
+        is made again from them.
+        """
+        cells = self._cells()
+        cells = cells[cells["block"] == block].reset_index(drop=True)
+        waiting = [cell_id for cell_id in cells["cell_id"] if self._waits(cell_id)]
+        if waiting and not self._block_path(block).exists():
+            self._digest(cells)
+            self._keep_samples(block, digest.kept(cells, self._profile))
+        for cell_id in waiting:
+            self.sample_path(cell_id).unlink()
+
+    def _digest(self, cells: pd.DataFrame) -> None:
+        """Add the statistics and the histograms of a block's cells to those of the run."""
+
+        def read(cell_id: str) -> pd.DataFrame:
+            return pq.read_table(self.sample_path(cell_id), columns=digest.COLUMNS).to_pandas()
+
+        path = self.folder / digest.STATISTICS
+        write_whole(path, digest.with_block(path, digest.statistics(cells, read)))
+        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells, read)
+
+    def _keep_samples(self, block: int, cell_ids: list[str]) -> None:
+        """Put the samples of some of a block's cells into one file."""
+        tables = [pq.read_table(self.sample_path(cell_id)).cast(SAMPLES) for cell_id in cell_ids]
+        samples = pa.concat_tables(tables) if tables else SAMPLES.empty_table()
+        write_samples(samples.unify_dictionaries(), self._block_path(block))
 
     def complete(self) -> None:
         """Mark the run complete, with the sum of each artefact; the manifest is written last."""
@@ -157,8 +215,3 @@ def _lock(folder: Path) -> int:
         os.close(descriptor)
         raise InputError(f"{folder}: another process is measuring into it") from None
     return descriptor
-
-
-def _remove(paths: Any) -> None:
-    for path in paths:
-        path.unlink()

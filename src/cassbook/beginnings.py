@@ -1,0 +1,110 @@
+"""How cells and clusters begin: cold starts and warm-ups of a run, as tables (section III.B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.latency import changepoint, cold_start
+from cassbook.latency.summaries import LEVEL_ORDER
+from cassbook.notebook import Source
+from cassbook.run.recorded import RecordedRun
+
+#: What was cold before a cell of kind 'cold' began, from little to much.
+CONDITIONS = ("warm", "restarted_client", "cold_pages", "restarted_server")
+_SECOND_MS = 1000.0
+
+
+def series_of(run: RecordedRun, cells: pd.DataFrame, bin_ms: float) -> dict[str, pd.DataFrame]:
+    """Latency since each cell began, by cell (see `cold_start.series`); without those whose samples were not kept.
+
+    The drain is left out: towards its end fewer and fewer requests are in flight, and so it gets faster.
+    """
+    ids = [cell_id for cell_id in cells["cell_id"] if run.has_samples(cell_id)]
+    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome", "phase"], ids)
+    samples = samples[samples["phase"] != "drain"]
+    groups = samples.groupby(samples["cell_id"].astype(str))
+    return {str(cell_id): cold_start.series(group, bin_ms) for cell_id, group in groups}
+
+
+def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
+    """End of the cold start in ms, and how many times slower it was, or why there is no such number."""
+    if bins is None:
+        return "samples not kept", ""
+    if len(bins) < changepoint.FEWEST:
+        return "too short to say", ""
+    found = cold_start.end(bins)
+    if not found.settled:
+        return f"not in {bins['since_start_ms'].max() / _SECOND_MS:.1f} s", ""
+    if found.ends_ms is None:
+        return "none", ""
+    return f"{found.ends_ms:.0f}", f"{found.factor:.1f}"
+
+
+def cold_cells(run: RecordedRun) -> pd.DataFrame:
+    """Cells that were measured after something had been made cold, in the order of `CONDITIONS`, reads first."""
+    cells = run.cells[(run.cells["kind"] == "cold") & run.cells["condition"].isin(CONDITIONS)]
+    reads = cells["read_share"] == 1
+    level = cells["read_cl"].where(reads, cells["write_cl"])
+    labelled = cells.assign(operation=np.where(reads, "READ", "WRITE"), level=level)
+    place = {name: number for number, name in enumerate((*CONDITIONS, *LEVEL_ORDER))}
+    return labelled.sort_values(
+        ["condition", "operation", "level", "block", "repeat"],
+        key=lambda column: column.map(lambda value: place.get(value, value)), ignore_index=True,
+    )  # fmt: skip
+
+
+def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
+    """Cold start by what was cold: nothing, the client, the pages of the data files, the servers (section III.B).
+
+    Returns
+    -------
+    DataFrame
+        Index condition, operation, level, block; columns 'ends, ms' and 'times slower'. The first row is what the
+        paper says of each of its tests; a run without such cells has no other.
+    """
+    low_ms, high_ms = cold_start.PAPER_ENDS_MS
+    low, high = cold_start.PAPER_FACTOR
+    rows = [("paper: every test", "", "", "", f"{low_ms}-{high_ms}", f"{low}-{high}")]
+    if source.run is not None:
+        cells = cold_cells(source.run)
+        series = series_of(source.run, cells, bin_ms) if len(cells) else {}
+        for cell in cells.itertuples():
+            label = str(cell.condition).replace("_", " ")
+            end = end_in_words(series.get(str(cell.cell_id)))
+            rows.append((label, str(cell.operation), str(cell.level), str(cell.block), *end))
+    columns = ["condition", "operation", "level", "block", "ends, ms", "times slower"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:4])
+
+
+def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
+    """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
+    found = {}
+    for source in sources:
+        run = source.run
+        assert run is not None  # noqa: S101 - only runs have samples
+        ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
+        samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
+        for number, cell_id in enumerate(ids, start=1):
+            name = f"{source.label}, cluster start {number}"
+            found[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
+    return found
+
+
+def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
+    """How much slower a fresh cluster's first second is than its last, by cluster start."""
+    rows = {}
+    for name, series in warm_ups(sources).items():
+        first = series[series["since_start_ms"] < _SECOND_MS]
+        last = series[series["since_start_ms"] > series["since_start_ms"].max() - _SECOND_MS]
+        means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
+        rows[name] = {
+            "first second, ms": f"{means[0] / 1000:.1f}",
+            "last second, ms": f"{means[1] / 1000:.1f}",
+            "times slower": f"{means[0] / means[1]:.1f}",
+            "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
+        }
+    columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)

@@ -1,0 +1,28 @@
+"""Entry point of `make bench`: all comparisons, or those that are named."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import click
+
+from cassbook.bench import generator, library, logs
+
+_COMPARISONS: dict[str, Callable[[], None]] = {
+    "library": library.main,
+    "logs": logs.main,
+    "generator": generator.main,
+}
+
+
+@click.command()
+@click.argument("what", nargs=-1, type=click.Choice(list(_COMPARISONS)))
+def main(what: tuple[str, ...]) -> None:
+    """Compare the library with what bounds it; all of it takes about 40 minutes, most of it `generator`."""
+    for name in what or _COMPARISONS:
+        click.echo(f"--- {name}")
+        _COMPARISONS[name]()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,57 @@
+"""What was measured of the generator itself, as the book shows it: recorded in `data/bench`, by `make bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cassbook.bench.generator import ratios
+from cassbook.errors import InputError
+from cassbook.paths import project_root
+
+
+def _recorded(name: str) -> Path:
+    path = project_root() / "data" / "bench" / name
+    if not path.is_file():
+        raise InputError(f"{path}: is missing; `make bench` makes one in _build/bench")
+    return path
+
+
+def pairs() -> pd.DataFrame:
+    """Every pair of our generator and cassandra-stress, columns as `bench.generator` writes them."""
+    return pd.read_csv(_recorded("generator.csv"))
+
+
+def throughput_ratios() -> pd.DataFrame:
+    """Ratios of throughput by point, with intervals (see `bench.generator.ratios`)."""
+    return ratios(pairs())
+
+
+def conditions() -> dict[str, Any]:
+    """Engine, date and machine of the comparison."""
+    return dict(json.loads(_recorded("generator.json").read_text()))
+
+
+def beside_stress() -> pd.DataFrame:
+    """The ratios as a table of text: a row a point."""
+    found = throughput_ratios()
+    interval = [f"{r:.2f} [{low:.2f}, {high:.2f}]" for r, low, high in found[["ratio", "low", "high"]].to_numpy()]
+    text = pd.DataFrame(
+        {
+            "ours, 1/s": found["ours_per_s"].map("{:.0f}".format),
+            "cassandra-stress, 1/s": found["stress_per_s"].map("{:.0f}".format),
+            "ratio": interval,
+            "CPU of ours, us/op": found["ours_cpu_us_per_op"].map("{:.0f}".format),
+            "CPU of cassandra-stress, us/op": found["stress_cpu_us_per_op"].map("{:.0f}".format),
+        }
+    )
+    return text.set_index(pd.MultiIndex.from_frame(found[["operation", "level", "threads"]]))
+
+
+def own_error() -> pd.DataFrame:
+    """The generator's own error by the stub's delay and the threads, in microseconds (see `bench.own_error`)."""
+    table = pd.read_csv(_recorded("own-error.csv")).set_index(["delay_ms", "threads"])
+    return table.rename(columns=lambda name: name.removesuffix("_us").replace("_", " "))

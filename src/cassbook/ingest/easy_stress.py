@@ -1,0 +1,127 @@
+"""Read the Parquet of cassandra-easy-stress (`--parquet`): a row an operation, successful or not.
+
+Columns as its ParquetCollector writes them: operation (the statement's kind: Mutation, SelectStatement without its
+ending, Deletion, DDL), success, failure_reason (the exception's class), service_start_time_ms and service_duration_ns
+from the moment the request was sent, request_start_time_ms and request_duration_ns from the moment it should have been.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from cassbook.errors import InputError
+from cassbook.ingest.damage import Damage, Tally
+from cassbook.ingest.log import Log
+from cassbook.ingest.samples import Operations, Spool
+from cassbook.load.wire import OUTCOMES
+from cassbook.schema import OPERATIONS
+
+FORMAT = "cassandra-easy-stress Parquet"
+EXPECTED = "times and durations that are not negative"
+COLUMNS = (
+    "operation", "success", "failure_reason", "service_start_time_ms", "service_duration_ns", "request_start_time_ms",
+    "request_duration_ns",
+)  # fmt: skip
+_TIMES = COLUMNS[3:]
+#: A mutation is an upsert; the tool does not tell inserts from updates.
+_OPERATION_OF = {"Mutation": "UPDATE", "Select": "READ"}
+_OUTCOME_OF = {
+    "DriverTimeoutException": "client_timeout", "RequestThrottlingException": "client_timeout",
+    "ReadTimeoutException": "read_timeout", "WriteTimeoutException": "write_timeout",
+    "UnavailableException": "unavailable", "NoNodeAvailableException": "unavailable",
+    "OverloadedException": "overloaded", "BootstrappingException": "bootstrapping",
+    "ReadFailureException": "read_failure", "WriteFailureException": "write_failure",
+    "ClosedConnectionException": "connection_lost", "HeartbeatException": "connection_lost",
+}  # fmt: skip
+_OTHER = "server_error"
+_BATCH_ROWS = 1 << 20
+_NS_US, _MS_US = 1000.0, 1000
+
+
+def read(path: Path, tally: Tally, folder: Path) -> Log:
+    """Read a Parquet file to its end.
+
+    Raises
+    ------
+    InputError
+        If it is no such Parquet, is damaged, or holds a row with a negative time, unless those are skipped.
+    """
+    log = Log(tally, FORMAT, Spool(folder, intended=True))
+    for operations in parts(path, log):
+        log.add(operations)
+    finish(log)
+    return log
+
+
+def parts(path: Path, log: Log) -> Iterator[Operations]:
+    """Yield the operations of a file, row group by row group; counts and damage go to the log."""
+    row = 0
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [name for name in COLUMNS if name not in file.schema_arrow.names]
+            if missing:
+                lacks = ", ".join(missing)
+                raise InputError(f"{path}: is Parquet, but not of cassandra-easy-stress (no column {lacks})")
+            for batch in file.iter_batches(_BATCH_ROWS, columns=list(COLUMNS)):
+                yield _operations(batch, log, row)
+                row += batch.num_rows
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: is damaged ({error}); nothing was written") from None
+
+
+def finish(log: Log) -> None:
+    """Say what the columns mean for whoever reads the samples."""
+    log.notes.append("Mutation: the tool does not tell inserts from updates; both are UPDATE here")
+    log.notes.append("intended_s is when a request should have been sent, to the millisecond")
+
+
+def _operations(batch: pa.RecordBatch, log: Log, row: int) -> Operations:
+    columns = {name: batch.column(name) for name in COLUMNS}
+    good = _sound(columns, log, row)
+    operation, names = _mapped(columns["operation"], lambda name: _place(OPERATIONS, _OPERATION_OF.get(name)))
+    outcome, _ = _mapped(columns["failure_reason"], lambda name: OUTCOMES.index(_OUTCOME_OF.get(name, _OTHER)))
+    outcome[columns["success"].to_numpy(zero_copy_only=False).astype(bool)] = OUTCOMES.index("ok")
+    log.counts.update(names)
+    log.left_out.update({name: n for name, n in names.items() if name not in _OPERATION_OF})
+    kept = good & (operation >= 0)
+    started_ms, duration_ns, request_ms = (
+        np.nan_to_num(columns[name].to_numpy(zero_copy_only=False))[kept]
+        for name in ("service_start_time_ms", "service_duration_ns", "request_start_time_ms")
+    )
+    latency_us = duration_ns / _NS_US
+    started_us, intended_us = (np.asarray(ms, np.int64) * _MS_US for ms in (started_ms, request_ms))
+    return Operations(operation[kept], outcome[kept], started_us, latency_us, intended_us)
+
+
+def _sound(columns: dict[str, pa.Array], log: Log, row: int) -> np.ndarray:
+    """Which rows have all their times, none of them negative; the others are told."""
+    good = np.ones(len(columns["success"]), bool)
+    for name in COLUMNS:
+        good &= columns[name].is_valid().to_numpy(zero_copy_only=False)
+    for name in _TIMES:
+        good &= pc.fill_null(pc.greater_equal(columns[name], 0), False).to_numpy(zero_copy_only=False)
+    for place in np.flatnonzero(~good).tolist():
+        found = {name: columns[name][place].as_py() for name in COLUMNS}
+        wrong = [f"{name}={v}" for name, v in found.items() if v is None or (name in _TIMES and v < 0)]
+        log.tally.add(Damage(row + place + 1, ", ".join(wrong).encode()))
+    return good
+
+
+def _mapped(column: pa.Array, place: Callable[[str], int]) -> tuple[np.ndarray, Counter[str]]:
+    encoded = pc.fill_null(column, "").dictionary_encode()
+    words = encoded.dictionary.to_pylist()
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    found = np.array([place(word) for word in words] or [0], np.int8)[codes]
+    number = np.bincount(codes, minlength=len(words)).tolist()
+    return found, Counter(dict(zip(words, number, strict=True)))
+
+
+def _place(words: tuple[str, ...], word: str | None) -> int:
+    return words.index(word) if word else -1

@@ -1,0 +1,127 @@
+"""Recognise a benchmark log by what is in it, whatever its name; gzip and Zstandard are opened on the way."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from enum import Enum
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+from cassbook.errors import InputError
+from cassbook.ingest.ycsb_lines import HEADER
+
+#: As much of a log as is looked at: YCSB prints its properties and status lines before the first measurement.
+_LOOK_BYTES = 4 << 20
+_GZIP, _ZSTD, _PARQUET = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1"
+
+
+class Format(Enum):
+    """A kind of log."""
+
+    YCSB_RAW = "YCSB raw"
+    YCSB_TEXT = "YCSB text summary"
+    YCSB_JSON = "YCSB JSON summary"
+    HDR_LOG = "HdrHistogram log"
+    STRESS = "cassandra-stress console log"
+    EASY_STRESS = "cassandra-easy-stress Parquet"
+
+    @property
+    def holds_operations(self) -> bool:
+        """Whether it has a row an operation; the others hold summaries or histograms only."""
+        return self in (Format.YCSB_RAW, Format.EASY_STRESS)
+
+
+#: In this order: a raw file has a text summary behind, and HdrHistogram logs may be printed among other things.
+_MARKS = (
+    (Format.YCSB_RAW, re.compile(rb"^[A-Za-z_-]+(?:,\d+,\d+\r?$|" + re.escape(HEADER) + rb")", re.MULTILINE)),
+    (Format.HDR_LOG, re.compile(rb'^#\[Histogram log|^"StartTimestamp",|^[^\n]*,HIST[A-Za-z0-9+/]', re.MULTILINE)),
+    (Format.STRESS, re.compile(rb"^type[, ]+total ops,|^Results:\r?$|^Running [^\n]*with \d+ thread", re.MULTILINE)),
+    (Format.YCSB_JSON, re.compile(rb'^\s*\[?\s*\{\s*"metric"\s*:')),
+    (Format.YCSB_TEXT, re.compile(rb"^\[[A-Za-z0-9_%.-]+\], [^,\n]+, ", re.MULTILINE)),
+)  # fmt: skip
+
+
+class _Watched:
+    """A file that tells how far it has been read."""
+
+    def __init__(self, file: BinaryIO, watch: Callable[[int], object]) -> None:
+        self._file, self._watch = file, watch
+
+    def read(self, size: int = -1) -> bytes:
+        """Read, and tell."""
+        content = self._file.read(size)
+        self._watch(len(content))
+        return content
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._file, name)
+
+
+@contextmanager
+def open_log(path: Path, watch: Callable[[int], object] | None = None) -> Iterator[BinaryIO]:
+    """Open a log for its bytes, decompressed.
+
+    Parameters
+    ----------
+    path : Path
+    watch : callable, optional
+        Told the bytes of the file that were read, as they are; a log that is read by lines tells nothing.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read, or its compression is damaged.
+    """
+    try:
+        with path.open("rb") as file:
+            magic = file.read(4)
+            file.seek(0)
+            packed = cast(BinaryIO, _Watched(file, watch)) if watch else file
+            if magic.startswith(_GZIP):
+                with gzip.open(packed) as stream:
+                    yield cast(BinaryIO, stream)
+            elif magic == _ZSTD:
+                # Arrow's, for the zstandard package takes a stream that is cut short for one that ends.
+                with pa.CompressedInputStream(packed, "zstd") as stream:
+                    yield cast(BinaryIO, io.BufferedReader(stream, 1 << 20))
+            else:
+                yield packed
+    except (gzip.BadGzipFile, zlib.error, EOFError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # the system's, not a decompressor's
+            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
+        raise InputError(f"{path}: its compression is damaged or cut short ({error}); nothing was written") from None
+
+
+def compressed(path: Path) -> bool:
+    """Whether a log is packed by gzip or Zstandard, which is read from its beginning only."""
+    with path.open("rb") as file:
+        magic = file.read(4)
+    return magic.startswith(_GZIP) or magic == _ZSTD
+
+
+def recognise(path: Path) -> Format:
+    """Tell a log's format from its content.
+
+    Raises
+    ------
+    InputError
+        If it is empty or of no format that cassbook reads.
+    """
+    with open_log(path) as stream:
+        head = stream.read(_LOOK_BYTES)
+    if not head.strip():
+        raise InputError(f"{path}: is empty")
+    if head.startswith(_PARQUET):
+        return Format.EASY_STRESS
+    for form, mark in _MARKS:
+        if mark.search(head):
+            return form
+    known = ", ".join(form.value for form in Format)
+    raise InputError(f"{path}: is no log that cassbook knows, gzip and Zstandard included; it reads {known}")

@@ -1,0 +1,227 @@
+"""`cassbook read`: any number of benchmark logs into one Parquet file, and a report of what became of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+
+from cassbook.errors import InputError
+from cassbook.ingest import clocks, easy_stress, hdr, samples, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest.damage import Tally
+from cassbook.ingest.formats import Format, open_log, recognise
+from cassbook.ingest.hdr import Histograms
+from cassbook.ingest.log import Log
+from cassbook.ingest.summary import Figures, write_table
+from cassbook.progress import bar
+
+_EXPECTED = {
+    Format.YCSB_RAW: ycsb_raw.EXPECTED,
+    Format.EASY_STRESS: easy_stress.EXPECTED,
+    Format.YCSB_TEXT: ycsb_summary.EXPECTED_TEXT,
+    Format.YCSB_JSON: ycsb_summary.EXPECTED_JSON,
+    Format.HDR_LOG: hdr.EXPECTED,
+    Format.STRESS: stress.EXPECTED,
+}
+_MB, _WORTH_A_BAR = 10**6, 10**8
+_ENDINGS = {".gz", ".zst", ".txt", ".log", ".parquet", ".csv", ".dat", ".raw", ".hdr", ".hlog", ".json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How logs are to be read.
+
+    Attributes
+    ----------
+    skip_damaged : bool
+        Leave damaged lines out and count them, instead of stopping at the first.
+    clocks_apart : bool
+        Count each file's time from its own first operation.
+    unit : str or None
+        Of the values of an HdrHistogram log: ns, us or ms.
+    dask : str or None
+        Address of a Dask scheduler whose workers see the same files; the samples become a folder of parts.
+    """
+
+    skip_damaged: bool = False
+    clocks_apart: bool = False
+    unit: str | None = None
+    dask: str | None = None
+
+
+def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -> list[str]:
+    """Read benchmark logs and write what they hold as Parquet, whole or not at all.
+
+    Logs of single operations (YCSB raw, cassandra-easy-stress) become samples, columns `schema.SAMPLES`; many of them
+    are the clients of one run and become one cell. Logs of figures become a table `summary.SUMMARIES`, HdrHistogram
+    logs one of `hdr.HISTOGRAMS`.
+
+    Parameters
+    ----------
+    paths : sequence of Path
+        Logs of one of these three families.
+    to : Path
+        The Parquet file to be.
+    options : Options, optional
+
+    Returns
+    -------
+    list of str
+        The report, line by line.
+
+    Raises
+    ------
+    InputError
+        For a log that cannot be read or recognised, logs of different families, clocks that do not overlap, a log
+        without an operation, or a damaged line, unless those are skipped. Nothing is written then.
+    """
+    options = options or Options()
+    _check_place(paths, to)
+    found = {path: recognise(path) for path in paths}
+    families = {_family(form) for form in found.values()}
+    if len(families) > 1:
+        told = "; ".join(f"{path.name}: {form.value}" for path, form in found.items())
+        raise InputError(f"logs of operations, of figures and of histograms cannot become one file ({told})")
+    if families == {"operations"}:
+        if options.dask:
+            from cassbook.ingest.dask_read import read_operations_on  # noqa: PLC0415 - Dask takes a second to import
+
+            return read_operations_on(options.dask, found, to, options)
+        return _read_operations(found, to, options)
+    if options.dask:
+        raise InputError("--dask: only logs of single operations outgrow a machine; read this one without it")
+    tables: list[Figures | Histograms] = [read_table(path, form, options) for path, form in found.items()]
+    table = pa.concat_tables([one.table() for one in tables])
+    if not table.num_rows:
+        raise InputError(f"{', '.join(map(str, paths))}: no figure in it; nothing was written")
+    write_table(table, to)
+    what = "a row an interval and tag" if families == {"histograms"} else "a row a figure"
+    report = [line for one in tables for line in one.report()]
+    return [*report, f"{to}: {table.num_rows:,} rows, {what}; such logs hold no single operations, so no samples"]
+
+
+def _check_place(paths: Sequence[Path], to: Path) -> None:
+    if not paths:
+        raise InputError("no log was named")
+    for path in paths:
+        if not path.is_file():
+            raise InputError(f"{path}: {'is a folder; name the logs in it' if path.is_dir() else 'is not there'}")
+        if path.resolve() == to.resolve():
+            raise InputError(f"--to {to}: is one of the logs; name another file")
+    doubled = {path for path in paths if [p.resolve() for p in paths].count(path.resolve()) > 1}
+    if doubled:
+        raise InputError(f"{sorted(doubled)[0]}: is named twice; its operations would count double")
+    if to.is_dir():
+        raise InputError(f"--to {to}: is a folder; name a file")
+    if not to.parent.is_dir():
+        raise InputError(f"--to {to}: there is no folder {to.parent}")
+
+
+def _family(form: Format) -> str:
+    return "operations" if form.holds_operations else "histograms" if form is Format.HDR_LOG else "figures"
+
+
+def tally_of(path: Path, form: Format, options: Options) -> Tally:
+    """An empty tally of damaged lines for a log."""
+    return Tally(path, options.skip_damaged, _EXPECTED[form])
+
+
+def cell_id_of(paths: Sequence[Path], to: Path) -> str:
+    """Name of the cell: that of the one log, or of the file that many are merged into; without endings."""
+    path = paths[0] if len(paths) == 1 else to
+    name = path.name
+    while Path(name).suffix.lower() in _ENDINGS:
+        name = Path(name).stem
+    return name
+
+
+def _read_operations(found: dict[Path, Format], to: Path, options: Options) -> list[str]:
+    logs = to_samples(found, to, cell_id_of(list(found), to), options)
+    return summed_up(logs, to, options)
+
+
+def to_samples(
+    found: dict[Path, Format], to: Path, cell_id: str, options: Options, ramp_s: float = 0.0
+) -> Sequence[Log]:
+    """Write the operations of logs, the clients of one cell, as its samples; see `read_logs` and `samples.write`."""
+    with ExitStack() as stack:
+        logs = []
+        watch = stack.enter_context(_shown(found))
+        for path, form in found.items():
+            log = _read_log(path, form, to.parent, options, watch)
+            if log.spool:
+                stack.callback(log.spool.close)
+            logs.append(log)
+        begun = settle(logs, options)
+        spools = [(log.spool, epoch) for log, epoch in zip(logs, begun, strict=True) if log.spool]
+        samples.write(to, spools, cell_id, notes_of(logs, begun), ramp_s)
+    return logs
+
+
+@contextmanager
+def _shown(paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
+    """A bar over the megabytes of logs that take long; to be told how many bytes were read."""
+    total = sum(path.stat().st_size for path in paths)
+    if total < _WORTH_A_BAR:
+        yield lambda size: None
+        return
+    read = 0
+    with bar(total // _MB, 0, "MB") as shown:
+
+        def watch(size: int) -> None:
+            nonlocal read
+            read += size
+            shown.update(read // _MB - shown.n)
+
+        yield watch
+
+
+def _read_log(path: Path, form: Format, folder: Path, options: Options, watch: Callable[[int], None]) -> Log:
+    tally = tally_of(path, form, options)
+    if form is Format.EASY_STRESS:
+        return easy_stress.read(path, tally, folder)
+    with open_log(path, watch) as stream:
+        return ycsb_raw.read(stream, tally, folder)
+
+
+def settle(logs: Sequence[Log], options: Options) -> list[int]:
+    """When the run began on each log's clock, once all are read; refuses logs without an operation."""
+    for log in logs:
+        if not log.rows:
+            raise InputError(f"{log.tally.path}: holds no operation that a sample can be made of; nothing was written")
+    return clocks.epochs_us(logs, options.clocks_apart)
+
+
+def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
+    """Metadata of the samples: which logs they are from, and when the run began on each one's clock."""
+    told = [
+        {
+            "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
+            "left_out": dict(log.left_out), "damaged_lines": log.tally.count,
+        }
+        for log, begun in zip(logs, begun_us, strict=True)
+    ]  # fmt: skip
+    return {"cassbook_logs": json.dumps(told)}
+
+
+def summed_up(logs: Sequence[Log], to: Path, options: Options) -> list[str]:
+    """The report on logs of operations."""
+    rows = sum(log.rows for log in logs)
+    damaged = sum(log.tally.count for log in logs)
+    left = sum(log.left_out.total() for log in logs)
+    report = [line for log in logs for line in log.report()] + clocks.report(logs, options.clocks_apart)
+    return [*report, f"{to}: {rows:,} samples; {left:,} operations and {damaged:,} damaged lines left out"]
+
+
+def read_table(path: Path, form: Format, options: Options) -> Figures | Histograms:
+    """Read a log of figures or histograms."""
+    tally = tally_of(path, form, options)
+    with open_log(path) as stream:
+        if form is Format.HDR_LOG:
+            return hdr.read(stream, tally, options.unit)
+        reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json}
+        return reader.get(form, stress.read)(stream, tally)

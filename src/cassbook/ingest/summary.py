@@ -1,0 +1,77 @@
+"""The table of logs that hold no single operations: what a tool summed up, a row a figure; never made into samples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cassbook.ingest.damage import Tally
+from cassbook.schema import SCHEMA_VERSION
+
+#: One row a figure. Latencies are microseconds, whatever the log has them in.
+SUMMARIES = pa.schema(
+    [
+        pa.field("file", pa.string()),
+        pa.field("tag", pa.string()),  # the operation, as the tool names it; OVERALL or total over all of them
+        pa.field("threads", pa.int64()),  # where the log tells
+        pa.field("at_s", pa.float64()),  # end of the interval since the test began; null for the whole test
+        pa.field("statistic", pa.string()),
+        pa.field("value", pa.float64()),
+        pa.field("unit", pa.string()),
+    ],
+    metadata={b"cassbook_table": b"summaries", b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
+)
+
+
+@dataclass(slots=True)
+class Figures:
+    """The figures of one log.
+
+    Parameters
+    ----------
+    tally : Tally
+        Its path and damaged lines.
+    format : str
+        In words.
+    """
+
+    tally: Tally
+    format: str
+    rows: list[tuple[str, int | None, float | None, str, float, str]] = field(default_factory=list)
+
+    def add(
+        self, tag: str, statistic: str, value: float, unit: str, at_s: float | None = None, threads: int | None = None
+    ) -> None:
+        """Take a figure."""
+        self.rows.append((tag, threads, at_s, statistic, value, unit))
+
+    def table(self) -> pa.Table:
+        """Columns `SUMMARIES`."""
+        columns = [list(column) for column in zip(*self.rows, strict=True)] or [[] for _ in SUMMARIES.names[1:]]
+        return pa.table([[self.tally.path.name] * len(self.rows), *columns], schema=SUMMARIES)
+
+    def report(self) -> list[str]:
+        """Lines that say what was read."""
+        tags = ", ".join(dict.fromkeys(row[0] for row in self.rows))
+        first = f"{self.tally.path.name}: {self.format}; {len(self.rows):,} figures of {tags}"
+        return [first, *(f"  {line}" for line in self.tally.lines())]
+
+
+def numbered(stream: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
+    """Lines without their ends, numbered from 1."""
+    for number, line in enumerate(stream, start=1):
+        yield number, line.rstrip(b"\r\n")
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write a table as Parquet, by rename."""
+    draft = path.with_name(path.name + ".draft")
+    try:
+        pq.write_table(table, draft, compression="zstd")
+        draft.rename(path)
+    finally:
+        draft.unlink(missing_ok=True)

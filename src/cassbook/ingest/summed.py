@@ -1,0 +1,125 @@
+"""Statistics of a cell whose logs hold no single operations, from the histograms or figures that they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from cassbook.errors import InputError
+from cassbook.ingest.hdr import UNITS_US, Histograms
+from cassbook.ingest.summary import Figures
+
+_READS = frozenset({"READ", "READS", "SELECT"})
+_WRITES = frozenset({"UPDATE", "INSERT", "WRITE", "WRITES", "MUTATION", "MUTATIONS"})
+#: Not operations on data, or what cassandra-stress and YCSB count a second time, from the intended start.
+_OTHERS = ("CLEANUP", "INTENDED-")
+_RESPONSES = ("-RT", "-WT", ".RESPONSE")
+_PERCENTILES = {"p50_us": 50.0, "p95_us": 95.0, "p99_us": 99.0}
+_COLUMN = {"READ": "read_latency_us", "WRITE": "update_latency_us"}
+#: Bounds wide enough for an hour in nanoseconds, to add histograms of any.
+_HIGHEST, _DIGITS = 3_600_000_000_000, 3
+_MS_S = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Summed:
+    """What a cell's logs say in all: operations, seconds, and columns of `summaries.cell_statistics`."""
+
+    operations: int
+    length_s: float
+    figures: dict[str, float]
+
+
+def of(tables: Sequence[Figures | Histograms], where: str) -> Summed:
+    """Statistics from the logs of one cell.
+
+    Parameters
+    ----------
+    tables : sequence of Figures or of Histograms
+    where : str
+        Names the cell in a message.
+
+    Raises
+    ------
+    InputError
+        For histograms and figures mixed, several logs of figures (whose quantiles cannot be added), or none of an
+        operation.
+    """
+    hists = [table for table in tables if isinstance(table, Histograms)]
+    if len(hists) == len(tables):
+        return _of_histograms(hists, where)
+    if len(tables) > 1:
+        raise InputError(f"{where}: quantiles of several logs cannot be added; give raw or HdrHistogram logs")
+    (figures,) = tables
+    assert isinstance(figures, Figures)  # noqa: S101 - the only other kind
+    return _of_figures(figures, where)
+
+
+def operation_of(tag: str) -> str | None:
+    """READ, WRITE or another operation that a tag stands for; None if it stands for none that was sent.
+
+    Examples
+    --------
+    >>> operation_of("insert-st"), operation_of("cell-1.READ"), operation_of("READ-rt"), operation_of("CLEANUP")
+    ('WRITE', 'READ', None, None)
+    """
+    upper = tag.upper()
+    if upper.startswith(_OTHERS) or upper.endswith(_RESPONSES):
+        return None
+    name = upper.removesuffix("-ST").rpartition(".")[2].removeprefix("HDR")
+    return "READ" if name in _READS else "WRITE" if name in _WRITES else name
+
+
+def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
+    units = {log.unit for log in logs}
+    if len(units) > 1:
+        raise InputError(f"{where}: its logs count in {' and '.join(sorted(units))}; only those of one unit add up")
+    scale = UNITS_US[units.pop()]
+    by_operation: dict[str, HdrHistogram] = {}
+    times: list[float] = []
+    for interval in (interval for log in logs for interval in log.intervals):
+        operation = operation_of(interval.tag)
+        if operation is not None and interval.histogram.total_count:
+            by_operation.setdefault(operation, _empty()).add(interval.histogram)
+            times += [interval.started_s, interval.started_s + interval.length_s]
+    if not times:
+        raise InputError(f"{where}: its logs hold no operation")
+    total = _empty()
+    for histogram in by_operation.values():
+        total.add(histogram)
+    length_s = max(times) - min(times)
+    mean, sd = total.get_mean_value() * scale, total.get_stddev() * scale
+    figures = {"n_ok": total.total_count, "latency_us": mean, "sd_us": sd, "cv_percent": sd / mean * 100}
+    figures |= {name: total.get_value_at_percentile(p) * scale for name, p in _PERCENTILES.items()}
+    figures |= {_COLUMN[o]: h.get_mean_value() * scale for o, h in by_operation.items() if o in _COLUMN}
+    return Summed(total.total_count, length_s, figures | {"throughput_per_s": total.total_count / length_s})
+
+
+def _empty() -> HdrHistogram:
+    return HdrHistogram(1, _HIGHEST, _DIGITS)
+
+
+def _of_figures(log: Figures, where: str) -> Summed:
+    whole = {(tag, statistic): value for tag, _, at_s, statistic, value, _ in log.rows if at_s is None}
+    counts = {tag: value for (tag, statistic), value in whole.items() if statistic in ("operations", "partitions")}
+    operations = {tag: n for tag, n in counts.items() if n and operation_of(tag) not in (None, "TOTAL")}
+    run_time = [v / _MS_S if tag == "OVERALL" else v for (tag, name), v in whole.items() if name == "run time"]
+    series = {threads for _, threads, _, _, _, _ in log.rows}
+    if not operations or not run_time or len(series) > 1:
+        raise InputError(f"{where}: {log.tally.path.name} does not sum up one test of one number of threads")
+    n = sum(operations.values())
+    figures = {"n_ok": n, "latency_us": sum(whole[tag, "mean"] * k for tag, k in operations.items()) / n}
+    figures["throughput_per_s"] = whole.get(("OVERALL", "throughput"), whole.get(("total", "throughput"), np.nan))
+    # Quantiles of several operations cannot be put together; cassandra-stress does it itself.
+    source = "total" if ("total", "p95") in whole else next(iter(operations)) if len(operations) == 1 else ""
+    figures |= {column: whole.get((source, f"p{p:g}"), np.nan) for column, p in _PERCENTILES.items()}
+    for column in set(_COLUMN.values()):
+        parts = {tag: k for tag, k in operations.items() if _COLUMN.get(str(operation_of(tag))) == column}
+        if parts:
+            figures[column] = sum(whole[tag, "mean"] * k for tag, k in parts.items()) / sum(parts.values())
+    # cassandra-stress prints the whole test's time in whole seconds, but each interval's end in tenths.
+    ends = [at_s for _, _, at_s, _, _, _ in log.rows if at_s is not None]
+    return Summed(int(n), max([run_time[0], *ends]), figures)

@@ -1,0 +1,184 @@
+"""From samples to cells: what every cell says over its steady window, with what it leaves open."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cassbook.errors import InputError
+from cassbook.latency import uncertainty
+from cassbook.schema import CELLS, UNKNOWN_OUTCOMES
+
+#: Columns of the cells that stay beside their statistics.
+CELL_COLUMNS = [
+    "cell_id",
+    "kind",
+    "workload",
+    "condition",
+    "engine",
+    "deployment",
+    "threads",
+    "read_cl",
+    "write_cl",
+    "read_share",
+    "rate_per_s",
+    "block",
+    "repeat",
+    "marks",
+]
+#: Operations that write; Cassandra treats inserts and updates alike, as upserts (section II.B).
+WRITES = ("UPDATE", "INSERT")
+QUANTILES = {"p50": 0.50, "p95": 0.95, "p99": 0.99}
+
+#: Figures that stand before the bounds.
+_FIRST = (
+    "n_ok",
+    "n_errors",
+    "n_unknown",
+    "latency_us",
+    "sd_us",
+    "cv_percent",
+    "p50_us",
+    "p95_us",
+    "p99_us",
+    "read_latency_us",
+    "update_latency_us",
+    "throughput_per_s",
+    "little_ratio",
+)
+
+_Mask = NDArray[np.bool_]
+
+
+def _is(column: pd.Series, *labels: str) -> _Mask:
+    """Where a column of labels holds one of them; fast for categories, of which there are few."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        wanted = np.append(column.cat.categories.isin(labels), False)  # code -1, a missing label, takes the last
+        return np.asarray(wanted[column.cat.codes.to_numpy()])
+    return column.isin(labels).to_numpy()
+
+
+def _places(samples: pd.DataFrame, cells: pd.DataFrame) -> NDArray[np.int64]:
+    """Row of `cells` each sample belongs to, -1 for a cell that is not there."""
+    ids = samples["cell_id"].astype("category")
+    place = np.append(pd.Index(cells["cell_id"]).get_indexer(ids.cat.categories), -1)
+    return np.asarray(place[ids.cat.codes.to_numpy()])
+
+
+def _checked_cells(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Cells to be summarised, without the warm-ups, or an InputError on what is missing or doubled."""
+    needed = {
+        "samples": (samples, ["cell_id", "started_s", "operation", "latency_us", "outcome", "phase"]),
+        "cells": (cells, list(CELLS)),
+    }
+    for name, (frame, columns) in needed.items():
+        missing = [column for column in columns if column not in frame.columns]
+        if missing:
+            raise InputError(f"{name}: no column {', '.join(missing)}")
+    if cells["cell_id"].duplicated().any():
+        raise InputError(f"cells: {cells.loc[cells['cell_id'].duplicated(), 'cell_id'].iloc[0]} stands there twice")
+    return cells[cells["kind"] != "warmup"].reset_index(drop=True)
+
+
+def _response_us(samples: pd.DataFrame) -> NDArray[np.float64]:
+    """Time from when each operation should have started to its answer, NaN in a closed loop."""
+    if "intended_s" not in samples.columns:
+        return np.full(len(samples), np.nan)
+    waited_s = samples["started_s"].to_numpy(dtype=float) - samples["intended_s"].to_numpy(dtype=float)
+    return np.asarray(samples["latency_us"].to_numpy(dtype=float) + waited_s * 1e6)
+
+
+def _latency_columns(within: uncertainty.Within, mean: str, others: str) -> dict[str, NDArray[np.float64]]:
+    """Mean and quantiles with their bounds; names begin with `mean` and with `others`."""
+    figures = {mean: within.mean}
+    figures |= {f"{others}{label}_": found for label, found in zip(QUANTILES, within.quantiles, strict=True)}
+    columns: dict[str, NDArray[np.float64]] = {}
+    for name, found in figures.items():
+        columns |= {f"{name}us": found.value, f"{name}low_us": found.low, f"{name}high_us": found.high}
+    return columns
+
+
+def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
+    """Statistics of every cell over its steady window.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        Columns `schema.SAMPLES`, one row an operation, any number of cells. Samples of a cell that is not in
+        `cells` are ignored: its row is the mark that a cell was completed. Without the column intended_s, the load
+        is taken for a closed loop.
+    cells : DataFrame
+        Columns `schema.CELLS`. Warm-up cells are left out.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell, in the order of `cells`: `CELL_COLUMNS`; n_ok and n_errors, operations of the steady
+        phase by outcome; n_unknown, those writes among the errors that may have taken effect all the same;
+        latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us, p95_us and p99_us,
+        all of successful steady operations, NaN where there is none; throughput_per_s,
+        successful steady operations started in [steady_from_s, steady_to_s) by the length of that window;
+        little_ratio, the same throughput but with every outcome, times the mean latency of every outcome, by
+        the threads: 1 where the client loses no time between requests (failures hold a thread as well).
+
+        The mean and each quantile have 95 % bounds *within the cell* that respect autocorrelation (see
+        `uncertainty`): latency_low_us and latency_high_us, p50_low_us and p50_high_us and so on, and the throughput
+        throughput_low_per_s and throughput_high_per_s; NaN where the operations do not suffice. effective_n is the
+        number of independent operations that would say as much of the mean. Operations of a paced load also have a
+        response time, from when they should have started: response_us, response_p50_us, response_p95_us,
+        response_p99_us and their bounds, NaN in a closed loop.
+
+    Raises
+    ------
+    InputError
+        For a missing column or a cell given twice.
+    """
+    cells = _checked_cells(samples, cells)
+    n_cells = len(cells)
+    place = _places(samples, cells)
+    steady = _is(samples["phase"], "steady") & (place >= 0)
+    ok = steady & _is(samples["outcome"], "ok")
+    latency_us, started_s = (samples[name].to_numpy(dtype=float) for name in ("latency_us", "started_s"))
+
+    def count(mask: _Mask) -> NDArray[np.int64]:
+        return np.bincount(place[mask], minlength=n_cells)
+
+    def mean_us(mask: _Mask) -> NDArray[np.float64]:
+        n = count(mask)
+        total = np.bincount(place[mask], latency_us[mask], minlength=n_cells)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
+    within = steady.copy()
+    at = place[steady]
+    within[steady] = (started_s[steady] >= from_s[at]) & (started_s[steady] < to_s[at])
+    window_s = np.where(to_s > from_s, to_s - from_s, np.nan)
+    all_outcomes_per_s = count(within) / window_s
+    response_us = _response_us(samples)
+    paced = ok & ~np.isnan(response_us)
+
+    def within_cells(mask: _Mask, values_us: NDArray[np.float64]) -> uncertainty.Within:
+        shares = list(QUANTILES.values())
+        return uncertainty.within_cells(place[mask], started_s[mask], values_us[mask], n_cells, shares)
+
+    service, response = within_cells(ok, latency_us), within_cells(paced, response_us)
+    throughput_per_s = count(within & ok) / window_s
+    figures = {
+        **_latency_columns(service, "latency_", ""),
+        **_latency_columns(response, "response_", "response_"),
+        "sd_us": service.sd,
+        "cv_percent": service.sd / service.mean.value * 100,
+        "effective_n": service.mean.effective_n,
+        "n_ok": count(ok),
+        "n_errors": count(steady & ~ok),
+        "n_unknown": count(steady & _is(samples["outcome"], *UNKNOWN_OUTCOMES) & _is(samples["operation"], *WRITES)),
+        "read_latency_us": mean_us(ok & _is(samples["operation"], "READ")),
+        "update_latency_us": mean_us(ok & _is(samples["operation"], *WRITES)),
+        "throughput_per_s": throughput_per_s,
+        "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
+        "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
+        "little_ratio": all_outcomes_per_s * mean_us(steady) * 1e-6 / cells["threads"].to_numpy(),
+    }
+    order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
+    return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))

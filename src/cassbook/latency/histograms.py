@@ -1,0 +1,181 @@
+"""Latencies as HdrHistograms: any quantile of a cell long after its samples are gone.
+
+A histogram keeps every operation's latency to three significant digits, from 1 us to 1 hour, in some kilobytes. The
+logs are those of HdrHistogram's own tools: version 2 payloads, one tagged line a histogram.
+"""
+
+from __future__ import annotations
+
+import binascii
+import re
+import zlib
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+import numpy as np
+from hdrh.codec import HdrCookieException, HdrLengthException
+from hdrh.histogram import HdrHistogram
+from hdrh.log import HistogramLogWriter
+from numpy.typing import ArrayLike, NDArray
+
+from cassbook.errors import InputError
+
+#: Bounds of what is told apart: 1 us and 1 hour.
+LOWEST_US = 1
+HIGHEST_US = 3_600_000_000
+DIGITS = 3
+#: A quantile from a histogram is off by at most this part of itself, or by half a microsecond where that is more.
+PRECISION = 10.0**-DIGITS
+
+#: A histogram with the time it covers, in seconds since the run began: (histogram, start_s, end_s).
+Interval = tuple[HdrHistogram, float, float]
+
+_LINE = re.compile(r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[\d.]+),(?P<length>[\d.]+),(?P<most>[\d.]+),(?P<payload>\S+)")
+_DAMAGE = (binascii.Error, zlib.error, HdrCookieException, HdrLengthException, ValueError, TypeError)
+
+
+def empty() -> HdrHistogram:
+    """Return a histogram of the bounds and digits that all of ours share, so that any two can be added."""
+    return HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+
+
+def _places(whole_us: NDArray[np.int64], of: HdrHistogram) -> NDArray[np.int64]:
+    """Index of the counter of each value; the arithmetic of `HdrHistogram.record_value`, for an array."""
+    bits = np.frexp((whole_us | of.sub_bucket_mask).astype(float))[1]  # exact: the values are far below 2**53
+    bucket = bits - of.unit_magnitude - (of.sub_bucket_half_count_magnitude + 1)
+    sub_bucket = whole_us >> (bucket + of.unit_magnitude)
+    return np.asarray(((bucket + 1) << of.sub_bucket_half_count_magnitude) + sub_bucket - of.sub_bucket_half_count)
+
+
+def histogram(latency_us: ArrayLike) -> HdrHistogram:
+    """Count latencies, all at once.
+
+    Parameters
+    ----------
+    latency_us : array_like of float, shape (n,)
+        Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
+
+    Raises
+    ------
+    InputError
+        For a latency that is not a number, negative, or over an hour.
+
+    Examples
+    --------
+    >>> quantile_us(histogram([100.0, 200.0, 300.0]), 0.5)
+    200.0
+    """
+    latency = np.asarray(latency_us, dtype=float).ravel()
+    wrong = ~((latency >= 0) & (latency <= HIGHEST_US))
+    if wrong.any():
+        raise InputError(f"latency_us: {latency[wrong][0]!r} is not between 0 and {HIGHEST_US} microseconds (1 hour)")
+    counted = empty()
+    if latency.size:
+        places = _places(np.rint(latency).astype(np.int64), counted)
+        _counts(counted)[:] = np.bincount(places, minlength=counted.counts_len)
+        lowest = places.min()
+        counted.set_internal_tacking_values(int(lowest), int(places.max()), int(latency.size))
+    return counted
+
+
+def _counts(of: HdrHistogram) -> NDArray[np.int64]:
+    """The counters themselves, as an array that can be written to."""
+    return np.ctypeslib.as_array(of.counts).view(np.int64)
+
+
+def merged(histograms: Iterable[HdrHistogram]) -> HdrHistogram:
+    """Add histograms, as of the cells of several blocks."""
+    total = empty()
+    for one in histograms:
+        total.add(one)
+    return total
+
+
+def quantile_us(of: HdrHistogram, q: float) -> float:
+    """Quantile in microseconds: what `HdrHistogram.get_value_at_percentile` says, without walking all counters.
+
+    Parameters
+    ----------
+    of : HdrHistogram
+    q : float
+        From 0 to 1.
+
+    Returns
+    -------
+    float
+        The highest value that the histogram cannot tell from the quantile; NaN where it is empty.
+
+    Raises
+    ------
+    InputError
+        For a q outside 0 to 1.
+    """
+    if not 0 <= q <= 1:
+        raise InputError(f"q: {q!r} is no quantile; it lies from 0 to 1")
+    if of.get_total_count() == 0:
+        return float("nan")
+    place = int(np.searchsorted(_counts(of).cumsum(), of.get_target_count_at_percentile(100 * q)))
+    return float(of.get_highest_equivalent_value(of.get_value_from_index(place)))
+
+
+def write_log(path: Path, histograms: Mapping[str, Interval]) -> None:
+    """Write a tagged log, readable by HdrHistogram's tools; the file appears whole or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    histograms : mapping of str to (HdrHistogram, float, float)
+        By tag: the histogram, and when its interval began and ended, in seconds since the run began. The log's
+        'interval max' is in microseconds like everything else.
+
+    Raises
+    ------
+    InputError
+        For a tag that a line of the log cannot hold.
+    """
+    for tag in histograms:
+        if not tag or set(tag) & set(", \r\n"):
+            raise InputError(f"tag: {tag!r} cannot be written; a tag has no comma and no blank, and is not empty")
+    draft = path.with_name(path.name + ".draft")
+    with draft.open("w", encoding="utf-8") as file:
+        writer = HistogramLogWriter(file)
+        writer.output_comment("[Latencies in microseconds; times in seconds since the run began]")
+        writer.output_log_format_version()
+        writer.output_legend()
+        for tag, (counted, start_s, end_s) in histograms.items():
+            file.write(f"Tag={tag},")
+            writer.output_interval_histogram(counted, start_s, end_s, max_value_unit_ratio=1.0)
+    draft.rename(path)
+
+
+def read_log(path: Path) -> dict[str, HdrHistogram]:
+    """Read a log that `write_log` wrote; lines of the same tag are added.
+
+    Returns
+    -------
+    dict of str to HdrHistogram
+        By tag, in the order of the file; '' for lines without one.
+
+    Raises
+    ------
+    InputError
+        Naming file and line, for a line that is damaged, or if the file cannot be read.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read as a histogram log ({error})") from None
+    found: dict[str, HdrHistogram] = {}
+    for number, line in enumerate(lines, start=1):
+        if not line or line.startswith(("#", '"StartTimestamp"')):
+            continue
+        match = _LINE.fullmatch(line)
+        try:
+            if match is None:
+                raise ValueError("no line of a histogram log")
+            counted = HdrHistogram.decode(match["payload"])
+        except _DAMAGE as error:
+            raise InputError(f"{path}, line {number}: is damaged ({error or type(error).__name__})") from None
+        tag = match["tag"] or ""
+        found[tag] = merged([found[tag], counted]) if tag in found else counted
+    return found

@@ -1,0 +1,120 @@
+"""Coordinated omission: what a closed loop does not see of a node that stands still.
+
+The same cluster, the same pause, once in a closed loop and once at a fixed rate. Service time counts from when a
+request left, response time from when it was meant to; no statistic holds both.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cassbook.run.recorded import RecordedRun
+
+CONDITIONS = ("healthy", "paused_node")
+QUANTILES = {"median, ms": 0.5, "p99, ms": 0.99, "p99.9, ms": 0.999, "worst, ms": 1.0}
+_COLUMNS = ["cell_id", "started_s", "intended_s", "latency_us", "outcome", "phase"]
+_MS = 1000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one way of measuring saw in one cell.
+
+    Attributes
+    ----------
+    load : str
+        'closed loop' or the rate.
+    kind : str
+        'service' or 'response'.
+    since_s : ndarray, shape (n,)
+        Start of each operation (for response time: when it was meant to start) in seconds of the steady window.
+    latency_ms : ndarray, shape (n,)
+    """
+
+    load: str
+    kind: str
+    since_s: np.ndarray
+    latency_ms: np.ndarray
+
+    @property
+    def label(self) -> str:
+        """The load, and which latency of it."""
+        return f"{self.load}, {self.kind} time"
+
+
+def paced_cells(run: RecordedRun | None) -> pd.DataFrame:
+    """Cells of kind 'paced' of a run: at fixed rates and in the closed loop; none for the printed tables."""
+    cells = pd.DataFrame(columns=["kind"]) if run is None else run.cells
+    return cells[cells["kind"] == "paced"]
+
+
+def seen(run: RecordedRun, cell: pd.Series) -> list[Seen]:
+    """What a cell shows in each kind of latency that it has.
+
+    Parameters
+    ----------
+    run : RecordedRun
+    cell : Series
+        A row of the run's cells.
+    """
+    samples = run.samples(_COLUMNS, [cell["cell_id"]])
+    steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
+    started_s, service_ms = steady["started_s"].to_numpy(), steady["latency_us"].to_numpy() / _MS
+    intended_s = steady["intended_s"].to_numpy(dtype=float)
+    closed = np.isnan(cell["rate_per_s"])
+    load = f"closed loop, {cell['threads']} threads" if closed else f"{cell['rate_per_s']:.0f} a second"
+    found = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
+    if not closed:
+        response_ms = service_ms + (started_s - intended_s) * _MS
+        found.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
+    return found
+
+
+def table(run: RecordedRun) -> pd.DataFrame:
+    """Quantiles of every paced cell, by level, condition and way of measuring; operations of all blocks together.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (level, condition, measured); columns n and those of `QUANTILES`.
+    """
+    parts: dict[tuple[str, str, str], list[np.ndarray]] = {}
+    cells = paced_cells(run).sort_values(["read_cl", "condition", "rate_per_s"], na_position="first")
+    for _, cell in cells.iterrows():
+        for one in seen(run, cell):
+            parts.setdefault((cell["read_cl"], cell["condition"], one.label), []).append(one.latency_ms)
+    rows = {}
+    for key, latencies in parts.items():
+        together = np.concatenate(latencies)
+        quantiles = {name: f"{np.quantile(together, q):.1f}" for name, q in QUANTILES.items()}
+        rows[key] = {"n": f"{together.size}", **quantiles}
+    names = ["level", "condition", "measured"]
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index=names)
+
+
+def pause_of(run: RecordedRun, cell: pd.Series) -> tuple[float, float]:
+    """When the node stood still, in seconds of the cell's steady window."""
+    pauses = {pause["cell_id"]: (pause["from_s"], pause["to_s"]) for pause in run.manifest["pauses"]}
+    from_s, to_s = pauses[cell["cell_id"]]
+    return from_s - cell["steady_from_s"], to_s - cell["steady_from_s"]
+
+
+def around_a_pause(run: RecordedRun, level: str) -> list[pd.Series]:
+    """Two cells of the first block with a paused node: in the closed loop, and at the lowest rate."""
+    cells = paced_cells(run)
+    wanted = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node") & (cells["block"] == 1)]
+    closed = wanted["rate_per_s"].isna()
+    return [wanted[closed].iloc[0], wanted[~closed].sort_values("rate_per_s").iloc[0]]
+
+
+def hidden(run: RecordedRun, level: str, quantile: float = 0.99) -> tuple[float, float]:
+    """A quantile with a paused node: service time in the closed loop and response time at the lowest rate, in ms."""
+    cells = paced_cells(run)
+    wanted = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node")]
+    slowest = wanted["rate_per_s"].min()
+    closed = [seen(run, cell)[0].latency_ms for _, cell in wanted[wanted["rate_per_s"].isna()].iterrows()]
+    paced = [seen(run, cell)[1].latency_ms for _, cell in wanted[wanted["rate_per_s"] == slowest].iterrows()]
+    return tuple(float(np.quantile(np.concatenate(parts), quantile)) for parts in (closed, paced))  # type: ignore[return-value]

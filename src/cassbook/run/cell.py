@@ -1,0 +1,39 @@
+"""What is measured at a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One (threads, read CL, write CL, read share) in one block.
+
+    Attributes
+    ----------
+    kind : str
+        'pure' (reads only or writes only), 'mixed', or another kind named in `schema.CELLS`.
+    repeat : int
+        Equal to the block today: a repeat is a block of its own.
+    order : int
+        Place in the block's random order.
+    workload : str
+        YCSB's preset ('A' to 'F') or the name of one of the profile's own; empty for pure and mixed cells.
+    condition : str
+        What was done before or during the cell; empty if nothing was.
+    rate_per_s : float
+        Intended rate of a paced cell; NaN in a closed loop.
+    """
+
+    cell_id: str
+    kind: str
+    threads: int
+    read_cl: str
+    write_cl: str
+    read_share: float
+    block: int
+    repeat: int
+    order: int
+    workload: str = ""
+    condition: str = ""
+    rate_per_s: float = float("nan")

@@ -1,0 +1,102 @@
+"""Several client processes on a real cluster: one window for all, samples merged, nothing left of them."""
+
+import math
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pyarrow.compute as pc
+import pytest
+
+from cassbook.engine import CassandraCluster
+from cassbook.engine.cluster import Spec
+from cassbook.engine.connect import connect
+from cassbook.errors import LaboratoryError
+from cassbook.load.loop import Bound
+from cassbook.load.ycsb import KEYSPACE, create_table
+from cassbook.profile import load_profile
+from cassbook.run.cell import Cell
+from cassbook.run.client import Client, Place
+from cassbook.run.processes import ClientProcesses
+
+pytestmark = pytest.mark.live
+BOUND = Bound(0.1, 0.8)
+
+
+def cell(threads, share=0.5, rate_per_s=math.nan):
+    return Cell("c", "mixed", threads, "QUORUM", "QUORUM", share, 1, 1, 0, rate_per_s=rate_per_s)
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    path = tmp_path_factory.mktemp("profile") / "tiny.yaml"
+    path.write_text(
+        "name: tiny\ntitle: t\nseed: 1\ntable: {record_count: 500}\n"
+        "load: {steady_s: 0.8, client_processes: 2}\npure: {threads: [10]}\n"
+    )
+    return load_profile(str(path))
+
+
+@pytest.fixture(scope="module")
+def place(profile):
+    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
+        session = cluster.connect()
+        create_table(session, profile.table, 3)
+        session.cluster.shutdown()
+        reach = partial(connect, cluster.addresses, cluster.release.protocol)
+        there = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
+        client = Client(profile, there, [1], 0.0)
+        assert client.fill(client.table, 20) == 0
+        client.close()
+        yield there
+
+
+@pytest.mark.parametrize("threads", [1, 7, 40])
+def test_two_processes_make_one_cell(profile, place, tmp_path, threads):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        outcome, samples = processes.run(cell(threads), BOUND, tmp_path / "c.parquet")
+    assert set(samples["outcome"].to_pylist()) == {"ok"}
+    assert samples.num_rows == outcome.operations
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.parquet"]
+    starts = samples["started_s"].to_pylist()
+    assert starts == sorted(starts)
+    steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
+    window = outcome.window
+    assert window.steady_to - window.steady_from == pytest.approx(0.8)
+    assert pc.min(steady["started_s"]).as_py() >= window.steady_from - 1e-5
+    assert pc.max(steady["started_s"]).as_py() < window.steady_to + 1e-5
+    in_flight = pc.sum(steady["latency_us"]).as_py() / 1e6 / 0.8
+    assert 0.7 * threads < in_flight < 1.1 * threads  # Little's law, over the threads of both
+
+
+def test_a_rate_is_shared_out(profile, place, tmp_path):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        _, samples = processes.run(cell(20, rate_per_s=400.0), BOUND, tmp_path / "c.parquet")
+    steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
+    assert abs(steady.num_rows - 400 * 0.8) <= 4
+    assert steady["intended_s"].null_count == 0
+
+
+def test_the_processes_draw_differently(profile, place, tmp_path):
+    parts = {}
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        for process in processes._processes:
+            parts[process.pid] = process.name
+        processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+    assert len(parts) == 2
+    assert not [pid for pid in parts if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+
+
+def test_a_process_that_dies_is_told_of(profile, place, tmp_path):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        processes._processes[1].kill()
+        processes._processes[1].join()
+        with pytest.raises(LaboratoryError, match="client process died"):
+            processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+
+
+def test_one_that_cannot_connect_says_why(profile, place, tmp_path):
+    nowhere = Place(partial(connect, ["127.0.0.9"], 3, attempts=1), ["127.0.0.9"], ["node1"], KEYSPACE)
+    with pytest.raises(LaboratoryError, match=r"127\.0\.0\.9"):
+        ClientProcesses(1, profile, nowhere, [1], 0.0)
+    assert not list(Path(tmp_path).iterdir())
