@@ -13,7 +13,7 @@ from click.testing import CliRunner
 
 from cassbook.bench import logs
 from cassbook.cli import main
-from cassbook.errors import InputError
+from cassbook.errors import InputError, LaboratoryError
 from cassbook.ingest import clocks
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
@@ -334,3 +334,24 @@ def test_the_file_of_the_comparison_is_read_whole(tmp_path):
     table, report = read(tmp_path / "raw.txt", tmp_path / "out.parquet")
     assert table.num_rows == 40_000
     assert "0 operations and 0 damaged lines left out" in report
+
+
+def test_a_full_disk_is_the_output_s_fault_not_the_log_s(tmp_path, monkeypatch):
+    def full(self, batch):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pyarrow.ipc.RecordBatchStreamWriter.write_batch", full)
+    with pytest.raises(LaboratoryError, match=rf"^{re.escape(str(tmp_path))}: cannot be written to \(No space left"):
+        read(YCSB / "raw.txt", tmp_path / "out.parquet")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
+    def interrupted(self, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("cassbook.ingest.samples.Writer.add", interrupted)
+    done = CliRunner().invoke(main, ["read", str(YCSB / "raw.txt"), "--to", str(tmp_path / "out.parquet")])
+    assert done.exit_code == 130
+    assert "interrupted; nothing was written" in done.output
+    assert not list(tmp_path.iterdir())

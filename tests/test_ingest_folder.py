@@ -1,5 +1,6 @@
 """A folder of logs in place of a run: what it says is what the run says that the logs were made from."""
 
+import re
 import shutil
 from pathlib import Path
 
@@ -112,6 +113,29 @@ def test_histograms_and_figures_give_statistics_and_no_samples(tmp_path):
     assert len(ours.samples()) == ours.cells.set_index("cell_id").loc["raw", "operations"]
 
 
+def test_a_folder_of_histograms_alone_has_statistics(tmp_path):
+    shutil.copy(LOGS / "stress-3.11.4" / "mixed.hdr", tmp_path)
+    index(tmp_path, ["mixed.hdr,3.11.4,20,ONE,ONE,0.75,1"])
+    ours = open_run(tmp_path)
+    (cell,) = ours.statistics.to_dict("records")
+    console = (LOGS / "stress-3.11.4" / "mixed.log").read_text()
+    shown = re.search(r"Latency mean\s*:\s+([\d.]+) ms +\[READ: ([\d.]+) ms, WRITE: ([\d.]+) ms\]", console)
+    means = [cell[name] / 1000 for name in ("latency_us", "read_latency_us", "update_latency_us")]
+    assert means == pytest.approx([float(text) for text in shown.groups()], abs=0.06)
+    assert ours.samples().empty
+
+
+def test_failures_that_only_a_summary_tells_are_counted(tmp_path):
+    shutil.copy(LOGS / "ycsb-0.17.0" / "summary-histogram.txt", tmp_path)
+    index(tmp_path, ["summary-histogram.txt,2.1.20,4,ONE,ONE,0.5,1"])
+    text = (tmp_path / "summary-histogram.txt").read_text()
+    counted = dict(re.findall(r"^\[(\S+)\], Operations, (\d+)$", text, re.MULTILINE))
+    (cell,) = open_run(tmp_path).statistics.to_dict("records")
+    assert cell["n_errors"] == sum(int(n) for name, n in counted.items() if name.endswith("-FAILED")) > 0
+    good = {name: int(n) for name, n in counted.items() if not name.endswith("-FAILED") and name != "CLEANUP"}
+    assert cell["n_ok"] == sum(good.values())
+
+
 def test_what_no_log_holds_is_a_sentence():
     figure = plots.settling({})
     assert "No warm-up was recorded" in figure.texts[0].get_text()
@@ -166,6 +190,7 @@ def test_a_cell_that_there_is_not_is_refused(few):
         ("c.READ.response", None),
         ("Intended-READ", None),
         ("CLEANUP", None),
+        ("READ-FAILED", None),
     ],
 )
 def test_what_a_tag_stands_for(tag, operation):

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from cassbook.errors import InputError
@@ -79,6 +79,8 @@ def test_blocks_of_any_operation_in_any_order(lines, size, ended, end):
 
 
 @settings(max_examples=500, deadline=None)
+@example(["CLEANUP,0x6000000,0"], 400)
+@example(["READ,1600000000000,0X6000000"], 400)
 @given(st.lists(st.one_of(good, good, anything), max_size=30), st.integers(1, 400))
 def test_every_damaged_line_is_found_and_no_other(lines, size):
     content = "".join(line + "\n" for line in lines).encode()

@@ -158,7 +158,12 @@ def read(logs: tuple[Path, ...], to: Path, **how: Any) -> None:
     """
     from cassbook.ingest.merge import Options, read_logs
 
-    click.echo("\n".join(read_logs(logs, to, Options(**how))))
+    try:
+        report = read_logs(logs, to, Options(**how))
+    except KeyboardInterrupt:
+        _say("cassbook: interrupted; nothing was written")
+        sys.exit(130)
+    click.echo("\n".join(report))
 
 
 @main.command()

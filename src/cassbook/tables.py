@@ -343,3 +343,31 @@ def worst_fit(source: Source, order: int = 4) -> tuple[float, int]:
     fitted = np.array([fits[operation, level].predict(float(threads)) for operation, level, threads in keys])
     off_percent = np.abs(fitted / stats["latency_us"].to_numpy() - 1) * 100
     return float(off_percent.max()), int(stats["threads"].iloc[int(off_percent.argmax())])
+
+
+def cpu_budget(source: Source) -> pd.DataFrame:
+    """Processor time of an operation at saturation: of the whole machine, of the client, and the rest, of the nodes.
+
+    Cores divided by throughput, at the most threads measured; pure cells, means over blocks.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level); columns threads, 'throughput, 1/s', 'machine, us/op', 'client, us/op',
+        'nodes, us/op' and 'times ONE' (the nodes' share against ONE).
+    """
+    run = source.run
+    assert run is not None  # noqa: S101 - only runs have cells
+    stats = source.level_stats[source.level_stats["threads"] == source.level_stats["threads"].max()]
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == stats["threads"].iloc[0])]
+    operation = np.where(cells["read_share"] == 1.0, "READ", "WRITE")
+    client_us = cells.groupby([operation, cells["read_cl"].rename("level")])["client_cpu_us_per_op"].mean()
+    table = stats.set_index(["operation", "level"])[["threads", "throughput_per_s"]]
+    machine_us = run.manifest["machine"]["cores"] * 1e6 / table["throughput_per_s"]
+    nodes_us = machine_us - client_us.reindex(table.index)
+    one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
+    table = table.rename(columns={"throughput_per_s": "throughput, 1/s"}).round()
+    columns = {"machine, us/op": machine_us, "client, us/op": machine_us - nodes_us, "nodes, us/op": nodes_us}
+    return table.assign(
+        **{name: value.round() for name, value in columns.items()}, **{"times ONE": nodes_us / one_us}
+    ).round(2)

@@ -129,10 +129,10 @@ def _run(work: str, *arguments: str) -> tuple[float, float]:
     return float(seconds), float(megabytes)
 
 
-def main() -> None:
-    """Print the comparison; a number of rows may be given."""
-    print(compare(int(sys.argv[1]) if len(sys.argv) > 1 else 10_000_000))
+def main(rows: int = 10_000_000) -> None:
+    """Print the comparison."""
+    print(compare(rows))
 
 
 if __name__ == "__main__":
-    main()
+    main(*map(int, sys.argv[1:]))

@@ -63,7 +63,7 @@ def stub_loop(
 ) -> ClosedLoop:
     """Closed loop of one statement that the stub knows, on 1000 keys."""
     encoded = [wire.value(key) for key in keys.row_keys(np.arange(1000))]
-    reads = statement == stub.READS
+    reads = statement in (stub.READS, stub.WARNS)
     requests = itertools.cycle([Request(0, 0, key, key if reads else None) for key in encoded])
     prefix = [[wire.execute_prefix(statement, "ONE", 1)]]
     return ClosedLoop(nodes, threads, itertools.repeat(READ), [requests], prefix, record, timeout_s)  # type: ignore[arg-type]

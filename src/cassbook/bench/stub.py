@@ -27,11 +27,12 @@ _header = struct.Struct(">BBhBi")
 _ERROR, _STARTUP, _READY, _OPTIONS, _SUPPORTED, _RESULT, _EXECUTE = 0x00, 0x01, 0x02, 0x05, 0x06, 0x08, 0x0A
 _RESPONSE = 0x80
 #: Statements it knows, by what it does with them.
-READS, WRITES, FAILS, KEEPS_SILENT, HANGS_UP = (bytes([n]) * 16 for n in range(1, 6))
+READS, WRITES, FAILS, WARNS, KEEPS_SILENT, HANGS_UP = (bytes([n]) * 16 for n in range(1, 7))
 _ID_ENDS = 2 + 16
 _VALUES = _ID_ENDS + 2 + 1 + 2  # behind the statement's id: level, flags, number of values
 _UNAVAILABLE = struct.pack(">iH", 0x1000, 0)
 _OFFERS = struct.pack(">HH11sHH5sH11sH", 2, 11, b"CQL_VERSION", 1, 5, b"3.4.4", 11, b"COMPRESSION", 0)
+_WARNING = struct.pack(">HH7sH4s", 2, 7, b"careful", 4, b"very")
 _VOID = struct.pack(">i", 1)
 _clock = time.perf_counter
 #: What it took for the first requests is not counted, as the generator does not count them.
@@ -103,8 +104,8 @@ class Stub:
         client.rest = data[at:]
 
     def _take(self, client: _Client, now: float, version: int, stream: int, opcode: int, body: bytes) -> None:
-        def frame(kind: int, content: bytes) -> bytes:
-            return _header.pack(version | _RESPONSE, 0, stream, kind, len(content)) + content
+        def frame(kind: int, content: bytes, flags: int = 0) -> bytes:
+            return _header.pack(version | _RESPONSE, flags, stream, kind, len(content)) + content
 
         if opcode == _OPTIONS:
             client.connection.send(frame(_SUPPORTED, _OFFERS))
@@ -114,9 +115,10 @@ class Stub:
             statement = body[2:_ID_ENDS]
             if statement == HANGS_UP:
                 self._hang_up(client)
-            elif statement == READS:
+            elif statement in (READS, WARNS):
                 rows = struct.pack(">iiii", 2, 4, 1, 1) + body[_VALUES:]
-                self._due.append((now, client, frame(_RESULT, rows)))
+                answer = frame(_RESULT, rows) if statement == READS else frame(_RESULT, _WARNING + rows, 0x08)
+                self._due.append((now, client, answer))
             elif statement in (WRITES, FAILS):
                 answer = frame(_RESULT, _VOID) if statement == WRITES else frame(_ERROR, _UNAVAILABLE)
                 self._due.append((now, client, answer))

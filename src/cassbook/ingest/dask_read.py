@@ -16,7 +16,7 @@ from typing import Any
 
 from distributed import Client
 
-from cassbook.errors import LaboratoryError
+from cassbook.errors import InputError, LaboratoryError
 from cassbook.ingest import easy_stress, ycsb_raw
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, compressed, open_log
@@ -82,6 +82,8 @@ def read_operations_on(
     LaboratoryError
         If the scheduler does not answer, or a log changes while it is read.
     """
+    if to.exists():
+        raise InputError(f"--to {to}: is there already, and with --dask becomes a folder; name another place")
     parts = partitions({path.resolve(): form for path, form in found.items()}, size)
     draft = to.resolve().with_name(to.name + ".draft")
     with _connected(address) as client:

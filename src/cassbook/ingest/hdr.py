@@ -19,6 +19,7 @@ from typing import BinaryIO
 
 import numpy as np
 import pyarrow as pa
+from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
 from cassbook.ingest.damage import Damage, Tally
@@ -59,6 +60,9 @@ _COMPRESSED_1, _COMPRESSED_2, _PLAIN_1 = 0x1C849302, 0x1C849304, 0x1C849301
 _YEAR_S = 365 * 24 * 3600
 _HEADER_1 = struct.Struct(">iiiiqqd")
 _COOKIE = struct.Struct(">ii")
+_DAMAGE = (
+    ValueError, struct.error, zlib.error, binascii.Error, IndexError, KeyError, HdrCookieException, HdrLengthException,
+)  # fmt: skip
 _WORDS = {2: ">i2", 4: ">i4", 8: ">i8"}
 
 
@@ -150,7 +154,7 @@ def _interval(line: bytes, default_tag: str, times: dict[bytes, float]) -> Inter
     try:
         began_s, length_s = float(parts[2]), float(parts[3])
         histogram = decode(parts[5])
-    except (ValueError, struct.error, zlib.error, binascii.Error, IndexError):
+    except _DAMAGE:
         return None
     # As the Java reader has it: a base time is added; without one, times long before the start time count from it.
     base_s = times[b"BaseTime"] or (times[b"StartTime"] if began_s < times[b"StartTime"] - _YEAR_S else 0.0)
@@ -162,7 +166,7 @@ def decode(payload: bytes) -> HdrHistogram:
 
     Raises
     ------
-    ValueError, struct.error, zlib.error, binascii.Error, IndexError
+    ValueError, struct.error, zlib.error, binascii.Error, IndexError, KeyError, HdrCookieException, HdrLengthException
         If it is damaged, or of another encoding.
     """
     packed = base64.b64decode(payload, validate=True)
@@ -175,11 +179,13 @@ def decode(payload: bytes) -> HdrHistogram:
     if cookie & ~0xF0 != _COMPRESSED_1:
         raise ValueError(f"unknown encoding {cookie:#x}")
     content = zlib.decompress(packed[_COOKIE.size : _COOKIE.size + length])
-    inner, counted, _, digits, lowest, highest, _ = _HEADER_1.unpack_from(content)
-    if inner & ~0xF0 != _PLAIN_1:
-        raise ValueError(f"unknown encoding {inner:#x}")
+    inner, counted, shift, digits, lowest, highest, _ = _HEADER_1.unpack_from(content)
+    if inner & ~0xF0 != _PLAIN_1 or shift:
+        raise ValueError(f"unknown encoding {inner:#x}, shifted by {shift}")
     words = np.frombuffer(content[_HEADER_1.size : _HEADER_1.size + counted], _WORDS[(inner & 0xF0) >> 4 & 0xE])
     histogram = HdrHistogram(lowest, highest, digits)
     for place in np.flatnonzero(words):
         histogram.record_value(histogram.get_value_from_index(int(place)), int(words[place]))
+    if histogram.total_count != words.sum():
+        raise ValueError("holds values beyond its own bounds")
     return histogram

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from cassbook.errors import LaboratoryError
 from cassbook.ingest.pipeline import ahead
 from cassbook.load.wire import OUTCOMES
 from cassbook.schema import OPERATIONS, PHASES, SAMPLES
@@ -52,11 +54,22 @@ class Operations:
     intended_us: NDArray[np.int64] | None = None
 
 
+@contextmanager
+def _on_disk(folder: Path) -> Iterator[None]:
+    """Say of a full disk or a folder that is not ours that it is the output that cannot be written, not the log."""
+    try:
+        yield
+    except OSError as error:
+        raise LaboratoryError(f"{folder}: cannot be written to ({error.strerror or error})") from error
+
+
 class Spool:
     """Operations of one log on their way from its reading to the writing of the samples."""
 
     def __init__(self, folder: Path, intended: bool = False) -> None:
-        self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`, gone with the process
+        self._folder = folder
+        with _on_disk(folder):
+            self._file = tempfile.TemporaryFile(dir=folder)  # noqa: SIM115 - closed by `close`, gone with the process
         self._columns = _COLUMNS | ({"intended_us": pa.int64()} if intended else {})
         self._stream = pa.ipc.new_stream(self._file, pa.schema(self._columns))
         self.rows = 0
@@ -64,7 +77,8 @@ class Spool:
     def add(self, operations: Operations) -> None:
         """Put some down."""
         arrays = [pa.array(getattr(operations, name), type) for name, type in self._columns.items()]
-        self._stream.write_batch(pa.RecordBatch.from_arrays(arrays, names=list(self._columns)))
+        with _on_disk(self._folder):
+            self._stream.write_batch(pa.RecordBatch.from_arrays(arrays, names=list(self._columns)))
         self.rows += len(operations.operation)
 
     def read(self) -> Iterator[Operations]:
@@ -114,7 +128,8 @@ class Writer:
 
     def _flush(self) -> None:
         if self._waiting:
-            self._parquet.write_table(pa.Table.from_batches(self._waiting), row_group_size=self._rows)
+            with _on_disk(self._path.parent):
+                self._parquet.write_table(pa.Table.from_batches(self._waiting), row_group_size=self._rows)
         self._waiting, self._rows = [], 0
 
     def __exit__(

@@ -11,6 +11,8 @@ from hdrh.histogram import HdrHistogram
 from cassbook.errors import InputError
 from cassbook.ingest.hdr import UNITS_US, Histograms
 from cassbook.ingest.summary import Figures
+from cassbook.ingest.ycsb_lines import kind
+from cassbook.load.wire import OUTCOMES
 
 _READS = frozenset({"READ", "READS", "SELECT"})
 _WRITES = frozenset({"UPDATE", "INSERT", "WRITE", "WRITES", "MUTATION", "MUTATIONS"})
@@ -59,7 +61,7 @@ def of(tables: Sequence[Figures | Histograms], where: str) -> Summed:
 
 
 def operation_of(tag: str) -> str | None:
-    """READ, WRITE or another operation that a tag stands for; None if it stands for none that was sent.
+    """READ, WRITE or another operation that a tag stands for; None if for failures or for none that was sent.
 
     Examples
     --------
@@ -67,10 +69,16 @@ def operation_of(tag: str) -> str | None:
     ('WRITE', 'READ', None, None)
     """
     upper = tag.upper()
-    if upper.startswith(_OTHERS) or upper.endswith(_RESPONSES):
+    if upper.startswith(_OTHERS) or upper.endswith(_RESPONSES) or failed(tag):
         return None
     name = upper.removesuffix("-ST").rpartition(".")[2].removeprefix("HDR")
     return "READ" if name in _READS else "WRITE" if name in _WRITES else name
+
+
+def failed(tag: str) -> bool:
+    """Whether a tag is one that YCSB has for operations that failed, as READ-FAILED."""
+    ycsb = kind(tag.removeprefix("Hdr"))
+    return ycsb is not None and OUTCOMES[ycsb.outcome] != "ok" and ycsb.operation >= 0
 
 
 def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
@@ -80,8 +88,10 @@ def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
     scale = UNITS_US[units.pop()]
     by_operation: dict[str, HdrHistogram] = {}
     times: list[float] = []
+    n_errors = 0
     for interval in (interval for log in logs for interval in log.intervals):
         operation = operation_of(interval.tag)
+        n_errors += interval.histogram.total_count if failed(interval.tag) else 0
         if operation is not None and interval.histogram.total_count:
             by_operation.setdefault(operation, _empty()).add(interval.histogram)
             times += [interval.started_s, interval.started_s + interval.length_s]
@@ -95,7 +105,8 @@ def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
     figures = {"n_ok": total.total_count, "latency_us": mean, "sd_us": sd, "cv_percent": sd / mean * 100}
     figures |= {name: total.get_value_at_percentile(p) * scale for name, p in _PERCENTILES.items()}
     figures |= {_COLUMN[o]: h.get_mean_value() * scale for o, h in by_operation.items() if o in _COLUMN}
-    return Summed(total.total_count, length_s, figures | {"throughput_per_s": total.total_count / length_s})
+    figures |= {"throughput_per_s": total.total_count / length_s, "n_errors": n_errors}
+    return Summed(total.total_count + n_errors, length_s, figures)
 
 
 def _empty() -> HdrHistogram:
@@ -111,7 +122,9 @@ def _of_figures(log: Figures, where: str) -> Summed:
     if not operations or not run_time or len(series) > 1:
         raise InputError(f"{where}: {log.tally.path.name} does not sum up one test of one number of threads")
     n = sum(operations.values())
-    figures = {"n_ok": n, "latency_us": sum(whole[tag, "mean"] * k for tag, k in operations.items()) / n}
+    n_errors = sum(k for tag, k in counts.items() if failed(tag)) + whole.get(("total", "errors"), 0.0)
+    mean_us = sum(whole[tag, "mean"] * k for tag, k in operations.items()) / n
+    figures = {"n_ok": n, "n_errors": n_errors, "latency_us": mean_us}
     figures["throughput_per_s"] = whole.get(("OVERALL", "throughput"), whole.get(("total", "throughput"), np.nan))
     # Quantiles of several operations cannot be put together; cassandra-stress does it itself.
     source = "total" if ("total", "p95") in whole else next(iter(operations)) if len(operations) == 1 else ""
@@ -122,4 +135,4 @@ def _of_figures(log: Figures, where: str) -> Summed:
             figures[column] = sum(whole[tag, "mean"] * k for tag, k in parts.items()) / sum(parts.values())
     # cassandra-stress prints the whole test's time in whole seconds, but each interval's end in tenths.
     ends = [at_s for _, _, at_s, _, _, _ in log.rows if at_s is not None]
-    return Summed(int(n), max([run_time[0], *ends]), figures)
+    return Summed(int(n + n_errors), max([run_time[0], *ends]), figures)

@@ -47,6 +47,7 @@ _TEXT = re.compile(
     rb"[A-Za-z_-]+ latency raw data: op, timestamp\(ms\), latency\(us\)$|"
     rb"Raw data measurement: |Command line: |YCSB Client |Loading workload|Starting test|DBWrapper: |"
     rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d+ \d+ sec: |"
+    rb"(?:READ|UPDATE|INSERT|SCAN|DELETE) \S+ \S+ (?:\d+ )?\[ |\*{5,}|\"[\w.+-]+\"=\"|"  # BasicDB's, when it is verbose
     rb"SLF4J: |\d+ +\[[^\]]*\] +(?:TRACE|DEBUG|INFO|WARN|ERROR) |\S*java .*site\.ycsb\.Client "
 )
 _TABLE = {
@@ -144,6 +145,8 @@ def parse(block: bytes) -> Rows:
     The lines without a space are handed to Arrow's CSV parser as they are. Where it balks, or took more than YCSB
     writes, each line of the block is looked at on its own.
     """
+    if _has_hexadecimal(block):
+        return _line_by_line(block)
     spans, texts, damaged = _without_text(block)
     if len(spans) > _MANY_SPANS:
         joined = b"".join(block[start:end] for start, end in spans)
@@ -158,6 +161,11 @@ def parse(block: bytes) -> Rows:
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
     found.lines = found.name.size + texts + len(damaged) - (not block.endswith(b"\n"))
     return found
+
+
+def _has_hexadecimal(block: bytes) -> bool:
+    """Whether a number that Arrow would take for hexadecimal may be in a block; looks for the rare letter first."""
+    return any(letter in block and b"0" + letter in block for letter in (b"x", b"X"))
 
 
 class _Lenient(Exception):
@@ -181,8 +189,9 @@ def _table(rows: memoryview) -> Rows:
 def _written_bytes(rows: Rows) -> int:
     """Bytes that the rows take as YCSB writes them, without line ends.
 
-    Arrow's numbers may have blanks around them, a sign, leading zeros or be hexadecimal. All of that is longer than the
-    number itself, so one sum tells whether any row of a block was written in another way than YCSB's.
+    Arrow's numbers may have blanks around them, a sign or leading zeros. All of that is longer than the number itself,
+    so one sum tells whether any row of a block was written in another way than YCSB's. (Hexadecimal ones, which it
+    takes too, may be as long, and are looked for.)
     """
     names = sum(len(name) * count for name, count in rows.counts.items())
     return names + 2 * rows.name.size + _digits(rows.at_ms, _MOST_MS) + _digits(rows.latency_us, _MOST_US)

@@ -86,13 +86,13 @@ def table(run: RecordedRun) -> pd.DataFrame:
     for _, cell in cells.iterrows():
         for one in seen(run, cell):
             parts.setdefault((cell["read_cl"], cell["condition"], one.label), []).append(one.latency_ms)
-    rows = {}
+    names = ["level", "condition", "measured"]
+    rows = []
     for key, latencies in parts.items():
         together = np.concatenate(latencies)
         quantiles = {name: f"{np.quantile(together, q):.1f}" for name, q in QUANTILES.items()}
-        rows[key] = {"n": f"{together.size}", **quantiles}
-    names = ["level", "condition", "measured"]
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(index=names)
+        rows.append({**dict(zip(names, key, strict=True)), "n": f"{together.size}", **quantiles})
+    return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
 
 
 def pause_of(run: RecordedRun, cell: pd.Series) -> tuple[float, float]:
@@ -110,9 +110,14 @@ def around_a_pause(run: RecordedRun, level: str) -> list[pd.Series]:
     return [wanted[closed].iloc[0], wanted[~closed].sort_values("rate_per_s").iloc[0]]
 
 
-def hidden(run: RecordedRun, level: str, quantile: float = 0.99) -> tuple[float, float]:
-    """A quantile with a paused node: service time in the closed loop and response time at the lowest rate, in ms."""
+def hidden(run: RecordedRun | None, level: str, quantile: float = 0.99) -> tuple[float, float]:
+    """A quantile with a paused node: service time in the closed loop and response time at the lowest rate, in ms.
+
+    NaN where a run has no such cells.
+    """
     cells = paced_cells(run)
+    if run is None or cells.empty:
+        return float("nan"), float("nan")
     wanted = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node")]
     slowest = wanted["rate_per_s"].min()
     closed = [seen(run, cell)[0].latency_ms for _, cell in wanted[wanted["rate_per_s"].isna()].iterrows()]

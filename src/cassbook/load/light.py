@@ -18,6 +18,9 @@ from cassbook.load import wire
 
 _clock = time.perf_counter
 _header = struct.Struct(">BBhBi")
+_short = struct.Struct(">H").unpack_from
+_short_size = 2
+_WARNING = 0x08
 _BUFFER = 1 << 16
 #: The driver numbers its own requests from 0 upwards; those of the light path have the upper half to themselves.
 _FIRST_STREAM, _LAST_STREAM = 1 << 14, (1 << 15) - 1
@@ -124,6 +127,8 @@ class LightPath:
                 if stream in self._waiting:
                     entry = self._waiting.pop(stream)
                     self._streams.append(stream)
+                    if flags & _WARNING:
+                        body = _without_warnings(body)
                     if entry is not None:
                         entry[0].answered(entry[1], now, opcode, body)
                 else:
@@ -154,6 +159,15 @@ class _Header:
 
     def __init__(self, version: int, flags: int, stream: int, opcode: int) -> None:
         self.version, self.flags, self.stream, self.opcode = version, flags, stream, opcode
+
+
+def _without_warnings(body: bytes) -> bytes:
+    """Cut off the list of strings that stands before an answer with warnings (native protocol 4, section 2.2)."""
+    (count,) = _short(body)
+    at = _short_size
+    for _ in range(count):
+        at += _short_size + _short(body, at)[0]
+    return body[at:]
 
 
 def _nothing() -> None:

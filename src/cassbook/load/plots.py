@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from cassbook.latency import omission
 from cassbook.notebook import Source
-from cassbook.plots import LEVEL_COLOURS, done, panels
+from cassbook.plots import LEVEL_COLOURS, done, panels, sentence
 from cassbook.tables import LEVELS
 
 _TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}
@@ -19,6 +19,8 @@ _TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}
 def around_a_pause(sources: Sequence[Source], level: str) -> Figure:
     """Latency of every operation around a node's pause, first block: closed loop left, fixed rate right."""
     runs = {source.label: source.run for source in sources if len(omission.paced_cells(source.run))}
+    if not runs:
+        return sentence("No cell at a fixed rate, and no node that pauses, was recorded.")
     figure, axes = panels(len(runs), 2, width=4.6, sharex="row", sharey="row")
     for row, (label, run) in zip(axes, runs.items(), strict=True):
         for panel, cell in zip(row, omission.around_a_pause(run, level), strict=True):
