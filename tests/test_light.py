@@ -78,7 +78,9 @@ def test_every_thread_has_one_request_in_flight(nodes):
     assert outcome.operations == len(note.rows)
 
 
-@pytest.mark.parametrize(("statement", "outcome"), [(stub.WRITES, "ok"), (stub.WARNS, "ok"), (stub.FAILS, "unavailable")])
+@pytest.mark.parametrize(
+    ("statement", "outcome"), [(stub.WRITES, "ok"), (stub.WARNS, "ok"), (stub.FAILS, "unavailable")]
+)
 def test_answers_are_told_apart(nodes, statement, outcome):
     note = Note()
     with stub.stub(0) as (port, _):

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from scipy import stats
 
-from cassbook import published
+from cassbook import published, tables
 from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
 from cassbook.latency import summaries
@@ -166,6 +166,7 @@ def cell_stats(*rows):
         "cv_percent": 10.0,
         "throughput_per_s": 100.0,
         "repeat": 0,
+        "marks": "",
     }
     defaults |= {
         "kind": "pure",
@@ -423,3 +424,17 @@ def test_levels_that_are_the_same_are_told_apart_in_few_of_a_hundred():
     table = cell_stats(*rows)
     told = summaries.ranking(summaries.level_stats(table), table)["distinguishable"]
     assert told.astype(bool).mean() == pytest.approx(0.05, abs=0.035)
+
+
+def test_a_point_is_marked_where_the_client_is_a_part_of_any_of_its_cells():
+    rows = [
+        {"latency_us": 1.0, "block": 1, "marks": "little"},
+        {"latency_us": 2.0, "block": 2, "marks": "errors;lag"},
+        {"latency_us": 3.0, "block": 1, "threads": 50, "marks": "little"},
+        {"latency_us": 3.0, "block": 1, "threads": 100, "marks": "client"},
+    ]
+    stats = summaries.level_stats(cell_stats(*rows))
+    assert stats["marks"].tolist() == ["errors;lag;little", "little", "client"]
+    assert summaries.client_marked(stats).tolist() == [True, False, True]
+    table = tables.performance(stats, "READ")["latency, us", "ONE"]
+    assert table.str.endswith(tables.CLIENT_SIGN).tolist() == [True, False, True]

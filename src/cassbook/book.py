@@ -106,14 +106,15 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
 
 
 def data_hash(*parts: str) -> str:
-    """Hash of what an analysis depends on: the data named, the library, the printed tables.
+    """Hash of what an analysis depends on: the data named, the library, the printed tables, the benchmarks.
 
     It is a parameter of each executed notebook, so no cache keyed by code can serve stale output.
     """
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode())
-    sources = [*paths.resource("data/published").glob("*.csv"), *Path(__file__).parent.rglob("*.py")]
+    data = [*paths.resource("data/published").glob("*.csv"), *(paths.project_root() / "data" / "bench").glob("*.*")]
+    sources = [*data, *Path(__file__).parent.rglob("*.py")]
     for path in sorted(sources):
         digest.update(path.read_bytes())
     return digest.hexdigest()[:16]

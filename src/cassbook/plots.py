@@ -18,7 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
 from cassbook.beginnings import CONDITIONS, cold_cells, series_of
-from cassbook.latency import changepoint, cold_start, mixing, regression
+from cassbook.latency import changepoint, cold_start, mixing, regression, summaries
 from cassbook.notebook import Source
 from cassbook.tables import LEVELS
 
@@ -73,10 +73,15 @@ def _error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
         group[x], y, yerr=bars, color=LEVEL_COLOURS[level], marker="o", markersize=4, linewidth=1.3,
         elinewidth=0.7, capsize=2, label=level,
     )  # fmt: skip
+    marked = summaries.client_marked(group)
+    axes.plot(group[x][marked], y[marked], "o", color="white", markersize=2.5, zorder=3)
 
 
 def latency_by_threads(sources: Sequence[Source]) -> Figure:
-    """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks."""
+    """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks.
+
+    Open circles are points that the client is a part of (see `schema.CLIENT_MARKS`).
+    """
     figure, axes = panels(2, len(sources), sharex=True, sharey="col")
     for column, source in enumerate(sources):
         for row, (operation, word) in enumerate(_OPERATIONS.items()):
@@ -105,6 +110,10 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
                     group["throughput_per_s"], group["latency_us"] / _MS, "o-", markersize=4, linewidth=1.3,
                     color=LEVEL_COLOURS[level], label=level,
                 )  # fmt: skip
+                own = group[summaries.client_marked(group)]
+                panel.plot(
+                    own["throughput_per_s"], own["latency_us"] / _MS, "o", color="white", markersize=2.5, zorder=3
+                )
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
             panel.xaxis.set_major_locator(MaxNLocator(5))

@@ -101,7 +101,7 @@ def level_stats() -> pd.DataFrame:
         paper prints no interval, so `latency_low_us` and `latency_high_us` are NaN and `blocks` is 1.
     """
     stats = pd.concat([table("g20_table1"), table("g20_table2")], ignore_index=True)
-    stats = stats.assign(latency_low_us=np.nan, latency_high_us=np.nan, blocks=1)
+    stats = stats.assign(latency_low_us=np.nan, latency_high_us=np.nan, blocks=1, marks="")
     return stats[list(LEVEL_STATS)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
@@ -66,7 +67,7 @@ CELLS: dict[str, str] = {
 }
 
 #: What a run recorded before these columns were there says of them.
-_BEFORE = {
+_BEFORE: dict[str, Any] = {
     "workload": "",
     "condition": "",
     "rate_per_s": float("nan"),
@@ -77,6 +78,9 @@ _BEFORE = {
 
 #: Outcomes of a write that leave it open whether it took effect: unknown, never failed.
 UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
+
+#: Marks of a cell in which the client is a part of what it measured.
+CLIENT_MARKS = frozenset({"client", "lag"})
 
 #: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (
@@ -89,6 +93,7 @@ LEVEL_STATS = (
     "blocks",
     "cv_percent",
     "throughput_per_s",
+    "marks",  # of any of the blocks' cells, as in `cells.csv`; empty for a printed table
 )
 
 #: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
@@ -100,6 +105,7 @@ MIXED_STATS = (
     "latency_low_us",
     "latency_high_us",
     "blocks",
+    "marks",
 )
 
 

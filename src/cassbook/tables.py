@@ -24,6 +24,8 @@ from cassbook.run.recorded import RecordedRun
 # Tables of beginnings are asked for here, like all others.
 __all__ = ["CONDITIONS", "cold_cells", "cold_conditions", "end_in_words", "series_of", "warm_up_factors", "warm_ups"]
 
+#: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`).
+CLIENT_SIGN = " †"
 LEVELS = ("ONE", "QUORUM", "ALL")
 _MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
 
@@ -46,7 +48,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     -------
     DataFrame of str
         Index threads; columns (quantity, level). Latencies carry the half-width of their 95 % interval where
-        there are blocks to compute it from.
+        there are blocks to compute it from; `CLIENT_SIGN` stands behind one that the client is a part of.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
     table = {}
@@ -56,6 +58,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
         bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
         latency = pd.Series([_with_interval(*b) for b in bounds], group.index)
         throughput = group["throughput_per_s"].map("{:.0f}".format)
+        latency += np.where(summaries.client_marked(group), CLIENT_SIGN, "")
         if behind:
             latency += group["latency_slowdown_percent"].map(" ({:+.0f} %)".format)
             throughput += group["throughput_slowdown_percent"].map(" ({:+.0f} %)".format)

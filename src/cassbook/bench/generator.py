@@ -10,14 +10,16 @@ import itertools
 import json
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.bench.stress import Rate, Stress
 from cassbook.engine.cluster import CassandraCluster, Spec
+from cassbook.errors import LaboratoryError
 from cassbook.estimate import Estimate
 from cassbook.load import wire
 from cassbook.load.loop import Bound, ClosedLoop, Record
@@ -52,7 +54,7 @@ class Ours:
         self._session = cluster.connect()
         keys = [row.y_id.encode() for row in self._session.execute(f"SELECT y_id FROM {TABLE}")]
         if len(keys) != ROWS.record_count:
-            raise AssertionError(f"{len(keys)} rows were loaded instead of {ROWS.record_count}")
+            raise LaboratoryError(f"{len(keys)} rows were loaded instead of {ROWS.record_count}")
         self._nodes = Nodes(self._session, cluster.addresses)
         rng = np.random.default_rng(1)
         self._table = Usertable(self._session, ROWS, cluster.addresses, "token_aware", 0, rng, row_keys=keys)
@@ -144,7 +146,7 @@ def compare(folder: Path, say: Callable[[str], None] = print) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=_COLUMNS)
 
 
-def _pair(ours: Ours, stress: Stress, point: _Point, pair: int, ours_first: bool) -> dict[str, object]:
+def _pair(ours: Ours, stress: Stress, point: _Point, pair: int, ours_first: bool) -> dict[Hashable, Any]:
     operation, level, threads = point
 
     def theirs() -> Rate:
@@ -156,7 +158,7 @@ def _pair(ours: Ours, stress: Stress, point: _Point, pair: int, ours_first: bool
     rate, lag_us, latency_us = ours.measure(*point)
     other = other or theirs()
     if rate.errors or other.errors:
-        raise AssertionError(f"{point}: {rate.errors} of our operations failed, {other.errors} of cassandra-stress")
+        raise LaboratoryError(f"{point}: {rate.errors} of our operations failed, {other.errors} of cassandra-stress")
     values = (
         rate.throughput_per_s,
         other.throughput_per_s,
@@ -170,7 +172,7 @@ def _pair(ours: Ours, stress: Stress, point: _Point, pair: int, ours_first: bool
     )
 
 
-def _write(rows: list[dict[str, object]], path: Path) -> None:
+def _write(rows: list[dict[Hashable, Any]], path: Path) -> None:
     draft = path.with_suffix(".draft")
     pd.DataFrame(rows, columns=_COLUMNS).to_csv(draft, index=False, lineterminator="\n")
     draft.rename(path)

@@ -15,7 +15,7 @@ from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
 from cassbook.latency import uncertainty
 from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
-from cassbook.schema import LEVEL_STATS, MIXED_STATS
+from cassbook.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS
 
 __all__ = [
     "CELL_COLUMNS",
@@ -61,7 +61,20 @@ def _over_blocks(cells: pd.DataFrame, keys: list[str], averaged: Iterable[str] =
         row = dict(zip(keys, np.atleast_1d(np.asarray(key, dtype=object)), strict=True))
         row |= {"latency_us": latency.value, "latency_low_us": latency.low, "latency_high_us": latency.high}
         rows.append(row | {"blocks": latency.n} | {name: group[name].mean() for name in averaged})
-    return pd.DataFrame(rows, columns=[*keys, "latency_us", "latency_low_us", "latency_high_us", "blocks", *averaged])
+    columns = [*keys, "latency_us", "latency_low_us", "latency_high_us", "blocks", *averaged]
+    table = pd.DataFrame(rows, columns=columns)
+    marks = cells.groupby(keys)["marks"].agg(_all_marks).rename("marks").reset_index()
+    return table.merge(marks, on=keys, how="left") if rows else table.assign(marks=pd.Series(dtype=str))
+
+
+def _all_marks(marks: pd.Series) -> str:
+    """Marks of several cells as those of one."""
+    return ";".join(sorted({mark for cell in marks for mark in cell.split(";") if mark}))
+
+
+def client_marked(stats: pd.DataFrame) -> pd.Series:
+    """Rows of `level_stats` or `mixed_stats` that the client is a part of (see `schema.CLIENT_MARKS`)."""
+    return stats["marks"].map(lambda marks: not CLIENT_MARKS.isdisjoint(marks.split(";"))).astype(bool)
 
 
 def _by_level(column: pd.Series) -> pd.Series:
