@@ -89,7 +89,8 @@ def test_paper_is_the_papers_plan():
 
 def test_standard_keeps_all_cells_in_three_blocks_under_90_minutes():
     standard, paper = load_profile("standard"), load_profile("paper")
-    strip = lambda cells: {(c.threads, c.read_cl, c.write_cl, c.read_share, c.kind) for c in cells}  # noqa: E731
+    kinds = ("pure", "mixed")  # cold and paced cells come behind those of the paper
+    strip = lambda cells: {(c.threads, c.read_cl, c.write_cl, c.read_share, c.kind) for c in cells if c.kind in kinds}  # noqa: E731
     blocks = plan(standard)
     assert len(blocks) == 3
     assert all(strip(block) == strip(plan(paper)[0]) for block in blocks)

@@ -366,7 +366,8 @@ def cpu_budget(source: Source) -> pd.DataFrame:
     operation = np.where(cells["read_share"] == 1.0, "READ", "WRITE")
     client_us = cells.groupby([operation, cells["read_cl"].rename("level")])["client_cpu_us_per_op"].mean()
     table = stats.set_index(["operation", "level"])[["threads", "throughput_per_s"]]
-    machine_us = run.manifest["machine"]["cores"] * 1e6 / table["throughput_per_s"]
+    cores = run.manifest.get("machine", {}).get("cores", np.nan)  # logs do not tell
+    machine_us = cores * 1e6 / table["throughput_per_s"]
     nodes_us = machine_us - client_us.reindex(table.index)
     one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
     table = table.rename(columns={"throughput_per_s": "throughput, 1/s"}).round()

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import generator, library, logs
+from cassbook.bench import generator, library, logs, own_error
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
     "logs": logs.main,
+    "own-error": own_error.main,
     "generator": generator.main,
 }
 
