@@ -56,5 +56,5 @@ def throughput_ratios(ratios: pd.DataFrame) -> Figure:
         panel.set_xticks(list(places.values()), [str(threads) for threads in places])
         panel.set(title=f"{str(operation).lower()}s", xlabel="threads")
     axes[0, 0].set(ylabel="throughput, ours over cassandra-stress", ylim=(0, None))
-    axes[0, 0].legend(title="level")
+    axes[0, 0].legend(title="level", loc="lower left", ncols=3)
     return done(figure)
