@@ -141,7 +141,7 @@ def test_read_modify_write_is_one_operation_of_two_round_trips(nodes):
 def paced(nodes, threads, rate_per_s, note):
     requests = itertools.repeat(Request(0, 0, KEY, KEY))
     prefixes = [[wire.execute_prefix(stub.READS, "ONE", 1)]]
-    return PacedLoop(nodes, threads, itertools.repeat(READ), [requests], prefixes, note, 12.0, rate_per_s)
+    return PacedLoop(nodes, threads, itertools.repeat(READ), [requests], prefixes, note, 12.0, rate_per_s=rate_per_s)
 
 
 def test_paced_requests_start_at_the_rate_asked_for(nodes):

@@ -10,11 +10,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
+from typing import Any
 
-from cassbook.load.loop import ClosedLoop, Record, Slot
-from cassbook.load.nodes import Nodes
-from cassbook.load.ycsb import Request
+from cassbook.load.loop import ClosedLoop, Slot
 
 _clock = time.perf_counter
 #: Longest sleep of the pacer: how soon it notices that the loop has stopped.
@@ -46,18 +44,8 @@ class PacedLoop(ClosedLoop):
 
     slot = PacedSlot
 
-    def __init__(
-        self,
-        nodes: Nodes,
-        threads: int,
-        operations: Iterator[int],
-        requests: Sequence[Iterator[Request]],
-        prefixes: list[list[bytes]],
-        record: Record,
-        timeout_s: float,
-        rate_per_s: float,
-    ) -> None:
-        super().__init__(nodes, threads, operations, requests, prefixes, record, timeout_s)
+    def __init__(self, *as_closed: Any, rate_per_s: float) -> None:
+        super().__init__(*as_closed)
         self._interval_s = 1.0 / rate_per_s
         self._begun = 0.0
         self._taken = 0  # requests whose turn has come

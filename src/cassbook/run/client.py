@@ -155,7 +155,9 @@ class Client:
         if math.isnan(cell.rate_per_s):
             return self._closed(cell.threads, operations, requests, prefixes, record)
         timeout_s = self._profile.load.request_timeout_s
-        return PacedLoop(self._nodes, cell.threads, operations, requests, prefixes, record, timeout_s, cell.rate_per_s)
+        return PacedLoop(
+            self._nodes, cell.threads, operations, requests, prefixes, record, timeout_s, rate_per_s=cell.rate_per_s
+        )
 
     def _closed(
         self,
