@@ -111,14 +111,18 @@ def test_a_profile_that_cannot_be_is_refused(tmp_path, old, new, message):
         profile_of(tmp_path, old, new)
 
 
-def test_an_existing_cluster_is_neither_restarted_nor_paused(tmp_path, profile):
-    with pytest.raises(InputError, match=r"--hosts: cold\.conditions cold_pages, restarted_server"):
-        conditions.check_existing(profile)
-    mild = profile.cold.model_copy(update={"conditions": ["warm", "restarted_client"]})
-    with pytest.raises(InputError, match=r"set paced\.pause to null"):
-        conditions.check_existing(profile.model_copy(update={"cold": mild}))
-    steady = profile.paced.model_copy(update={"pause": None})
-    conditions.check_existing(profile.model_copy(update={"cold": mild, "paced": steady}))
+def test_an_existing_cluster_is_neither_restarted_nor_paused(profile):
+    fitting, left_out = conditions.for_existing(profile)
+    assert fitting.cold.conditions == [c for c in profile.cold.conditions if c in ("warm", "restarted_client")]
+    assert fitting.paced.pause is None
+    assert fitting.paced.rates_per_s == profile.paced.rates_per_s
+    assert [line.split(";")[0] for line in left_out] == [
+        "left out: cold starts of kind restarted_server, cold_pages",
+        "left out: cells with a paused node",
+    ]
+    assert conditions.for_existing(fitting) == (fitting, [])
+    only_pages = profile.cold.model_copy(update={"conditions": ["cold_pages"]})
+    assert conditions.for_existing(profile.model_copy(update={"cold": only_pages}))[0].cold is None
 
 
 class Recorded:

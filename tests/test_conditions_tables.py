@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook import plots, tables
+from cassbook import beginnings, plots, tables
 from cassbook.notebook import PUBLISHED, Source
 from cassbook.run import RecordedRun
 from tests.test_cold_start import samples_of
@@ -90,12 +90,12 @@ def test_a_run_without_such_cells_has_the_papers_row_alone():
     for source in (Source("x", Made(make_cells({"cell_id": "a"}))), Source(PUBLISHED)):
         table = tables.cold_conditions(source)
         assert table["ends, ms"].tolist() == ["800-1000"]
-        figure = plots.cold_conditions(source)
-        assert figure.axes[0].texts[0].get_text() == "this run has no cells that begin cold"
+        figure = plots.cold_conditions([source])
+        assert figure.texts[0].get_text() == "No cell that begins cold was recorded."
 
 
 def test_the_figure_has_a_panel_a_condition_and_marks_the_end(run):
-    figure = plots.cold_conditions(Source("x", run))
+    figure = plots.cold_conditions([Source(PUBLISHED), Source("x", run)])
     assert [axes.get_title() for axes in figure.axes] == ["warm", "restarted client", "cold pages", "restarted server"]
     lines = {axes.get_title(): axes.get_lines() for axes in figure.axes}
     assert [len(lines[name]) for name in ("warm", "restarted client", "cold pages")] == [2, 1, 1]
@@ -150,3 +150,36 @@ def test_settings_are_ranked_in_the_same_way():
     assert table.index.tolist() == [(0.5, 10)]
     assert table.iloc[0].tolist()[:2] == ["1R-3W < 3R-3W", "yes"]
     assert set(tables.setting_rankings(Source(PUBLISHED))["distinguishable"]) == {"unknown"}
+
+
+def test_an_order_of_settings_shows_which_neighbours_differ_and_whose_winner_is_certain():
+    apart, alike = (
+        {"ALL": (300.0, 610.0, 900.0), "ONE": (100.0, 200.0, 300.0)},
+        {"ALL": (1.0, 3.0, 2.0), "ONE": (1, 2, 3)},
+    )
+    rows = [{"kind": "mixed", "read_share": share, "read_cl": r, "write_cl": "ALL", "block": b, "latency_us": float(x)}
+            for share, latencies in ((0.3, apart), (0.7, alike))
+            for r, xs in latencies.items() for b, x in enumerate(xs)]  # fmt: skip
+    source = Source("x", Made(make_cells(), statistics=cell_stats(*rows)))
+    table = tables.setting_orders(source)
+    assert list(table.columns) == ["30/70", "70/30"]
+    assert table.loc[10, "30/70"] == "1R-3W < 3R-3W"
+    assert " ~ " in table.loc[10, "70/30"]
+    assert tables.winners_told(source).to_dict("records") == [{"read_share": 0.3, "threads": 10}]
+
+
+def test_what_was_cold_in_words():
+    ends = pd.Series(["none", "none", "none"]), pd.Series(["", "", ""])
+    assert beginnings._told(*ends) == "in none of 3"
+    ends = pd.Series(["700", "not in 5.0 s", "1450", "none"]), pd.Series(["1.6", "", "1.5", ""])
+    assert beginnings._told(*ends) == (
+        "in 3 of 4 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower; 1 not over when the cell was)"
+    )
+    assert beginnings._told(pd.Series(["samples not kept"]), pd.Series([""])) == "not measured"
+
+
+def test_every_condition_and_operation_has_its_words(run):
+    words = tables.cold_in_words(Source("x", run))
+    assert set(words) == {(c, o) for c in tables.CONDITIONS for o in ("READ", "WRITE")}
+    assert "in 1 of 1 (ends after 900 ms" in words["restarted_server", "READ"]
+    assert words["restarted_server", "WRITE"] == "not measured"

@@ -243,13 +243,13 @@ def test_releases_that_this_laboratory_does_not_have(version, major):
 
 
 def test_the_profile_that_fits(tmp_path):
-    fitting = profile_for(load_profile("quick"), Fake())
+    fitting = profile_for(load_profile("quick"), Fake(), print)
     assert fitting.engine == "4.1.7"
     assert fitting.cluster.nodes == 3
     with pytest.raises(InputError, match=r"cluster.options \(authenticator\) cannot be set"):
-        profile_for(load_profile(profile_file(tmp_path, cluster__options={"authenticator": "x"})), Fake())
+        profile_for(load_profile(profile_file(tmp_path, cluster__options={"authenticator": "x"})), Fake(), print)
     with pytest.raises(InputError, match="there are nodes 1 to 3"):
-        profile_for(load_profile(profile_file(tmp_path, load__coordinator="node5", cluster__nodes=5)), Fake())
+        profile_for(load_profile(profile_file(tmp_path, load__coordinator="node5", cluster__nodes=5)), Fake(), print)
 
 
 def test_what_will_be_written_grows_with_what_makes_it(tmp_path):
@@ -331,7 +331,7 @@ def test_a_keyspace_of_somebody_is_refused_before_the_question(tmp_path, monkeyp
 
 
 def test_a_run_stays_on_its_cluster(tmp_path):
-    profile = profile_for(load_profile("quick"), Fake())
+    profile = profile_for(load_profile("quick"), Fake(), print)
     store = RunStore.create(tmp_path / "run", profile)
     same_place(store, Fake())
     noted = (tmp_path / "run" / "manifest.json").read_text()

@@ -5,7 +5,6 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from cassbook import book, notebook, plots, tables
@@ -136,11 +135,13 @@ def test_failures_that_only_a_summary_tells_are_counted(tmp_path):
     assert cell["n_ok"] == sum(good.values())
 
 
-def test_what_no_log_holds_is_a_sentence():
+def test_what_no_log_holds_is_a_sentence(tmp_path):
     figure = plots.settling({})
     assert "No warm-up was recorded" in figure.texts[0].get_text()
-    nothing = pd.DataFrame({"cell_id": [], "started_s": [], "latency_us": []})
-    assert "No single requests" in plots.raw_delays(nothing, pd.DataFrame()).texts[0].get_text()
+    shutil.copy(LOGS / "ycsb-0.17.0" / "READ.hdr", tmp_path)
+    index(tmp_path, ["READ.hdr,2.1.20,4,ONE,ONE,1,1"])
+    sums = notebook.Source("sums", open_run(tmp_path))
+    assert "No single requests" in plots.raw_delays([sums], 500).texts[0].get_text()
     assert list(tables.warm_up_factors([]).columns)[2] == "times slower"
 
 

@@ -12,6 +12,7 @@ from cassbook.outputs import IGNORED
 ANALYSES = book.analyse_notebooks()
 MEASURE = paths.project_root() / "notebooks" / "measure" / "01-measure.ipynb"
 EVERY = [MEASURE, *ANALYSES]
+PARAMETERS = {"recorded": "standard-2.1.20", "today": "standard-5.0.9", "fresh": "", "data_hash": ""}
 
 
 def tags(cell):
@@ -79,10 +80,16 @@ def test_every_figure_has_a_caption_that_asks_and_a_sentence_that_answers(path):
         assert any(cell.cell_type == "markdown" for cell in following)
 
 
+def keys_on_pages(path):
+    """Keys of a notebook that pages of the book show."""
+    directive = re.compile(rf"```\{{glue\}} (\S+)\n:doc: ../notebooks/analyse/{re.escape(path.name)}\n")
+    return {key for page in (paths.project_root() / "book").glob("*.md") for key in directive.findall(page.read_text())}
+
+
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_every_glued_number_is_put(path):
     cells = nbformat.read(path, as_version=4).cells
-    used = {key for cell in cells for key in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)}
+    used = {key for cell in cells for key in re.findall(r"\{glue:text\}`([^`]+)`", cell.source)} | keys_on_pages(path)
     stored = {
         output.metadata["scrapbook"]["name"]
         for cell in code(path)
@@ -93,7 +100,7 @@ def test_every_glued_number_is_put(path):
 
 
 def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
-    with pytest.raises(InputError, match=r"recordde.*recorded, fresh, data_hash"):
+    with pytest.raises(InputError, match=r"recordde.*recorded, today, fresh, data_hash"):
         book.execute(ANALYSES[0], tmp_path / "x.ipynb", {"recordde": "x"})
     assert not (tmp_path / "x.ipynb").exists()
 
@@ -101,14 +108,18 @@ def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
 def test_an_unknown_parameter_is_an_error_inside_the_notebook_too():
     """Whoever calls Papermill directly gets the same: the injected name is found by the cell after it."""
     with pytest.raises(InputError, match="unknown parameter recordde"):
-        notebook.begin(
-            {"recorded": "quick-2.1.20", "fresh": "", "data_hash": "", "recordde": "x", "begin": len, "book": book}
-        )
+        notebook.begin({**PARAMETERS, "recordde": "x", "begin": len, "book": book})
 
 
 def test_data_that_changed_since_the_build_are_refused():
     with pytest.raises(InputError, match="changed since the build"):
-        notebook.begin({"recorded": "quick-2.1.20", "fresh": "", "data_hash": "0123456789abcdef"})
+        notebook.begin(PARAMETERS | {"data_hash": "0123456789abcdef"})
+
+
+def test_sources_are_named_for_their_versions():
+    other, again = (notebook.begin(PARAMETERS | {"today": run}) for run in ("standard-5.0.9", "quick-2.1.20"))
+    assert [s.label for s in other] == ["published", "recorded 2.1.20", "recorded 5.0.9"]
+    assert [s.label for s in again] == ["published", "recorded 2.1.20", "recorded 2.1.20 (2)"]
 
 
 def test_the_hash_follows_data_and_library(monkeypatch, tmp_path):

@@ -65,8 +65,14 @@ def test_the_pause_is_told_in_seconds_of_the_window():
 
 
 def test_the_two_cells_of_the_figure_are_the_closed_and_the_paced():
+    assert [part["cell_id"].tolist() for part in omission.paused_cells(Run(), "ONE")] == [["closed-p"], ["paced-p"]]
+
+
+def test_a_run_whose_nodes_were_never_paused_has_no_such_cells():
     run = Run()
-    assert [cell["cell_id"] for cell in omission.around_a_pause(run, "ONE")] == ["closed-p", "paced-p"]
+    run.cells = run.cells.assign(condition="healthy")
+    assert [len(part) for part in omission.paused_cells(run, "ONE")] == [0, 0]
+    assert all(np.isnan(omission.hidden(run, "ONE")))
 
 
 def test_a_run_without_such_cells_says_so_with_nothing():

@@ -12,7 +12,7 @@ from scipy import stats
 from cassbook import published, tables
 from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
-from cassbook.latency import summaries
+from cassbook.latency import ranking, summaries
 from cassbook.schema import CELLS, LEVEL_STATS, MIXED_STATS, SAMPLES
 
 
@@ -286,7 +286,7 @@ def ranked(*intervals):
          "latency_high_us": high}
         for level, low, mid, high in intervals
     ]  # fmt: skip
-    table = summaries.ranking(pd.DataFrame(rows))
+    table = ranking.levels(pd.DataFrame(rows))
     assert len(table) == 1
     return table.loc[0, "ranking"], table.loc[0, "distinguishable"]
 
@@ -301,7 +301,7 @@ def test_ranking_with_and_without_noise():
 
 
 def test_printed_ranking_is_the_same_everywhere_but_cannot_be_judged():
-    table = summaries.ranking(published.level_stats())
+    table = ranking.levels(published.level_stats())
     assert len(table) == 24
     assert set(table["ranking"]) == {"ONE < QUORUM < ALL"}
     assert all(told is None for told in table["distinguishable"])
@@ -376,16 +376,20 @@ def test_level_quantiles_say_what_their_bounds_rest_on():
     assert np.isnan(all_["latency_low_us"])
 
 
-def ranked_in_blocks(**latencies):
+def ranking_in_blocks(**latencies):
     rows = [
         {"read_cl": level, "block": block, "latency_us": float(value)}
         for level, values in latencies.items()
         for block, value in enumerate(values)
     ]
     stats = cell_stats(*rows)
-    table = summaries.ranking(summaries.level_stats(stats), stats)
-    assert len(table) == 1
-    return table.loc[0, ["ranking", "distinguishable", "p_value"]].tolist()
+    (row,) = ranking.levels(summaries.level_stats(stats), stats).to_dict("records")
+    return row
+
+
+def ranked_in_blocks(**latencies):
+    row = ranking_in_blocks(**latencies)
+    return [row[name] for name in ("ranking", "distinguishable", "p_value")]
 
 
 def test_levels_are_compared_within_blocks():
@@ -398,10 +402,30 @@ def test_levels_are_compared_within_blocks():
     assert table.loc[0, "latency_low_us"] < 0  # as the levels' own intervals tell it, nothing could be known
 
 
+def test_over_all_thread_counts_together_chance_evens_out():
+    rng = np.random.default_rng(4)
+    rows = [
+        {"read_cl": level, "block": block, "threads": threads, "latency_us": float(np.exp(shift + rng.normal(7, 0.4)))}
+        for threads in range(1, 41)
+        for block in range(4)
+        for level, shift in (("ONE", 0.0), ("QUORUM", 0.7))
+    ]
+    table = cell_stats(*rows, {"read_cl": "ONE", "threads": 99, "latency_us": 1.0})  # no QUORUM there: left out
+    (row,) = ranking.overall(table, "level").to_dict("records")
+    assert (row["operation"], row["order"], row["thread_counts"]) == ("READ", "ONE < QUORUM", 40)
+    logs = np.log(table[table["threads"] < 99].pivot_table("latency_us", ["threads", "block"], "read_cl"))
+    blocks = logs.groupby("block").mean()
+    assert row["p_value"] == pytest.approx(stats.ttest_rel(blocks["QUORUM"], blocks["ONE"]).pvalue)
+    alone = ranking.levels(summaries.level_stats(table), table)["distinguishable"]
+    assert (alone == True).mean() < 0.7  # noqa: E712 - None is neither
+
+
 def test_a_ranking_needs_all_neighbours_apart_and_pays_for_each():
     one_, quorum, all_ = [100, 200, 400], [130, 262, 520], [131, 255, 530]
     order, told, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)
     assert told is False
+    signs = ranking_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)["order"]
+    assert signs in ("ONE < QUORUM ~ ALL", "ONE < ALL ~ QUORUM")
     logs = {name: np.log(values) for name, values in (("ONE", one_), ("QUORUM", quorum), ("ALL", all_))}
     names = order.split(" < ")
     p = [stats.ttest_1samp(logs[b] - logs[a], 0).pvalue for a, b in itertools.pairwise(names)]
@@ -410,6 +434,7 @@ def test_a_ranking_needs_all_neighbours_apart_and_pays_for_each():
 
 def test_one_block_ranks_without_a_verdict():
     assert ranked_in_blocks(ONE=[100], ALL=[900])[:2] == ["ONE < ALL", None]
+    assert ranking_in_blocks(ONE=[100], ALL=[900])["order"] == "ONE ? ALL"
     assert ranked_in_blocks(ONE=[100, 110])[1] is None
 
 
@@ -422,7 +447,7 @@ def test_levels_that_are_the_same_are_told_apart_in_few_of_a_hundred():
         for level in ("ONE", "QUORUM")
     ]
     table = cell_stats(*rows)
-    told = summaries.ranking(summaries.level_stats(table), table)["distinguishable"]
+    told = ranking.levels(summaries.level_stats(table), table)["distinguishable"]
     assert told.astype(bool).mean() == pytest.approx(0.05, abs=0.035)
 
 

@@ -79,6 +79,46 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(columns[:4])
 
 
+def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
+    """What `cold_conditions` found, by (condition of `CONDITIONS`, READ or WRITE), in the words of a sentence.
+
+    Returns
+    -------
+    dict of str
+        'in 2 of 3 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower)', 'in none of 3', or 'not measured'.
+    """
+    found = cold_conditions(source, bin_ms).iloc[1:].reset_index()  # without what the paper says
+    words = {}
+    for condition in CONDITIONS:
+        for operation in ("READ", "WRITE"):
+            own = found[(found["condition"] == condition.replace("_", " ")) & (found["operation"] == operation)]
+            words[condition, operation] = _told(own["ends, ms"], own["times slower"])
+    return words
+
+
+def _told(ends: pd.Series, slower: pd.Series) -> str:
+    judged = ~ends.isin(["samples not kept", "too short to say"])
+    ends, slower = ends[judged], slower[judged]
+    if ends.empty:
+        return "not measured"
+    known = slower != ""
+    ends_ms, factors = ends[known].astype(int), slower[known].astype(float)
+    unsettled = int(ends.str.startswith("not in").sum())
+    if not known.any() and not unsettled:
+        return f"in none of {len(ends)}"
+    parts = []
+    if known.any():
+        parts.append(f"ends after {_span(ends_ms)} ms, {_span(factors)} times slower")
+    if unsettled:
+        parts.append(f"{unsettled} not over when the cell was")
+    return f"in {int(known.sum()) + unsettled} of {len(ends)} ({'; '.join(parts)})"
+
+
+def _span(values: pd.Series) -> str:
+    low, high = f"{values.min():g}", f"{values.max():g}"
+    return low if low == high else f"{low} to {high}"
+
+
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
     """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
     found = {}

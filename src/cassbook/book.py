@@ -45,10 +45,10 @@ def build_dir() -> Path:
     return Path(named).resolve() if named else paths.project_root() / "_build"
 
 
-def default_recorded() -> str:
-    """Name of the recorded run that the analysis notebooks have as their default."""
+def default_run(parameter: str) -> str:
+    """Name of the run that the analysis notebooks have as the default of `recorded` or `today`."""
     notebook = analyse_notebooks()[0]
-    found = papermill.inspect_notebook(str(notebook))["recorded"]["default"]
+    found = papermill.inspect_notebook(str(notebook))[parameter]["default"]
     return str(found).strip("\"'")
 
 
@@ -120,13 +120,13 @@ def data_hash(*parts: str) -> str:
     return digest.hexdigest()[:16]
 
 
-def build(recorded: str | None = None, fresh: Path | None = None, say: Say = print) -> Path:
+def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, say: Say = print) -> Path:
     """Execute the analysis notebooks and render the book.
 
     Parameters
     ----------
-    recorded : str, optional
-        A run in `data/runs`; the notebooks' default otherwise.
+    recorded, today : str, optional
+        Runs in `data/runs`, or paths of runs: of the papers' Cassandra and of today's. The notebooks' own otherwise.
     fresh : Path, optional
         A run to show beside it.
 
@@ -142,15 +142,15 @@ def build(recorded: str | None = None, fresh: Path | None = None, say: Say = pri
     LaboratoryError
         If a notebook fails, or the book is rendered with a warning.
     """
-    shown = open_run(recorded or default_recorded())
-    check_shown(shown)
-    parameters = {"recorded": _relative(shown.folder) if Path(recorded or "").is_dir() else shown.name, "fresh": ""}
-    hashes = [shown.data_hash]
-    if fresh is not None:
-        run = open_run(fresh)
+    parameters, hashes = {"fresh": ""}, []
+    for parameter, asked in (("recorded", recorded), ("today", today), ("fresh", fresh)):
+        if parameter == "fresh" and asked is None:
+            continue
+        run = open_run(asked or default_run(parameter))
         check_shown(run)
         hashes.append(run.data_hash)
-        parameters["fresh"] = _relative(run.folder)
+        is_path = asked is not None and Path(asked).is_dir()
+        parameters[parameter] = _relative(run.folder) if is_path else run.name
     source = _assemble(keep_measurement=fresh is not None)
     parameters["data_hash"] = data_hash(*hashes)
     _execute_all(source, parameters, say)

@@ -229,14 +229,15 @@ def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tup
 
 
 @main.command()
-@click.option("--recorded", help="Recorded run in data/runs to draw on. Default: the notebooks' own.")
-@click.option("--fresh", type=click.Path(path_type=Path), help="A run to show beside it.")
+@click.option("--recorded", help="Run in data/runs of the papers' Cassandra. Default: the notebooks' own.")
+@click.option("--today", help="Run in data/runs of today's Cassandra. Default: the notebooks' own.")
+@click.option("--fresh", type=click.Path(path_type=Path), help="A run to show beside them.")
 @_plainly
-def book(recorded: str | None, fresh: Path | None) -> None:
+def book(recorded: str | None, today: str | None, fresh: Path | None) -> None:
     """Render the book from recorded runs; needs neither Java nor a cluster."""
     from cassbook.book import build
 
-    click.echo(build(recorded=recorded, fresh=fresh, say=_say))
+    click.echo(build(recorded=recorded, today=today, fresh=fresh, say=_say))
 
 
 @main.command()

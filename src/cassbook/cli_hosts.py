@@ -104,7 +104,7 @@ def look(hosts: Hosts, profile: Profile, say: Callable[[str], None]) -> tuple[Pr
     from cassbook.run.hosts import profile_for
 
     cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], say)
-    return profile_for(profile, cluster), cluster
+    return profile_for(profile, cluster, say), cluster
 
 
 def confirm(

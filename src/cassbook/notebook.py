@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +20,7 @@ from cassbook.latency import summaries, validation
 from cassbook.run.recorded import RecordedRun
 
 PUBLISHED, RECORDED, FRESH = "published", "recorded", "measured now"
-_ANALYSIS_PARAMETERS = frozenset({"recorded", "fresh", "data_hash"})
+_ANALYSIS_PARAMETERS = frozenset({"recorded", "today", "fresh", "data_hash"})
 _OF_JUPYTER = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open"})
 
 
@@ -31,7 +31,7 @@ class Source:
     Attributes
     ----------
     label : str
-        'published', 'recorded' or 'measured now'.
+        'published', 'recorded' and the version, or 'measured now'.
     run : RecordedRun or None
     """
 
@@ -96,12 +96,12 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
     Parameters
     ----------
     namespace : mapping
-        The notebook's `globals()`, holding `recorded`, `fresh` and `data_hash`.
+        The notebook's `globals()`, holding `recorded`, `today`, `fresh` and `data_hash`.
 
     Returns
     -------
     list of Source
-        Published, recorded, and what was just measured if there is any.
+        Published; recorded with the paper's version and with today's; what was just measured if there is any.
 
     Raises
     ------
@@ -109,7 +109,7 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
         For an unknown parameter, a run that cannot be read, or data that changed since the build began.
     """
     check_parameters(namespace, _ANALYSIS_PARAMETERS)
-    sources = [Source(PUBLISHED), Source(RECORDED, open_run(namespace["recorded"]))]
+    sources = [Source(PUBLISHED), *_recorded(open_run(namespace[name]) for name in ("recorded", "today"))]
     if namespace["fresh"]:
         folder = paths.project_root() / Path(namespace["fresh"])
         sources.append(Source(FRESH, open_run(folder)))
@@ -122,6 +122,16 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
                 f"the data or the library changed since the build began ({namespace['data_hash']}, now {now})"
             )
     return sources
+
+
+def _recorded(runs: Iterable[RecordedRun]) -> list[Source]:
+    """Recorded runs as sources, named for their versions; a version that comes again is numbered."""
+    found: list[Source] = []
+    for run in runs:
+        label = f"{RECORDED} {run.manifest['engine']}"
+        again = sum(source.label.startswith(label) for source in found)
+        found.append(Source(f"{label} ({again + 1})" if again else label, run))
+    return found
 
 
 def describe(sources: list[Source]) -> pd.DataFrame:
@@ -175,8 +185,11 @@ def show(tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def put(**figures: Any) -> None:
-    """Glue figures under their names, formatted as prose quotes them; nothing is shown."""
+    """Glue figures under their names, formatted as prose quotes them, and tables as they are; nothing is shown."""
     for name, value in figures.items():
+        if isinstance(value, pd.DataFrame):
+            glue(name.replace("_", "-"), value, display=False)
+            continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
         glue(name.replace("_", "-"), _Plain(text), display=False)

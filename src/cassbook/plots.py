@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -15,12 +16,12 @@ from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.beginnings import CONDITIONS, cold_cells, series_of
 from cassbook.latency import changepoint, cold_start, mixing, regression, summaries
 from cassbook.notebook import Source
-from cassbook.tables import LEVELS
+from cassbook.tables import LEVELS, nearest_threads
 
 #: Colours that the colour-blind can tell apart (Okabe and Ito), the same in every figure.
 LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
@@ -123,38 +124,75 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
     return done(figure)
 
 
-def raw_delays(samples: pd.DataFrame, cells: pd.DataFrame) -> Figure:
-    """Figs. 2 and 3: every operation's delay over the time since its cell began, reads and writes apart.
+def ratios(table: pd.DataFrame, of: str) -> Figure:
+    """Ratios with their 95 % intervals by threads, on a log scale; one panel an operation.
 
     Parameters
     ----------
-    samples : DataFrame
-        Columns cell_id, started_s, latency_us.
-    cells : DataFrame
-        Pure cells of one thread count and one block.
+    table : DataFrame
+        Columns operation, level, threads, ratio, low, high; bounds may be NaN.
+    of : str
+        What over what.
     """
-    if samples.empty:
+    figure, axes = panels(1, table["operation"].nunique(), width=4.8, sharey=True)
+    for panel, (operation, group) in zip(axes[0], table.groupby("operation"), strict=True):
+        places = {threads: place for place, threads in enumerate(sorted(group["threads"].unique()))}
+        for shift, level in zip((-0.2, 0, 0.2), LEVELS, strict=True):
+            own = group[group["level"] == level]
+            bars = np.vstack([own["ratio"] - own["low"], own["high"] - own["ratio"]])
+            x = own["threads"].map(places) + shift
+            panel.errorbar(
+                x, own["ratio"], yerr=bars, fmt="o", markersize=4, color=LEVEL_COLOURS[level], capsize=2,
+                elinewidth=1, label=level,
+            )  # fmt: skip
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set_xticks(list(places.values()), [str(threads) for threads in places], rotation=45)
+        panel.set(title=f"{str(operation).lower()}s", xlabel="threads", yscale="log")
+        panel.yaxis.set_major_locator(FixedLocator([0.1, 0.25, 0.5, 1, 2, 4, 10]))
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+    axes[0, 0].set_ylabel(of)
+    axes[0, -1].legend(title="level", ncols=3)
+    return done(figure)
+
+
+def raw_delays(sources: Sequence[Source], near: int) -> Figure:
+    """Figs. 2 and 3: every operation's delay over the time since its cell began; reads left, writes right.
+
+    One row a run, of the first block's pure cells at the thread count next to `near`.
+    """
+    shown = []
+    for source in sources:
+        cells = _first_block(source, near)
+        samples = source.run.samples(["cell_id", "started_s", "latency_us"], cells["cell_id"].tolist())
+        if len(samples):
+            shown.append((source.label, cells, samples))
+    if not shown:
         return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
-    figure, axes = panels(1, 2, width=4.5, sharey=True)
-    for panel, (share, word) in zip(axes[0], ((1.0, "reads"), (0.0, "writes")), strict=True):
-        for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
-            own = samples[samples["cell_id"] == cell.cell_id]
-            began_s = own["started_s"].min()
-            since_ms = (own["started_s"] - began_s) * _MS
-            panel.plot(
-                since_ms,
-                own["latency_us"] / _MS,
-                ".",
-                markersize=1,
-                color=LEVEL_COLOURS[cell.read_cl],
-                label=cell.read_cl,
-            )
-            panel.axvline((cell.steady_from_s - began_s) * _MS, color="grey", linewidth=0.5)
-        panel.set_title(f"{word}, {cells['threads'].iloc[0]} threads")
+    figure, axes = panels(len(shown), 2, width=4.5, sharey="row")
+    for row, (label, cells, samples) in zip(axes, shown, strict=True):
+        for panel, (share, word) in zip(row, ((1.0, "reads"), (0.0, "writes")), strict=True):
+            for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
+                own = samples[samples["cell_id"] == cell.cell_id]
+                began_s = own["started_s"].min()
+                panel.plot(
+                    (own["started_s"] - began_s) * _MS, own["latency_us"] / _MS, ".", markersize=1,
+                    color=LEVEL_COLOURS[cell.read_cl], label=cell.read_cl,
+                )  # fmt: skip
+                panel.axvline((cell.steady_from_s - began_s) * _MS, color="grey", linewidth=0.5)
+            panel.set_title(f"{label}: {word}, {cells['threads'].iloc[0]} threads")
+        row[0].set_ylabel("delay, ms")
+    for panel in axes[-1]:
         panel.set_xlabel("time since the cell began, ms")
-    axes[0, 0].set_ylabel("delay, ms")
     axes[0, 0].legend(title="level", markerscale=8)
     return done(figure)
+
+
+def _first_block(source: Source, near: int) -> pd.DataFrame:
+    """Pure cells of a run's first block at the thread count next to `near`."""
+    cells = source.run.cells
+    of_block = (cells["kind"] == "pure") & (cells["block"] == 1)
+    return cells[of_block & (cells["threads"] == nearest_threads(source, near))]
 
 
 def _by_level(levels: pd.Series) -> pd.Series:
@@ -180,34 +218,41 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
     return done(figure)
 
 
-def cold_conditions(source: Source, bin_ms: float = 50) -> Figure:
-    """Latency since a cell began, one panel a condition; a dashed line where a cold start ends.
+def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
+    """Latency since a cell began, one row a run, one panel a condition; a dashed line where a cold start ends.
 
     Solid lines are reads, dotted ones writes; one line a cell.
     """
-    cells = cold_cells(source.run) if source.run else pd.DataFrame(columns=["condition"])
-    found = [name for name in CONDITIONS if (cells["condition"] == name).any()]
-    figure, axes = panels(1, max(len(found), 1), width=3.6, sharey=True)
-    if not found:
-        axes[0, 0].set_axis_off()
-        axes[0, 0].text(0.5, 0.5, "this run has no cells that begin cold", ha="center", va="center")
-        return done(figure)
-    series = series_of(source.run, cells, bin_ms)
-    for panel, condition in zip(axes[0], found, strict=True):
-        for cell in cells[cells["condition"] == condition].itertuples():
-            if cell.cell_id in series:
-                bins, colour = series[cell.cell_id], LEVEL_COLOURS.get(cell.level, "grey")
-                line = "-" if cell.operation == "READ" else ":"
-                panel.plot(bins["since_start_ms"] / _MS, bins["mean_us"] / _MS, line, color=colour, linewidth=1)
-                _mark_end(panel, bins, colour)
-        panel.set(yscale="log", title=condition.replace("_", " "), xlabel="time since the cell began, s")
-    axes[0, 0].set_ylabel("mean latency, ms")
-    levels = [level for level in LEVELS if (cells["level"] == level).any()]
+    cells_of = {source.label: cold_cells(source.run) for source in sources if source.run}
+    found = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
+    shown = [source for source in sources if len(cells_of.get(source.label, ()))]
+    if not shown:
+        return sentence("No cell that begins cold was recorded.")
+    figure, axes = panels(len(shown), len(found), width=3.0, sharey="row")
+    for row, source in zip(axes, shown, strict=True):
+        cells = cells_of[source.label]
+        series = series_of(source.run, cells, bin_ms)
+        for panel, condition in zip(row, found, strict=True):
+            for cell in cells[cells["condition"] == condition].itertuples():
+                if cell.cell_id in series:
+                    _cold_line(panel, cell, series[cell.cell_id])
+            panel.set(yscale="log", title=condition.replace("_", " "))
+        row[0].set_ylabel(f"{source.label}: mean latency, ms")
+    for panel in axes[-1]:
+        panel.set_xlabel("time since the cell began, s")
+    levels = [level for level in LEVELS if any((cells["level"] == level).any() for cells in cells_of.values())]
     figure.legend(
         handles=[Patch(color=LEVEL_COLOURS[level], label=level) for level in levels],
         loc="outside lower center", ncols=3, title="level; writes are dotted",
     )  # fmt: skip
     return done(figure)
+
+
+def _cold_line(panel: Axes, cell: Any, bins: pd.DataFrame) -> None:
+    colour = LEVEL_COLOURS.get(cell.level, "grey")
+    line = "-" if cell.operation == "READ" else ":"
+    panel.plot(bins["since_start_ms"] / _MS, bins["mean_us"] / _MS, line, color=colour, linewidth=1)
+    _mark_end(panel, bins, colour)
 
 
 def _mark_end(panel: Axes, bins: pd.DataFrame, colour: str) -> None:

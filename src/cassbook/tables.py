@@ -11,18 +11,28 @@ from cassbook.beginnings import (
     CONDITIONS,
     cold_cells,
     cold_conditions,
+    cold_in_words,
     end_in_words,
     series_of,
     warm_up_factors,
     warm_ups,
 )
-from cassbook.latency import mixing, regression, saturation, summaries, validation
+from cassbook.latency import mixing, ranking, regression, saturation, summaries, validation
 from cassbook.notebook import PUBLISHED, Source
 from cassbook.run.cellcheck import LITTLE_TOLERANCE
 from cassbook.run.recorded import RecordedRun
 
 # Tables of beginnings are asked for here, like all others.
-__all__ = ["CONDITIONS", "cold_cells", "cold_conditions", "end_in_words", "series_of", "warm_up_factors", "warm_ups"]
+__all__ = [
+    "CONDITIONS",
+    "cold_cells",
+    "cold_conditions",
+    "cold_in_words",
+    "end_in_words",
+    "series_of",
+    "warm_up_factors",
+    "warm_ups",
+]
 
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`).
 CLIENT_SIGN = " †"
@@ -166,23 +176,26 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
 def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     """How often the estimated best setting is the one that measured best, and what the choice costs.
 
-    The paper's own row compares the minima of its Table IV with the underlined cells of its Table V.
+    The paper's own row compares the minima of its Table IV with the underlined cells of its Table V. The last column
+    counts only workloads whose measured winner can be told from the next setting (see `winners_told`).
     """
     rows = {}
     for source in sources:
         if source.label == PUBLISHED:
-            share, cost = validation.published_share_of_right_choices(), None
+            share, cost, told = validation.published_share_of_right_choices(), None, None
         else:
             shares = sorted(source.mixed_stats["read_share"].unique())
-            guess = estimated(source, shares, order)
-            share = validation.share_of_right_choices(guess, source.mixed_stats)
-            cost = validation.regret(guess, source.mixed_stats)["regret_percent"]
+            regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
+            share = validation.Share.of(int(regret["right"].sum()), len(regret))
+            cost = regret["regret_percent"]
+            told = regret.merge(winners_told(source))["right"]
         interval = share.interval
         rows[source.label] = {
             "right": f"{share.right} of {share.total}",
             "share": f"{interval.value:.0%} [{interval.low:.0%}, {interval.high:.0%}]",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
+            "right where the winner is certain": "" if told is None else f"{int(told.sum())} of {len(told)}",
         }
     return pd.DataFrame(rows).T
 
@@ -298,11 +311,11 @@ def _told(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     words = {True: "yes", False: "no", None: "unknown"}
     told = [words[value] for value in table["distinguishable"]]
     p = table["p_value"].map("{:.3f}".format).replace("nan", "")
-    return table.assign(distinguishable=told, p=p).drop(columns="p_value").set_index(keys)
+    return table.assign(distinguishable=told, p=p).drop(columns=["p_value", "order"]).set_index(keys)
 
 
 def rankings(source: Source) -> pd.DataFrame:
-    """Order of the levels by mean latency, and whether it can be told from noise (see `summaries.ranking`).
+    """Order of the levels by mean latency, and whether it can be told from noise (see `ranking.levels`).
 
     Returns
     -------
@@ -311,13 +324,56 @@ def rankings(source: Source) -> pd.DataFrame:
         adjusted p-value of two neighbours.
     """
     cells = None if source.run is None else source.cell_stats
-    return _told(summaries.ranking(source.level_stats, cells), ["operation", "threads"])
+    return _told(ranking.levels(source.level_stats, cells), ["operation", "threads"])
 
 
 def setting_rankings(source: Source) -> pd.DataFrame:
     """Order of the settings of mixed workloads by measured mean latency; index read_share, threads; as `rankings`."""
     cells = None if source.run is None else source.cell_stats
-    return _told(summaries.setting_ranking(source.mixed_stats, cells), ["read_share", "threads"])
+    return _told(ranking.settings(source.mixed_stats, cells), ["read_share", "threads"])
+
+
+def setting_orders(source: Source) -> pd.DataFrame:
+    """Order of the settings by measured latency, one row a thread count, one column a mix.
+
+    Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
+    """
+    found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
+    mixes = found["read_share"].map(lambda share: f"{100 * share:.0f}/{100 - 100 * share:.0f}")
+    return found.assign(mix=mixes).pivot_table("order", "threads", "mix", aggfunc="first")
+
+
+def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
+    """Order of levels or settings over all thread counts together, by run (see `ranking.overall`).
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Runs.
+    of : str
+        'level' or 'setting'.
+
+    Returns
+    -------
+    DataFrame
+        Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
+    """
+    parts = {}
+    for source in sources:
+        found = ranking.overall(source.cell_stats, of)
+        if of == "setting":
+            found["read_share"] = found["read_share"].map(lambda share: f"{100 * share:.0f}/{100 - 100 * share:.0f}")
+        found = found.set_index(found.columns[0])
+        parts[source.label, "order"] = found["order"]
+        parts[source.label, "p"] = found["p_value"].map("{:.3f}".format).replace("nan", "")
+    return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "mix")
+
+
+def winners_told(source: Source) -> pd.DataFrame:
+    """Workloads of a run whose fastest setting can be told from the next: columns read_share, threads."""
+    found = ranking.settings(source.mixed_stats, source.cell_stats)
+    signs = found["order"].str.extract(r"^\S+( \S )", expand=False)
+    return found.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
 
 
 def block_spread_percent(source: Source) -> float:

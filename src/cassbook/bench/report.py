@@ -52,6 +52,6 @@ def beside_stress() -> pd.DataFrame:
 
 
 def own_error() -> pd.DataFrame:
-    """The generator's own error by the stub's delay and the threads, in microseconds (see `bench.own_error`)."""
+    """The generator's own error by the stub's delay and the threads, in whole microseconds (see `bench.own_error`)."""
     table = pd.read_csv(_recorded("own-error.csv")).set_index(["delay_ms", "threads"])
-    return table.rename(columns=lambda name: name.removesuffix("_us").replace("_", " ")).round()
+    return table.rename(columns=lambda name: name.removesuffix("_us").replace("_", " ")).round().astype(int)

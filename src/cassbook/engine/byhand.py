@@ -8,6 +8,7 @@ from pathlib import Path
 
 from cassbook.engine import teardown
 from cassbook.engine.cluster import CassandraCluster, Spec, clusters_dir
+from cassbook.engine.terminated import sigterm_raises
 
 
 def _kept() -> list[Path]:
@@ -17,7 +18,7 @@ def _kept() -> list[Path]:
 def up(engine: str, spec: Spec, say: Callable[[str], None]) -> list[str]:
     """Start a cluster that outlives this process; its addresses."""
     cluster = CassandraCluster(engine, spec, name="byhand", say=say)
-    with cluster.sigterm_raises():
+    with sigterm_raises():
         cluster.start(keep=True)
     return cluster.addresses
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import FrameType, TracebackType
-from typing import Any, Self
+from typing import Any
 
 import psutil
 from cassandra.cluster import Session
@@ -21,16 +18,13 @@ from cassandra.cluster import Session
 from cassbook.engine import fetch, home, java, preflight, probe, teardown
 from cassbook.engine.connect import Access, connect
 from cassbook.engine.releases import DEFAULT_ENGINE, Release, release
+from cassbook.engine.terminated import Cleared
 from cassbook.errors import InputError, LaboratoryError
 from cassbook.paths import cache_dir
 
 _READY_TIMEOUT_S = 240.0
 _LOG_LINES = 15
 _MOST_NODES = 100
-
-
-class Terminated(SystemExit):
-    """SIGTERM, as an exception, so that `with` blocks end as they do on any other."""
 
 
 def clusters_dir() -> Path:
@@ -68,7 +62,7 @@ class Spec:
             )
 
 
-class CassandraCluster:
+class CassandraCluster(Cleared):
     """Start a local cluster on entry, remove every trace of it on exit.
 
     Parameters
@@ -119,34 +113,13 @@ class CassandraCluster:
         self._watchdog: teardown.Watchdog | None = None
         self._ccm: Any = None  # what started the nodes, and can start them again
 
-    def __enter__(self) -> Self:
-        self._signals = ExitStack()
-        self._signals.enter_context(self.sigterm_raises())
-        try:
-            self.start()
-        except BaseException:
-            self._signals.close()
-            raise
-        return self
+    def begin(self) -> None:
+        """Start the cluster, as `start` does."""
+        self.start()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._signals:
-            self.remove()
-
-    @staticmethod
-    @contextmanager
-    def sigterm_raises() -> Iterator[None]:
-        """Within the block SIGTERM raises `Terminated` (where signals can be caught: in the main thread)."""
-        if threading.current_thread() is not threading.main_thread():
-            yield
-            return
-        previous = signal.signal(signal.SIGTERM, _raise_terminated)
-        try:
-            yield
-        finally:
-            signal.signal(signal.SIGTERM, previous)
+    def end(self, error: BaseException | None) -> None:
+        """Remove it."""
+        self.remove()
 
     def start(self, keep: bool = False) -> None:
         """Fetch what is missing, start every node, and wait until all are ready.
@@ -347,10 +320,6 @@ class CassandraCluster:
             if lines:
                 parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
         return "\n".join(parts) or f"node{number} wrote no log"
-
-
-def _raise_terminated(number: int, frame: FrameType | None) -> None:
-    raise Terminated(128 + number)
 
 
 def _answers(address: str) -> bool:

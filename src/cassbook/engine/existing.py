@@ -5,20 +5,19 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from cassandra import AlreadyExists, DriverException, Unauthorized
 from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
 from cassandra.pool import Host
 
 from cassbook.engine import probe
-from cassbook.engine.cluster import CassandraCluster
 from cassbook.engine.connect import Access, UnsupportedProtocolError, connect
 from cassbook.engine.hosts import Hosts
+from cassbook.engine.terminated import Cleared
 from cassbook.errors import InputError, LaboratoryError
 
 #: Newest first. The light path speaks these two; 4 is spoken by every release from 2.2 on, 3 by 2.1.
@@ -47,7 +46,7 @@ class FoundRelease:
         return _major(self.version)
 
 
-class ExistingCluster:
+class ExistingCluster(Cleared):
     """A cluster of somebody's; as a context manager, the keyspace in it that one block measures in.
 
     To make one is to look at the cluster: it connects, reads system tables, and writes nothing. Entering creates the
@@ -117,7 +116,6 @@ class ExistingCluster:
             )
         ids = sorted(str(host.host_id) for host in here)
         self.fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
-        self._signals = ExitStack()
 
     @property
     def access(self) -> Access:
@@ -164,30 +162,22 @@ class ExistingCluster:
         """None: nobody can look into the nodes from here."""
         return []
 
-    def __enter__(self) -> Self:
-        self._signals = ExitStack()
-        self._signals.enter_context(CassandraCluster.sigterm_raises())
-        try:
-            self._make_keyspace()
-        except BaseException:
-            self._signals.close()
-            raise
-        return self
+    def begin(self) -> None:
+        """Make the keyspace."""
+        self._make_keyspace()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        with self._signals:
-            if self.asked.keep_keyspace:
-                self.say(f"keyspace {self.keyspace} is kept, as you asked")
-                return
-            try:
-                self._drop_keyspace()
-            except (DriverException, NoHostAvailable, LaboratoryError, InputError) as failure:
-                message = f"keyspace {self.keyspace} could not be dropped ({_short(failure)}); drop it yourself"
-                if error is None:
-                    raise LaboratoryError(message) from None
-                self.say(message)
+    def end(self, error: BaseException | None) -> None:
+        """Drop it, unless it is to be kept."""
+        if self.asked.keep_keyspace:
+            self.say(f"keyspace {self.keyspace} is kept, as you asked")
+            return
+        try:
+            self._drop_keyspace()
+        except (DriverException, NoHostAvailable, LaboratoryError, InputError) as failure:
+            message = f"keyspace {self.keyspace} could not be dropped ({_short(failure)}); drop it yourself"
+            if error is None:
+                raise LaboratoryError(message) from None
+            self.say(message)
 
     def flush(self, session: Session, table: str) -> None:
         """Ask the nodes to flush `table`; whether they have cannot be seen."""

@@ -102,12 +102,13 @@ def pause_of(run: RecordedRun, cell: pd.Series) -> tuple[float, float]:
     return from_s - cell["steady_from_s"], to_s - cell["steady_from_s"]
 
 
-def around_a_pause(run: RecordedRun, level: str) -> list[pd.Series]:
-    """Two cells of the first block with a paused node: in the closed loop, and at the lowest rate."""
+def paused_cells(run: RecordedRun | None, level: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Cells with a paused node, one a block: in the closed loop, and at the lowest rate; both may have no row."""
     cells = paced_cells(run)
-    wanted = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node") & (cells["block"] == 1)]
-    closed = wanted["rate_per_s"].isna()
-    return [wanted[closed].iloc[0], wanted[~closed].sort_values("rate_per_s").iloc[0]]
+    if cells.empty:
+        return cells, cells
+    cells = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node")].sort_values("block")
+    return cells[cells["rate_per_s"].isna()], cells[cells["rate_per_s"] == cells["rate_per_s"].min()]
 
 
 def hidden(run: RecordedRun | None, level: str, quantile: float = 0.99) -> tuple[float, float]:
@@ -115,11 +116,9 @@ def hidden(run: RecordedRun | None, level: str, quantile: float = 0.99) -> tuple
 
     NaN where a run has no such cells.
     """
-    cells = paced_cells(run)
-    if run is None or cells.empty:
+    closed, paced = paused_cells(run, level)
+    if run is None or closed.empty or paced.empty:
         return float("nan"), float("nan")
-    wanted = cells[(cells["read_cl"] == level) & (cells["condition"] == "paused_node")]
-    slowest = wanted["rate_per_s"].min()
-    closed = [seen(run, cell)[0].latency_ms for _, cell in wanted[wanted["rate_per_s"].isna()].iterrows()]
-    paced = [seen(run, cell)[1].latency_ms for _, cell in wanted[wanted["rate_per_s"] == slowest].iterrows()]
-    return tuple(float(np.quantile(np.concatenate(parts), quantile)) for parts in (closed, paced))  # type: ignore[return-value]
+    service = [seen(run, cell)[0].latency_ms for _, cell in closed.iterrows()]
+    response = [seen(run, cell)[1].latency_ms for _, cell in paced.iterrows()]
+    return tuple(float(np.quantile(np.concatenate(parts), quantile)) for parts in (service, response))  # type: ignore[return-value]

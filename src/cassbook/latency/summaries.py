@@ -1,8 +1,7 @@
-"""From cells to levels and settings, and their order (Gorbenko 2020, section IV.A, Tables I and II)."""
+"""From cells to levels and settings (Gorbenko 2020, section IV.A, Tables I and II)."""
 
 from __future__ import annotations
 
-import itertools
 import warnings
 from collections.abc import Iterable
 
@@ -28,9 +27,7 @@ __all__ = [
     "mixed_cells",
     "mixed_stats",
     "pure_cells",
-    "ranking",
     "setting_name",
-    "setting_ranking",
     "slowdowns",
 ]
 
@@ -270,87 +267,3 @@ def slowdowns(level_stats: pd.DataFrame) -> pd.DataFrame:
         latency_slowdown_percent=(level_stats["latency_us"] - latency_us) / latency_us * 100,
         throughput_slowdown_percent=(throughput_per_s - level_stats["throughput_per_s"]) / throughput_per_s * 100,
     )
-
-
-def _overlap(ordered: pd.DataFrame) -> tuple[bool | None, float]:
-    """Whether no two neighbours of one ranking overlap; None where that cannot be known."""
-    low, high = ordered.reindex(columns=["latency_low_us", "latency_high_us"]).to_numpy(dtype=float).T
-    if low.size == 1 or np.isnan(low).any() or np.isnan(high).any():
-        return None, np.nan
-    return bool((high[:-1] < low[1:]).all()), np.nan
-
-
-def _paired(order: list[str], logs: pd.DataFrame) -> tuple[bool | None, float]:
-    """Whether all neighbours differ within blocks, and the largest adjusted p-value.
-
-    `logs` has a row a block, a column a level: logarithms of latency.
-    """
-    pairs = itertools.pairwise(order)
-    p_values = [uncertainty.paired_p((logs[b] - logs[a]).dropna().to_numpy(dtype=float)) for a, b in pairs]
-    if not p_values or np.isnan(p_values).any():
-        return None, np.nan
-    largest = float(uncertainty.holm(p_values).max())
-    return largest < 1 - uncertainty.LEVEL, largest
-
-
-def ranking(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Order of the levels by latency, and whether it can be told from noise.
-
-    Parameters
-    ----------
-    level_stats : DataFrame
-        Columns `schema.LEVEL_STATS`.
-    cell_stats : DataFrame, optional
-        From `cell_statistics`: the cells behind them.
-
-    Returns
-    -------
-    DataFrame
-        operation, threads, ranking ('ONE < QUORUM < ALL'), distinguishable, p_value.
-
-        With cells, neighbours in the order are compared within blocks, where what a cluster start does to all
-        levels cancels out: Student's t of the paired differences of log latency over blocks, two-sided, p-values
-        adjusted for the number of neighbours (Holm 1979). distinguishable is True where all neighbours differ
-        at 5 %, False where some do not, None with fewer than two blocks in common; p_value is the largest adjusted.
-
-        Without cells, distinguishable is True where the 95 % intervals of no two neighbours overlap (a cautious
-        test), False where some do, None where an interval is unknown, as in a printed table; p_value is NaN.
-    """
-    cells = None if cell_stats is None else pure_cells(cell_stats)
-    return _ranked(level_stats, cells, ["operation", "threads"], "level")
-
-
-def setting_ranking(mixed_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Order of the settings of mixed workloads by latency, and whether it can be told from noise.
-
-    Parameters
-    ----------
-    mixed_stats : DataFrame
-        Columns `schema.MIXED_STATS`.
-    cell_stats : DataFrame, optional
-        From `cell_statistics`: the cells behind them.
-
-    Returns
-    -------
-    DataFrame
-        read_share, threads, ranking ('1R-3W < 2R-2W < 3R-1W'), distinguishable, p_value; as `ranking`.
-    """
-    cells = None if cell_stats is None else mixed_cells(cell_stats)
-    return _ranked(mixed_stats, cells, ["read_share", "threads"], "setting")
-
-
-def _ranked(stats: pd.DataFrame, cells: pd.DataFrame | None, keys: list[str], label: str) -> pd.DataFrame:
-    """Rank the labels by mean latency, each group of `keys` for itself."""
-    logs: dict[object, pd.DataFrame] = {}
-    if cells is not None:
-        means = cells.groupby([*keys, "block", label])["latency_us"].mean()
-        table = np.log(means).unstack(label)  # noqa: PD010 - one index level becomes the columns
-        logs = {key: group for key, group in table.groupby(keys)}
-    rows = []
-    for key, group in stats.groupby(keys):
-        ordered = group.sort_values("latency_us", kind="stable")
-        order = ordered[label].tolist()
-        told, p_value = _overlap(ordered) if cells is None else _paired(order, logs[key])
-        rows.append((*key, " < ".join(order), told, p_value))
-    ranked = pd.DataFrame(rows, columns=[*keys, "ranking", "distinguishable", "p_value"])
-    return ranked.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))

@@ -18,7 +18,7 @@ import numpy as np
 
 from cassbook.engine import CassandraCluster, pages
 from cassbook.engine.existing import ExistingCluster
-from cassbook.errors import InputError, LaboratoryError
+from cassbook.errors import LaboratoryError
 from cassbook.load.loop import Bound
 from cassbook.load.recorder import Window
 from cassbook.profile import Profile
@@ -27,6 +27,8 @@ from cassbook.run.cell import Cell
 
 KINDS = frozenset({"cold", "paced"})
 _POLL_S = 0.002
+#: What needs no hold on the nodes, so that it can be had of anybody's.
+_OF_THE_CLIENT = frozenset({"warm", "restarted_client"})
 #: What a cold cell costs beside its own time, by condition; for forecasts only.
 _COST_S = {"warm": 1.0, "restarted_client": 2.0, "cold_pages": 2.0, "restarted_server": 25.0}
 _SHARES = {"READ": 1.0, "UPDATE": 0.0}
@@ -143,22 +145,26 @@ def seconds(profile: Profile, cell: Cell) -> float:
     return profile.load.ramp_s + profile.paced.steady_s + 1.0
 
 
-def check_existing(profile: Profile) -> None:
-    """Refuse what would restart, pause or look into the nodes of a cluster that somebody else runs.
+def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
+    """Leave out what would restart, pause or look into the nodes of a cluster that somebody else runs.
 
-    Raises
-    ------
-    InputError
-        Naming the key and what it may hold there.
+    Returns
+    -------
+    Profile
+        Without it.
+    list of str
+        What was left out, a line each.
     """
-    asked = set(profile.cold.conditions) - {"warm", "restarted_client"} if profile.cold else set()
-    if asked:
-        raise InputError(
-            f"--hosts: cold.conditions {', '.join(sorted(asked))} need nodes that the laboratory started itself; "
-            "use warm and restarted_client"
-        )
-    if profile.paced and profile.paced.pause:
-        raise InputError("--hosts: only nodes that the laboratory started itself are paused; set paced.pause to null")
+    cold, paced = profile.cold, profile.paced
+    left_out = []
+    if cold and (lost := [name for name in cold.conditions if name not in _OF_THE_CLIENT]):
+        left_out.append(f"left out: cold starts of kind {', '.join(lost)}; the nodes are not this laboratory's")
+        kept = [name for name in cold.conditions if name in _OF_THE_CLIENT]
+        cold = cold.model_copy(update={"conditions": kept}) if kept else None
+    if paced and paced.pause:
+        left_out.append("left out: cells with a paused node; the nodes are not this laboratory's")
+        paced = paced.model_copy(update={"pause": None})
+    return profile.model_copy(update={"cold": cold, "paced": paced}), left_out
 
 
 def measure(cell: Cell, bench: Bench, previous: Cell | None, marks: list[str]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from pydantic import ValidationError
@@ -95,14 +95,16 @@ def _most_bytes(profile: Profile, workload: str) -> int:
 def _operations(profile: Profile, cell: Cell) -> float:
     """Most operations that a cell can do with one client process."""
     load = profile.load
-    if load.operations_per_thread is not None:
+    part = {"cold": profile.cold, "paced": profile.paced}.get(cell.kind)
+    steady_s = part.steady_s if part else load.steady_s
+    if steady_s is None:
+        assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
         return cell.threads * load.operations_per_thread + _MOST_PER_S * load.ramp_s
-    assert load.steady_s is not None  # noqa: S101 - the profile has one bound
-    return _MOST_PER_S * (load.ramp_s + load.steady_s)
+    return _MOST_PER_S * (load.ramp_s + steady_s)
 
 
-def profile_for(profile: Profile, cluster: ExistingCluster) -> Profile:
-    """Return `profile` with the release and the number of coordinators that were found.
+def profile_for(profile: Profile, cluster: ExistingCluster, say: Callable[[str], None]) -> Profile:
+    """Return `profile` with the release and the number of coordinators that were found, without what cannot be made.
 
     Raises
     ------
@@ -112,7 +114,9 @@ def profile_for(profile: Profile, cluster: ExistingCluster) -> Profile:
     if profile.cluster.options:
         given = ", ".join(sorted(profile.cluster.options))
         raise InputError(f"--hosts: cluster.options ({given}) cannot be set on an existing cluster; take them out")
-    conditions.check_existing(profile)
+    profile, left_out = conditions.for_existing(profile)
+    for line in left_out:
+        say(line)
     part = profile.cluster.model_dump() | {"nodes": len(cluster.addresses)}
     try:
         fitting = Profile.model_validate(profile.model_dump() | {"cluster": part})
