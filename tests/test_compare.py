@@ -59,6 +59,13 @@ def test_the_interval_of_a_ratio_is_welchs_on_logarithms():
     assert (row["first_value"], row["first_blocks"], row["second_blocks"]) == (1050, 3, 4)
 
 
+@pytest.mark.filterwarnings("error")
+def test_a_side_that_does_not_vary_is_no_cause_for_a_warning():
+    row = figure(compare.compare(run("a", *blocks(1000.0, 1000.0, 1000.0)), run("b", *blocks(1100.0, 1200.0, 1150.0))))
+    assert row["distinguishable"] is True
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+
+
 def test_noise_is_not_a_difference():
     row = figure(compare.compare(run("a", *blocks(900.0, 1200.0)), run("b", *blocks(1000.0, 1100.0))))
     assert row["distinguishable"] is False

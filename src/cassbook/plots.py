@@ -152,7 +152,8 @@ def ratios(table: pd.DataFrame, of: str) -> Figure:
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel(of)
-    axes[0, -1].legend(title="level", ncols=3)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, title="level")
     return done(figure)
 
 
@@ -214,7 +215,7 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
     for name, table in series.items():
         axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / _MS, linewidth=1.2, label=name)
     axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
-    axes[0, 0].legend()
+    figure.legend(loc="outside lower center", ncols=2)
     return done(figure)
 
 
@@ -237,7 +238,7 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
                 if cell.cell_id in series:
                     _cold_line(panel, cell, series[cell.cell_id])
             panel.set(yscale="log", title=condition.replace("_", " "))
-        row[0].set_ylabel(f"{source.label}: mean latency, ms")
+        row[0].set_ylabel(f"{source.label}\nmean latency, ms")
     for panel in axes[-1]:
         panel.set_xlabel("time since the cell began, s")
     levels = [level for level in LEVELS if any((cells["level"] == level).any() for cells in cells_of.values())]
