@@ -149,7 +149,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
         run = open_run(asked or default_run(parameter))
         check_shown(run)
         hashes.append(run.data_hash)
-        is_path = asked is not None and Path(asked).is_dir()
+        is_path = parameter == "fresh" or (asked is not None and Path(asked).is_dir())
         parameters[parameter] = _relative(run.folder) if is_path else run.name
     source = _assemble(keep_measurement=fresh is not None)
     parameters["data_hash"] = data_hash(*hashes)

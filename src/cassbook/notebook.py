@@ -129,7 +129,7 @@ def _recorded(runs: Iterable[RecordedRun]) -> list[Source]:
     found: list[Source] = []
     for run in runs:
         label = f"{RECORDED} {run.manifest['engine']}"
-        again = sum(source.label.startswith(label) for source in found)
+        again = sum(source.label == label or source.label.startswith(f"{label} (") for source in found)
         found.append(Source(f"{label} ({again + 1})" if again else label, run))
     return found
 

@@ -188,14 +188,16 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
             share = validation.Share.of(int(regret["right"].sum()), len(regret))
             cost = regret["regret_percent"]
-            told = regret.merge(winners_told(source))["right"]
+            certain = winners_told(source)
+            certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
+            told = regret.merge(certain)["right"]
         interval = share.interval
         rows[source.label] = {
             "right": f"{share.right} of {share.total}",
             "share": f"{interval.value:.0%} [{interval.low:.0%}, {interval.high:.0%}]",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
-            "right where the winner is certain": "" if told is None else f"{int(told.sum())} of {len(told)}",
+            "right where the winner can be told": "" if told is None else f"{int(told.sum())} of {len(told)}",
         }
     return pd.DataFrame(rows).T
 
@@ -407,7 +409,7 @@ def worst_fit(source: Source, order: int = 4) -> tuple[float, int]:
 def cpu_budget(source: Source) -> pd.DataFrame:
     """Processor time of an operation at saturation: of the whole machine, of the client, and the rest, of the nodes.
 
-    Cores divided by throughput, at the most threads measured; pure cells, means over blocks.
+    Cores divided by throughput, at the thread count with the most of it; pure cells, means over blocks.
 
     Returns
     -------
@@ -417,14 +419,18 @@ def cpu_budget(source: Source) -> pd.DataFrame:
     """
     run = source.run
     assert run is not None  # noqa: S101 - only runs have cells
-    stats = source.level_stats[source.level_stats["threads"] == source.level_stats["threads"].max()]
-    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == stats["threads"].iloc[0])]
-    operation = np.where(cells["read_share"] == 1.0, "READ", "WRITE")
-    client_us = cells.groupby([operation, cells["read_cl"].rename("level")])["client_cpu_us_per_op"].mean()
+    stats = source.level_stats
+    stats = stats.loc[stats.groupby(["operation", "level"], sort=False)["throughput_per_s"].idxmax()]
     table = stats.set_index(["operation", "level"])[["threads", "throughput_per_s"]]
+    cells = run.cells[run.cells["kind"] == "pure"]
+    operation = np.where(cells["read_share"] == 1.0, "READ", "WRITE")
+    keys = [operation, cells["read_cl"].rename("level"), cells["threads"]]
+    of_client = cells.groupby(keys)["client_cpu_us_per_op"].mean()
+    at = table.set_index("threads", append=True).index
+    client_us = pd.Series(of_client.reindex(at).to_numpy(), table.index)
     cores = run.manifest.get("machine", {}).get("cores", np.nan)  # logs do not tell
     machine_us = cores * 1e6 / table["throughput_per_s"]
-    nodes_us = machine_us - client_us.reindex(table.index)
+    nodes_us = machine_us - client_us
     one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
     table = table.rename(columns={"throughput_per_s": "throughput, 1/s"}).round()
     columns = {"machine, us/op": machine_us, "client, us/op": machine_us - nodes_us, "nodes, us/op": nodes_us}

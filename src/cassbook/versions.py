@@ -42,21 +42,6 @@ def ratios(first: Source, second: Source, figure: str = "latency_us") -> pd.Data
     return own[_COLUMNS].reset_index(drop=True)
 
 
-def table(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Ratios as text, one row an (operation, threads), one column a level: '0.62 [0.55, 0.70]'.
-
-    Parameters
-    ----------
-    ratios : DataFrame
-        From `ratios`.
-    """
-    bounds = ratios["low"].map(" [{:.2f}, ".format) + ratios["high"].map("{:.2f}]".format)
-    text = ratios["ratio"].map("{:.2f}".format) + bounds.where(ratios["low"].notna(), "")
-    wide = ratios.assign(text=text).set_index(["operation", "threads", "level"])["text"]
-    levels = ratios["level"].drop_duplicates()
-    return wide.unstack("level")[levels.tolist()]  # noqa: PD010 - one index level becomes the columns
-
-
 def by_level(ratios: pd.DataFrame) -> pd.DataFrame:
     """Geometric mean of the ratios over all thread counts, and in how many cells the two are distinguishable.
 
