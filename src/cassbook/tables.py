@@ -40,6 +40,11 @@ LEVELS = ("ONE", "QUORUM", "ALL")
 _MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
 
 
+def _mix(read_share: float) -> str:
+    """Name a mix as the papers do: reads/writes in percent."""
+    return f"{100 * read_share:.0f}/{100 - 100 * read_share:.0f}"
+
+
 def _with_interval(value: float, low: float, high: float) -> str:
     return f"{value:.0f}" if np.isnan(low) else f"{value:.0f} ± {(high - low) / 2:.0f}"
 
@@ -163,7 +168,7 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     least : bool
         Whether to mark the least of each workload with an asterisk (the paper underlines it).
     """
-    shares = df["read_share"].map(lambda s: f"{100 * s:.0f}/{100 - 100 * s:.0f}")
+    shares = df["read_share"].map(_mix)
     text = df[value].map(spec.format)
     if least:
         best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
@@ -341,8 +346,7 @@ def setting_orders(source: Source) -> pd.DataFrame:
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
     found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
-    mixes = found["read_share"].map(lambda share: f"{100 * share:.0f}/{100 - 100 * share:.0f}")
-    return found.assign(mix=mixes).pivot_table("order", "threads", "mix", aggfunc="first")
+    return found.assign(mix=found["read_share"].map(_mix)).pivot_table("order", "threads", "mix", aggfunc="first")
 
 
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
@@ -364,7 +368,7 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
     for source in sources:
         found = ranking.overall(source.cell_stats, of)
         if of == "setting":
-            found["read_share"] = found["read_share"].map(lambda share: f"{100 * share:.0f}/{100 - 100 * share:.0f}")
+            found["read_share"] = found["read_share"].map(_mix)
         found = found.set_index(found.columns[0])
         parts[source.label, "order"] = found["order"]
         parts[source.label, "p"] = found["p_value"].map("{:.3f}".format).replace("nan", "")
