@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook import beginnings, plots, tables
+from cassbook import plots, tables
 from cassbook.notebook import PUBLISHED, Source
 from cassbook.run import RecordedRun
 from tests.test_cold_start import samples_of
@@ -35,13 +35,15 @@ def cold(cell_id, condition, **row):
     return {"cell_id": cell_id, "kind": "cold", "condition": condition, "rate_per_s": np.nan} | row
 
 
+_RNG = np.random.default_rng(4)
+
+
+def noise(n):
+    return 1000 * np.exp(_RNG.normal(0, 0.02, n))
+
+
 @pytest.fixture
 def run():
-    rng = np.random.default_rng(4)
-
-    def noise(n):
-        return 1000 * np.exp(rng.normal(0, 0.02, n))
-
     slow = np.r_[np.full(18, 6.0), np.ones(80)]
     cells = make_cells(
         cold("server", "restarted_server", read_cl="ALL"),
@@ -65,8 +67,8 @@ def run():
 
 def test_each_condition_says_its_end_beside_the_papers(run):
     table = tables.cold_conditions(Source("x", run))
-    assert table.columns.tolist() == ["ends, ms", "times slower"]
-    assert table.reset_index().to_numpy().tolist() == [
+    assert table.columns.tolist() == ["ends, ms", "times slower", "times the warm cell"]
+    assert table.iloc[:, :2].reset_index().to_numpy().tolist() == [
         ["paper: every test", "", "", "", "800-1000", "5-8"],
         ["warm", "READ", "ONE", "0", "none", ""],
         ["warm", "READ", "ONE", "2", "none", ""],
@@ -75,6 +77,22 @@ def test_each_condition_says_its_end_beside_the_papers(run):
         ["cold pages", "WRITE", "ONE", "0", "too short to say", ""],
         ["restarted server", "READ", "ALL", "0", "900", "6.0"],
     ]
+
+
+def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
+    cells = make_cells(cold("warm", "warm"), cold("slow", "restarted_server"), cold("other", "cold_pages", block=1))
+    flat = {name: samples_of(noise(60) * times) for name, times in (("warm", 1), ("slow", 5), ("other", 7))}
+    source = Source("x", Made(cells, flat))
+    table = tables.cold_conditions(source).reset_index().set_index("condition")
+    assert table.loc["restarted server", "ends, ms"] == "none"
+    assert table["times the warm cell"].to_dict() == {
+        "paper: every test": "",
+        "warm": "",
+        "restarted server": "5.0",
+        "cold pages": "",  # no warm cell in its block
+    }
+    told = tables.cold_in_words(source)["restarted_server", "READ"]
+    assert told == "in none of 1; whole cells 5.0 times the warm ones"
 
 
 def test_the_drain_tells_nothing_of_the_beginning(run):
@@ -169,13 +187,14 @@ def test_an_order_of_settings_shows_which_neighbours_differ_and_whose_winner_is_
 
 
 def test_what_was_cold_in_words():
-    ends = pd.Series(["none", "none", "none"]), pd.Series(["", "", ""])
-    assert beginnings._told(*ends) == "in none of 3"
-    ends = pd.Series(["700", "not in 5.0 s", "1450", "none"]), pd.Series(["1.6", "", "1.5", ""])
-    assert beginnings._told(*ends) == (
-        "in 3 of 4 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower; 1 not over when the cell was)"
-    )
-    assert beginnings._told(pd.Series(["samples not kept"]), pd.Series([""])) == "not measured"
+    step = np.r_[np.full(18, 6.0), np.ones(80)]
+    shapes = {"a": step, "b": np.r_[np.full(20, 3.0), np.ones(78)], "c": np.linspace(5, 1, 98), "d": np.ones(98)}
+    cells = make_cells(*[cold(name, "cold_pages", block=n) for n, name in enumerate(shapes)])
+    run = Made(cells, {name: samples_of(noise(98) * times) for name, times in shapes.items()})
+    words = tables.cold_in_words(Source("x", run))
+    expected = "in 3 of 4 (ends after 900 to 1000 ms, 3.0 to 6.0 times slower; 1 not over when the cell was)"
+    assert words["cold_pages", "READ"] == expected
+    assert words["cold_pages", "WRITE"] == "not measured"
 
 
 def test_every_condition_and_operation_has_its_words(run):

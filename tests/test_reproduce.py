@@ -68,10 +68,16 @@ def shown(
     pure_threads=range(10, 100, 10),
     levels=("ONE", "QUORUM", "ALL"),
     pairs=(("ONE", "ALL"), ("QUORUM", "QUORUM"), ("ALL", "ONE")),
+    apart=False,
 ):
-    rows = [("pure", t, level, level, share) for t in pure_threads for level in levels for share in (0.0, 1.0)]
-    rows += [("mixed", 50, *pair, 0.5) for pair in pairs]
-    cells = pd.DataFrame(rows, columns=["kind", "threads", "read_cl", "write_cl", "read_share"])
+    rows = [
+        ("pure", level if apart else 0, t, level, level, share)
+        for t in pure_threads
+        for level in levels
+        for share in (0.0, 1.0)
+    ]
+    rows += [("mixed", 0, 50, *pair, 0.5) for pair in pairs]
+    cells = pd.DataFrame(rows, columns=["kind", "block", "threads", "read_cl", "write_cl", "read_share"])
     return SimpleNamespace(cells=cells, folder="mine")
 
 
@@ -80,6 +86,7 @@ def shown(
     [
         (shown(levels=("ONE", "ALL")), "reads at QUORUM; writes at QUORUM"),
         (shown(pure_threads=[10, 50]), "thread counts"),
+        (shown(apart=True), "reads at all of ONE, QUORUM, ALL in one block; .*writes at all"),
         (shown(pairs=()), "mixed cells at 1R-3W, 2R-2W, 3R-1W"),
     ],
 )
@@ -90,3 +97,9 @@ def test_a_run_that_the_chapters_cannot_draw_is_refused_before_any_runs(run, nam
 
 def test_a_run_that_has_it_all_is_shown():
     book.check_shown(shown())
+
+
+def test_two_runs_without_a_cell_in_common_are_not_shown_side_by_side():
+    book.check_pair(shown(), shown(pure_threads=[90, 500]))
+    with pytest.raises(InputError, match=r"no pure cell in common \(threads 10, .*90 and 15, 500\)"):
+        book.check_pair(shown(), shown(pure_threads=[15, 500]))

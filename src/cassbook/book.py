@@ -17,6 +17,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import papermill
 import plotly
 
@@ -142,17 +143,19 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     LaboratoryError
         If a notebook fails, or the book is rendered with a warning.
     """
-    parameters, hashes = {"fresh": ""}, []
-    for parameter, asked in (("recorded", recorded), ("today", today), ("fresh", fresh)):
-        if parameter == "fresh" and asked is None:
-            continue
-        run = open_run(asked or default_run(parameter))
+    asked = {"recorded": recorded or default_run("recorded"), "today": today or default_run("today")}
+    if fresh is not None:
+        asked["fresh"] = str(fresh)
+    runs = {parameter: open_run(named) for parameter, named in asked.items()}
+    for run in runs.values():
         check_shown(run)
-        hashes.append(run.data_hash)
-        is_path = parameter == "fresh" or (asked is not None and Path(asked).is_dir())
-        parameters[parameter] = _relative(run.folder) if is_path else run.name
+    check_pair(runs["recorded"], runs["today"])
+    parameters = {"fresh": ""} | {
+        parameter: _relative(run.folder) if Path(asked[parameter]).is_dir() else run.name
+        for parameter, run in runs.items()
+    }
     source = _assemble(keep_measurement=fresh is not None)
-    parameters["data_hash"] = data_hash(*hashes)
+    parameters["data_hash"] = data_hash(*[run.data_hash for run in runs.values()])
     _execute_all(source, parameters, say)
     return _render(source, say)
 
@@ -172,12 +175,13 @@ def check_shown(run: RecordedRun) -> None:
     """
     cells = run.cells
     pure, mixed = cells[cells["kind"] == "pure"], cells[cells["kind"] == "mixed"]
-    missing = [
-        f"{word} at {level}"
-        for share, word in ((1.0, "reads"), (0.0, "writes"))
-        for level in LEVELS
-        if level not in set(pure.loc[pure["read_share"] == share, "read_cl"])
-    ]
+    missing = []
+    for share, word in ((1.0, "reads"), (0.0, "writes")):
+        absent = [level for level in LEVELS if level not in set(pure.loc[pure["read_share"] == share, "read_cl"])]
+        if absent:
+            missing += [f"{word} at {level}" for level in absent]
+        elif not _all_levels(pure[pure["read_share"] == share]):
+            missing.append(f"a thread count with {word} at all of {', '.join(LEVELS)} in one block")
     if pure["threads"].nunique() < _LEAST_THREADS:
         missing.append(
             f"at least {_LEAST_THREADS} thread counts of pure reads and writes (a fourth-order fit needs them)"
@@ -188,6 +192,29 @@ def check_shown(run: RecordedRun) -> None:
         missing.append(f"mixed cells at {', '.join(s.name for s in STRONG_SETTINGS)}")
     if missing:
         raise InputError(f"{run.folder}: the book cannot show this run; it lacks {'; '.join(missing)}")
+
+
+def _all_levels(pure: pd.DataFrame) -> bool:
+    """Whether some thread count has all levels in one block, so that they can be ranked."""
+    return bool((pure.groupby(["block", "threads"])["read_cl"].nunique() >= len(LEVELS)).any())
+
+
+def check_pair(recorded: RecordedRun, today: RecordedRun) -> None:
+    """Refuse two runs of which the chapters could show no cell side by side.
+
+    Raises
+    ------
+    InputError
+        Naming both and what each measured.
+    """
+    keys = ["read_share", "read_cl", "threads"]
+    pure = [run.cells.loc[run.cells["kind"] == "pure", keys].drop_duplicates() for run in (recorded, today)]
+    if pure[0].merge(pure[1]).empty:
+        threads = [", ".join(map(str, sorted(cells["threads"].unique()))) for cells in pure]
+        raise InputError(
+            f"{recorded.folder} and {today.folder}: the book cannot show these side by side; they have no pure cell in "
+            f"common (threads {threads[0]} and {threads[1]})"
+        )
 
 
 def _assemble(keep_measurement: bool) -> Path:
