@@ -114,7 +114,10 @@ def data_hash(*parts: str) -> str:
     digest = hashlib.sha256()
     for part in parts:
         digest.update(part.encode())
-    data = [*paths.resource("data/published").glob("*.csv"), *(paths.project_root() / "data" / "bench").glob("*.*")]
+    root = paths.project_root() / "data"
+    # A manifest holds the sums of all that its run consists of.
+    data = [*paths.resource("data/published").glob("*.csv"), *(root / "bench").glob("*.*")]
+    data += root.glob("runs/*/manifest.json")
     sources = [*data, *Path(__file__).parent.rglob("*.py")]
     for path in sorted(sources):
         digest.update(path.read_bytes())

@@ -1,4 +1,6 @@
-"""The command line: `cassbook doctor`, `run`, `cluster`, `compare`, `export`, `claims`, `book`, `reproduce`."""
+"""The command line: `cassbook doctor`, `run`, `cluster`, `read`, `compare`, `export`, `claims`, `advise`, `book`,
+`reproduce`.
+"""
 
 from __future__ import annotations
 
@@ -226,6 +228,59 @@ def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tup
     run = None if folder is None else Study.of_run(folder)
     findings = ledger(run, asked, progress=sys.stderr.isatty())
     click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))
+
+
+@main.command()
+@click.option("--run", "name", required=True, metavar="RUN", help="A run in data/runs, a run's folder, or one of logs.")
+@click.option("--threads", type=float, help="Requests in flight.")
+@click.option("--reads", type=float, help="Part of them that reads, 0 to 1.")
+@click.option("--map", "whole", is_flag=True, help="The whole domain that the run measured, in place of a point.")
+@click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text", show_default=True)
+@_plainly
+def advise(name: str, threads: float | None, reads: float | None, whole: bool, form: str) -> None:
+    """Name the best strong setting for a load, its latency with interval, and the runner-up, as a run measured them.
+
+    Between measured points latencies are interpolated; outside them there is no answer.
+    """
+    from cassbook import cli_advise
+    from cassbook.advisor.latency_map import LatencyMap
+
+    if whole != (threads is None and reads is None) or (threads is None) != (reads is None):
+        raise InputError("give both --threads and --reads, or --map alone")
+    latency_map = LatencyMap.of_run(name)
+    if threads is None or reads is None:
+        click.echo(cli_advise.domain(latency_map, form))
+    else:
+        click.echo(cli_advise.point(latency_map, threads, reads, form))
+
+
+@main.command()
+@click.argument("what", type=click.Choice(["shift", "switches"]))
+@click.option("--map", "name", required=True, metavar="RUN", help="The run that says which setting is fastest.")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder, or .json file. Default: in _build/rides.")
+@click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
+@click.option(
+    "--repeats", type=click.IntRange(1), default=3, show_default=True, help="Clusters, or switches of a kind."
+)
+@_plainly
+def demonstrate(what: str, name: str, out: Path | None, engine: str, repeats: int) -> None:
+    r"""Record the adviser at work on a local cluster.
+
+    \b
+    shift     ten minutes of shifting load under the adviser, each fixed setting and the paper's switching
+              (50 minutes a cluster; an interrupted recording goes on with what is missing)
+    switches  every switch of setting, the paper's and the safe one, with a late replica (10 minutes)
+    """
+    from cassbook.advisor import record, switches
+    from cassbook.advisor.latency_map import LatencyMap
+    from cassbook.paths import project_root
+
+    latency_map = LatencyMap.of_run(name)
+    rides = project_root() / "_build" / "rides"
+    if what == "shift":
+        click.echo(record.record(out or rides / f"shift-{engine}", latency_map, engine, repeats, say=_say))
+    else:
+        click.echo(switches.record(out or rides / f"switches-{engine}.json", latency_map, engine, repeats, say=_say))
 
 
 @main.command()

@@ -49,6 +49,23 @@ def replicas_waited_for(level: str, replication_factor: int) -> int:
     return fixed.get(level, replication_factor // 2 + 1)
 
 
+def level_waiting_for(replicas: int, replication_factor: int) -> str:
+    """Name the level that waits for just so many replicas in one data centre.
+
+    Raises
+    ------
+    InputError
+        Where no level does.
+
+    >>> [level_waiting_for(replicas, 3) for replicas in (1, 2, 3)]
+    ['ONE', 'QUORUM', 'ALL']
+    """
+    for level in ("ALL", "QUORUM", "ONE", "TWO", "THREE"):
+        if replicas_waited_for(level, replication_factor) == replicas:
+            return level
+    raise InputError(f"no consistency level waits for {replicas} of {replication_factor} replicas")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """A pair of levels, named as the papers name it: 1R-3W reads one replica and writes three."""
@@ -64,6 +81,12 @@ STRONG_SETTINGS = (
     Setting("2R-2W", "QUORUM", "QUORUM"),
     Setting("3R-1W", "ALL", "ONE"),
 )
+#: The other three that are strong there. The paper leaves them out, for they wait for more replicas than they need.
+WIDER_SETTINGS = (
+    Setting("2R-3W", "QUORUM", "ALL"),
+    Setting("3R-2W", "ALL", "QUORUM"),
+    Setting("3R-3W", "ALL", "ALL"),
+)
 
 
 def setting(name: str) -> Setting:
@@ -74,11 +97,11 @@ def setting(name: str) -> Setting:
     InputError
         With what would be right.
     """
-    for candidate in STRONG_SETTINGS:
+    for candidate in (*STRONG_SETTINGS, *WIDER_SETTINGS):
         if candidate.name == name:
             return candidate
     read_cl, slash, write_cl = name.partition("/")
     if slash:
         return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
-    names = ", ".join(s.name for s in STRONG_SETTINGS)
+    names = ", ".join(s.name for s in (*STRONG_SETTINGS, *WIDER_SETTINGS))
     raise InputError(f"setting: {name!r} is unknown; use one of {names}, or a pair of levels such as QUORUM/ONE")

@@ -51,6 +51,24 @@ class Estimate:
         centre = float(x.mean())
         return cls(centre, centre - half, centre + half, int(x.size))
 
+    @classmethod
+    def ratio(cls, ratios: Iterable[float]) -> Estimate:
+        """Geometric mean of independent ratios, with Student's t interval on their logarithms.
+
+        Parameters
+        ----------
+        ratios : iterable of float, shape (n,)
+            Positive, one a block.
+
+        Raises
+        ------
+        ValueError
+            As `mean`; also for a ratio that is not positive.
+        """
+        with np.errstate(divide="ignore", invalid="ignore"):
+            logs = cls.mean(np.log(np.asarray(list(ratios), dtype=float)))
+        return cls(float(np.exp(logs.value)), float(np.exp(logs.low)), float(np.exp(logs.high)), logs.n)
+
     def __str__(self) -> str:
         """Value and interval, short enough for a table cell."""
         if np.isnan(self.low):

@@ -90,13 +90,15 @@ def _is_tool(value: Any) -> bool:
     return callable(value) or isinstance(value, ModuleType)
 
 
-def begin(namespace: Mapping[str, Any]) -> list[Source]:
+def begin(namespace: Mapping[str, Any], *further: str) -> list[Source]:
     """Check an analysis notebook's parameters and load its sources.
 
     Parameters
     ----------
     namespace : mapping
         The notebook's `globals()`, holding `recorded`, `today`, `fresh` and `data_hash`.
+    *further : str
+        Names of parameters of its own; `run_of` opens those that name runs.
 
     Returns
     -------
@@ -108,7 +110,7 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
     InputError
         For an unknown parameter, a run that cannot be read, or data that changed since the build began.
     """
-    check_parameters(namespace, _ANALYSIS_PARAMETERS)
+    check_parameters(namespace, _ANALYSIS_PARAMETERS | set(further))
     sources = [Source(PUBLISHED), *_recorded(open_run(namespace[name]) for name in ("recorded", "today"))]
     if namespace["fresh"]:
         folder = paths.project_root() / Path(namespace["fresh"])
@@ -122,6 +124,19 @@ def begin(namespace: Mapping[str, Any]) -> list[Source]:
                 f"the data or the library changed since the build began ({namespace['data_hash']}, now {now})"
             )
     return sources
+
+
+def run_of(name_or_path: str) -> Source:
+    """Open a run that a chapter has beside the usual ones; named for its profile and version.
+
+    Raises
+    ------
+    InputError
+        If it cannot be read.
+    """
+    run = open_run(name_or_path)
+    profile = run.manifest.get("profile", {}).get("name", run.name)
+    return Source(f"{profile}, {run.manifest['engine']}", run)
 
 
 def _recorded(runs: Iterable[RecordedRun]) -> list[Source]:

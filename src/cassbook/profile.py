@@ -131,7 +131,7 @@ class Profile(Part):
     table: TablePart
     load: LoadPart
     warm_up: WarmUpPart = WarmUpPart()
-    pure: PurePart
+    pure: PurePart | None = None
     mixed: MixedPart | None = None
     workloads: WorkloadsPart | None = None
     cold: ColdPart | None = None
@@ -143,6 +143,12 @@ class Profile(Part):
     def _known_engine(cls, value: str) -> str:
         release(value)
         return value
+
+    @model_validator(mode="after")
+    def _something_to_measure(self) -> Self:
+        if not any(self._parts):
+            raise ValueError("nothing to measure: give pure, mixed or workloads")
+        return self
 
     @model_validator(mode="after")
     def _coordinator_exists(self) -> Self:
@@ -160,7 +166,7 @@ class Profile(Part):
 
     @model_validator(mode="after")
     def _levels_can_be_met(self) -> Self:
-        levels = set(self.pure.levels)
+        levels = set(self.pure.levels) if self.pure else set()
         for name in (name for part in (self.mixed, self.workloads) if part for name in part.settings):
             levels |= {setting(name).read_cl, setting(name).write_cl}
         levels |= {level for part in (self.cold, self.paced) if part for level in part.levels}
@@ -173,7 +179,11 @@ class Profile(Part):
     @property
     def blocks(self) -> int:
         """How many blocks, each with a cluster start of its own, the repeats make."""
-        return max(part.repeats for part in (self.pure, self.mixed, self.workloads) if part)
+        return max(part.repeats for part in self._parts if part)
+
+    @property
+    def _parts(self) -> tuple[PurePart | MixedPart | WorkloadsPart | None, ...]:
+        return self.pure, self.mixed, self.workloads
 
 
 def load_profile(name_or_path: str, **overrides: Any) -> Profile:

@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import generator, library, logs, own_error
+from cassbook.bench import adviser, generator, library, logs, own_error
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
     "logs": logs.main,
     "own-error": own_error.main,
+    "adviser": adviser.main,
     "generator": generator.main,
 }
 

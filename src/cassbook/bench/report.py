@@ -51,6 +51,12 @@ def beside_stress() -> pd.DataFrame:
     return text.set_index(pd.MultiIndex.from_frame(found[["operation", "level", "threads"]]))
 
 
+def adviser() -> pd.DataFrame:
+    """What the adviser adds to a request, us: index operation; median, least and most over rounds."""
+    added = pd.read_csv(_recorded("adviser.csv")).groupby("operation")["added_us"]
+    return pd.DataFrame({"median": added.median(), "least": added.min(), "most": added.max()})
+
+
 def own_error() -> pd.DataFrame:
     """The generator's own error by the stub's delay and the threads, in whole microseconds (see `bench.own_error`)."""
     table = pd.read_csv(_recorded("own-error.csv")).set_index(["delay_ms", "threads"])

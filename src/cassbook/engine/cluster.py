@@ -43,12 +43,15 @@ class Spec:
         Heap of each node's JVM.
     options : mapping
         Extra keys of cassandra.yaml.
+    node_options : mapping of int to mapping
+        Keys for one node more, by its number from 1.
     """
 
     nodes: int = 3
     replication_factor: int = 3
     heap_mb: int = 1024
     options: Mapping[str, Any] = field(default_factory=dict)
+    node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.nodes < 1:
@@ -276,6 +279,12 @@ class CassandraCluster(Cleared):
         ccm.set_configuration_options({**options, **self.spec.options})
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes)
+        if self.spec.node_options:
+            ccm.seeds = [ccm.nodelist()[0]]  # the others may be known by another address than they listen on
+            for node in ccm.nodelist():
+                node.set_configuration_options({})  # writes the seeds anew
+            for number, own in self.spec.node_options.items():
+                ccm.nodelist()[number - 1].set_configuration_options(dict(own))
         self._ccm = ccm
 
     def _launch(self) -> None:

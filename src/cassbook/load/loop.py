@@ -324,9 +324,13 @@ class ClosedLoop:
         for slot in self._slots:
             slot.send()
 
+    def oldest(self) -> float:
+        """When the oldest request in flight began; infinite where there is none."""
+        return min((s.started for s in self._slots), default=_NEVER)
+
     def _over(self, moment: float) -> bool:
         """Whether nothing is in flight that began before a moment."""
-        return all(s.started >= moment for s in self._slots)
+        return self.oldest() >= moment
 
     def _done(self) -> int:
         return sum(s.done for s in self._slots)

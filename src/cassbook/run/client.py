@@ -97,17 +97,7 @@ class Client:
 
     def fill(self, table: workloads.Loadable, threads: int) -> int:
         """Insert every row of a table at ALL; how many inserts failed."""
-        failed: list[int] = []
-
-        def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
-            if outcome:
-                failed.append(outcome)
-
-        requests: list[Iterator[Request]] = [iter(()), iter(()), table.inserts()]
-        self._closed(threads, itertools.repeat(INSERT), requests, table.prefixes("ALL", "ALL"), note).run(
-            Bound(), Window()
-        )
-        return len(failed)
+        return fill(self._nodes, table, threads, self._profile.load.request_timeout_s)
 
     def run(
         self,
@@ -169,6 +159,20 @@ class Client:
     ) -> ClosedLoop:
         timeout_s = self._profile.load.request_timeout_s
         return ClosedLoop(self._nodes, threads, operations, requests, prefixes, record, timeout_s)
+
+
+def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> int:
+    """Insert every row of a table at ALL; how many inserts failed."""
+    failed: list[int] = []
+
+    def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
+        if outcome:
+            failed.append(outcome)
+
+    requests: list[Iterator[Request]] = [iter(()), iter(()), table.inserts()]
+    prefixes = table.prefixes("ALL", "ALL")
+    ClosedLoop(nodes, threads, itertools.repeat(INSERT), requests, prefixes, note, timeout_s).run(Bound(), Window())
+    return len(failed)
 
 
 def mix(read_share: float, rng: np.random.Generator, length: int = 1 << 16) -> Iterator[int]:

@@ -48,8 +48,10 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     """
     if profile.keep_samples == "all":
         return cells["cell_id"].tolist()
-    drawn = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
-    wanted = cells["kind"].isin(_DRAWN_KINDS) | ((cells["kind"] == "pure") & (cells["threads"] == drawn))
+    wanted = cells["kind"].isin(_DRAWN_KINDS)
+    if profile.pure:
+        drawn = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
+        wanted |= (cells["kind"] == "pure") & (cells["threads"] == drawn)
     return cells.loc[wanted, "cell_id"].tolist()
 
 

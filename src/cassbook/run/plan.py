@@ -24,7 +24,7 @@ def plan(profile: Profile) -> list[list[Cell]]:
 
 def _block(profile: Profile, block: int) -> list[Cell]:
     points: list[tuple[str, int, str, str, float, str]] = []
-    if block <= profile.pure.repeats:
+    if profile.pure and block <= profile.pure.repeats:
         for threads in profile.pure.threads:
             for level in profile.pure.levels:
                 if level in READ_LEVELS:

@@ -9,8 +9,6 @@ import pytest
 import yaml
 from scipy import stats
 
-from cassbook.engine import CassandraCluster
-from cassbook.engine.cluster import Spec
 from cassbook.errors import InputError
 from cassbook.load import keys, wire
 from cassbook.load.loop import Bound, ClosedLoop
@@ -121,16 +119,15 @@ def outcomes(rows):
 
 
 @pytest.fixture(scope="module")
-def bench():
-    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
-        session = cluster.connect()
-        nodes = Nodes(session, cluster.addresses)
-        bench = Bench(cluster, session, nodes)
-        rows, _ = bench.loop([iter(()), iter(()), bench.table.inserts()], iter(lambda: INSERT, None), bench.table)
-        assert outcomes(rows) == {"ok": ROWS}
-        yield bench
-        nodes.close()
-        session.cluster.shutdown()
+def bench(cluster):
+    session = cluster.connect()
+    nodes = Nodes(session, cluster.addresses)
+    bench = Bench(cluster, session, nodes)
+    rows, _ = bench.loop([iter(()), iter(()), bench.table.inserts()], iter(lambda: INSERT, None), bench.table)
+    assert outcomes(rows) == {"ok": ROWS}
+    yield bench
+    nodes.close()
+    session.cluster.shutdown()
 
 
 @pytest.mark.parametrize("name", [*PRESETS, "timeline"])

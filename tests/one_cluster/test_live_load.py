@@ -1,4 +1,4 @@
-"""The load generator on a real cluster: agrees with the ordinary path, goes where told, survives losses."""
+"""The load generator on a real cluster: agrees with the ordinary path, goes where told."""
 
 import statistics
 import time
@@ -10,71 +10,14 @@ from cassandra import ConsistencyLevel
 from cassandra.metadata import Murmur3Token
 
 from cassbook.consistency import READ_LEVELS, WRITE_LEVELS
-from cassbook.engine import CassandraCluster, probe, teardown
-from cassbook.engine.cluster import Spec
-from cassbook.load import keys, wire
-from cassbook.load.loop import Bound, ClosedLoop
-from cassbook.load.nodes import Nodes
-from cassbook.load.recorder import Window
-from cassbook.load.ycsb import INSERT, KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
+from cassbook.engine import probe
+from cassbook.load import keys
+from cassbook.load.loop import Bound
+from cassbook.load.ycsb import KEYSPACE, READ, TABLE, UPDATE
 from cassbook.profile import TablePart
-from cassbook.run.client import mix
+from tests.one_cluster.loading import ROWS, outcomes
 
 pytestmark = pytest.mark.live
-ROWS = TablePart(record_count=500)
-SHORT = Bound(0.05, 0.3)
-
-
-@pytest.fixture(scope="module")
-def bench():
-    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
-        session = cluster.connect()
-        create_table(session, ROWS, 3)
-        nodes = Nodes(session, cluster.addresses)
-        bench = Bench(cluster, session, nodes)
-        bench.run(INSERT, threads=20, bound=Bound())
-        yield bench
-        nodes.close()
-        session.cluster.shutdown()
-
-
-class Bench:
-    """A cluster with a small table, and a way to run the loop on it."""
-
-    def __init__(self, cluster, session, nodes):
-        self.cluster, self.session, self.nodes = cluster, session, nodes
-
-    def table(self, policy="token_aware", shape=ROWS):
-        return Usertable(self.session, shape, self.cluster.addresses, policy, 0, np.random.default_rng(3))
-
-    def run(
-        self,
-        operation,
-        levels=("ALL", "ALL"),
-        threads=8,
-        bound=SHORT,
-        policy="token_aware",
-        share=None,
-        timeout_s=12,
-        shape=ROWS,
-    ):
-        rows = []
-        table = self.table(policy, shape)
-        kinds = (
-            mix(share, np.random.default_rng(1)) if share is not None else mix(1.0 if operation == READ else 0.0, None)
-        )
-        requests = [table.requests(READ), table.requests(UPDATE)]
-        if operation == INSERT:
-            kinds, requests = iter(lambda: INSERT, None), [iter(()), iter(()), table.inserts()]
-        loop = ClosedLoop(
-            self.nodes, threads, kinds, requests, table.prefixes(*levels), lambda *row: rows.append(row), timeout_s
-        )
-        outcome = loop.run(bound, Window())
-        return rows, outcome
-
-
-def outcomes(rows):
-    return Counter(wire.OUTCOMES[row[3]] for row in rows)
 
 
 def test_every_row_is_loaded_and_flushed(bench):
@@ -183,30 +126,3 @@ def test_an_overdue_request_is_given_up_and_counted_once(bench):
     counted = outcomes(rows)
     assert counted["client_timeout"] > 0
     assert sum(counted.values()) == outcome.operations
-
-
-def test_a_killed_node_is_counted_and_the_loop_goes_on_and_ends(bench):
-    """The last test on this cluster."""
-    victim = bench.cluster.addresses[1]
-    begun = time.monotonic()
-    killed = []
-
-    def kill_in_the_middle(done):
-        if not killed and done > 200:
-            for process in teardown.processes(bench.cluster.node_folders()[1]):
-                process.kill()
-            killed.append(time.monotonic())
-        return bool(killed) and time.monotonic() - killed[0] > 4
-
-    rows, outcome = bench.run(READ, levels=("ONE", "ALL"), threads=20, bound=Bound(until=kill_in_the_middle))
-    counted = outcomes(rows)
-    assert time.monotonic() - begun < 60
-    assert counted["ok"] > 200
-    assert counted["connection_lost"] > 0
-    assert sum(counted.values()) == outcome.operations
-    late = [row for row in rows if row[0] > max(r[0] for r in rows) - 2 and row[3] == wire.OK]
-    assert late
-    assert all(bench.cluster.addresses[row[4]] != victim for row in late)
-    rows, outcome = bench.run(UPDATE, levels=("ONE", "ALL"), policy="node1")
-    assert set(outcomes(rows)) <= {"unavailable", "write_timeout"}
-    assert outcome.operations == len(rows) > 0

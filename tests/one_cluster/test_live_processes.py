@@ -8,8 +8,6 @@ import psutil
 import pyarrow.compute as pc
 import pytest
 
-from cassbook.engine import CassandraCluster
-from cassbook.engine.cluster import Spec
 from cassbook.engine.connect import connect
 from cassbook.errors import LaboratoryError
 from cassbook.load.loop import Bound
@@ -38,17 +36,16 @@ def profile(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def place(profile):
-    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
-        session = cluster.connect()
-        create_table(session, profile.table, 3)
-        session.cluster.shutdown()
-        reach = partial(connect, cluster.addresses, cluster.release.protocol)
-        there = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
-        client = Client(profile, there, [1], 0.0)
-        assert client.fill(client.table, 20) == 0
-        client.close()
-        yield there
+def place(profile, cluster):
+    session = cluster.connect()
+    create_table(session, profile.table, 3)
+    session.cluster.shutdown()
+    reach = partial(connect, cluster.addresses, cluster.release.protocol)
+    there = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
+    client = Client(profile, there, [1], 0.0)
+    assert client.fill(client.table, 20) == 0
+    client.close()
+    return there
 
 
 @pytest.mark.parametrize("threads", [1, 7, 40])

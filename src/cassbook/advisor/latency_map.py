@@ -1,0 +1,287 @@
+"""Latency of each strong setting over threads and the share of reads, as a run measured it.
+
+Nothing is fitted. A point between measured ones is interpolated linearly, first over threads, then over the share of
+reads, where pure workloads stand at shares 0 and 1; without mixed cells that is the weighted mean of equations (8) to
+(10) of Gorbenko 2020. A point outside what was measured has no latency. Each block gives a map of its own, so intervals
+and comparisons rest on cluster starts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from cassbook.consistency import STRONG_SETTINGS, WIDER_SETTINGS, Setting
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.ingest.folder import open_run
+from cassbook.latency import uncertainty
+from cassbook.latency.summaries import mixed_cells, pure_cells
+
+Floats = NDArray[np.float64]
+
+#: What can be advised: the paper's three, and the three that wait for more than they need where they were measured.
+SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One setting at one point.
+
+    Attributes
+    ----------
+    setting : Setting
+    latency_us : Estimate
+        Mean latency in us over reads and writes, over blocks.
+    """
+
+    setting: Setting
+    latency_us: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a run says of one point.
+
+    Attributes
+    ----------
+    threads, read_share : float
+        The point: requests in flight, and the part of them that reads, 0 to 1.
+    choices : tuple of Choice
+        By mean latency, the best first.
+    margin_percent : float
+        By how much the runner-up is slower, in percent of the best; NaN where there is none.
+    p_value : float
+        Of best and runner-up being alike: Student's t of the paired differences of log latency over blocks. NaN with
+        one block.
+    mixed : bool
+        Whether mixed cells stand behind it; if not, it is the weighted mean of pure workloads.
+    """
+
+    threads: float
+    read_share: float
+    choices: tuple[Choice, ...]
+    margin_percent: float
+    p_value: float
+    mixed: bool
+
+    @property
+    def best(self) -> Choice:
+        """The setting of least mean latency."""
+        return self.choices[0]
+
+    @property
+    def runner_up(self) -> Choice | None:
+        """The next; None where there is one setting only."""
+        return self.choices[1] if len(self.choices) > 1 else None
+
+    @property
+    def told(self) -> bool | None:
+        """Whether best and runner-up can be told apart at 5 %; None with one block."""
+        return None if np.isnan(self.p_value) else self.p_value < 1 - uncertainty.LEVEL
+
+
+class LatencyMap:
+    """Measured latency of settings over threads and share of reads.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`, of one engine and deployment: pure and mixed cells are used.
+    name : str
+        Of the run, for messages.
+
+    Raises
+    ------
+    InputError
+        If no strong setting has both reads and writes.
+    """
+
+    def __init__(self, cell_stats: pd.DataFrame, name: str = "run") -> None:
+        self.name = name
+        parts = [_mixed_columns(cell_stats), _pure_columns(cell_stats)]
+        columns = pd.concat(parts, ignore_index=True)
+        both = columns.groupby("setting")["read_share"].agg(lambda shares: shares.min() < shares.max())
+        asked = set(parts[0]["setting"]) | {setting.name for setting in STRONG_SETTINGS}
+        self.settings = tuple(s for s in SETTINGS if s.name in asked and both.get(s.name, False))
+        if not self.settings:
+            raise InputError(f"{name}: no strong setting has both its reads and its writes measured")
+        own = columns[columns["setting"].isin([s.name for s in self.settings])]
+        self._columns = own.groupby(["setting", "block", "read_share", "threads"], as_index=False)["latency_us"].mean()
+        self._mixed_threads = parts[0]["threads"]
+        self.blocks = tuple(sorted(self._columns["block"].unique()))
+
+    @classmethod
+    def of_run(cls, name_or_path: str | Path) -> LatencyMap:
+        """Take the map of a run: its name in data/runs, its folder, or a folder of logs.
+
+        Raises
+        ------
+        InputError
+            If it cannot be read, or has no strong setting.
+        """
+        run = open_run(name_or_path)
+        return cls(run.statistics, run.name)
+
+    @cached_property
+    def threads(self) -> Floats:
+        """Thread counts that were measured, ascending."""
+        return np.sort(self._columns["threads"].unique()).astype(float)
+
+    @cached_property
+    def read_shares(self) -> Floats:
+        """Shares of reads that were measured, ascending."""
+        return np.sort(self._columns["read_share"].unique())
+
+    def latencies_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
+        """Latency of each setting in each block on a grid.
+
+        Parameters
+        ----------
+        threads : array_like, shape (T,)
+        read_shares : array_like, shape (S,)
+
+        Returns
+        -------
+        ndarray, shape (settings, blocks, S, T)
+            In us; NaN outside what was measured.
+        """
+        asked, shares = np.asarray(threads, dtype=float), np.asarray(read_shares, dtype=float)
+        found = np.full((len(self.settings), len(self.blocks), shares.size, asked.size), np.nan)
+        cells = self._columns
+        for k, setting in enumerate(self.settings):
+            for b, block in enumerate(self.blocks):
+                own = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
+                if len(own):
+                    found[k, b] = _interpolated(own, asked, shares)
+        return found
+
+    def check(self, threads: float, read_share: float) -> None:
+        """Refuse a point outside what was measured.
+
+        Raises
+        ------
+        InputError
+            Saying what was measured.
+        """
+        if not 0 <= read_share <= 1:
+            raise InputError(f"reads: {read_share:g} is not between 0 and 1 (0.9 for 90 % reads)")
+        low, high = self.threads[[0, -1]]
+        if not low <= threads <= high:
+            raise InputError(
+                f"threads: {threads:g} is outside what {self.name} measured, {low:g} to {high:g}; curves say nothing "
+                "there (see the chapter on models): measure at that load"
+            )
+        least, most = self.read_shares[[0, -1]]
+        if not least <= read_share <= most:
+            raise InputError(f"reads: {read_share:g} is outside what {self.name} measured, {least:g} to {most:g}")
+
+    def advise(self, threads: float, read_share: float) -> Advice:
+        """Name the best setting at a point, and what is known of it.
+
+        Parameters
+        ----------
+        threads : float
+            Requests in flight.
+        read_share : float
+            Part of them that reads, 0 to 1.
+
+        Raises
+        ------
+        InputError
+            Outside what was measured.
+        """
+        self.check(threads, read_share)
+        advice = self._advice(threads, read_share, self.latencies_us([threads], [read_share])[:, :, 0, 0])
+        if advice is None:
+            raise InputError(
+                f"{self.name}: nothing was measured around {threads:g} threads and {read_share:.0%} reads, though it "
+                "lies between what was"
+            )
+        return advice
+
+    def _advice(self, threads: float, read_share: float, by_block: Floats) -> Advice | None:
+        """Rank the settings by their latencies, shape (settings, blocks); None where none is known."""
+        known = [(s, row[np.isfinite(row)]) for s, row in zip(self.settings, by_block, strict=True)]
+        choices = sorted(
+            (Choice(setting, Estimate.mean(values)) for setting, values in known if values.size),
+            key=lambda choice: choice.latency_us.value,
+        )
+        if not choices:
+            return None
+        margin, p_value = float("nan"), float("nan")
+        if len(choices) > 1:
+            first, second = choices[0], choices[1]
+            margin = (second.latency_us.value / first.latency_us.value - 1) * 100
+            logs = [np.log(by_block[self.settings.index(choice.setting)]) for choice in (first, second)]
+            differences = logs[1] - logs[0]
+            p_value = uncertainty.paired_p(differences[np.isfinite(differences)])
+        return Advice(threads, read_share, tuple(choices), margin, p_value, self._rests_on_mixes(threads))
+
+    def _rests_on_mixes(self, threads: float) -> bool:
+        return bool(len(self._mixed_threads) and self._mixed_threads.min() <= threads <= self._mixed_threads.max())
+
+    def domain(self, threads: ArrayLike | None = None, read_shares: ArrayLike | None = None) -> pd.DataFrame:
+        """Best setting at every point of a grid (Fig. 6), and whether it can be told from the next.
+
+        Parameters
+        ----------
+        threads, read_shares : array_like, optional
+            The measured ones by default.
+
+        Returns
+        -------
+        DataFrame
+            read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
+            one block); points outside what was measured are left out.
+        """
+        asked = self.threads if threads is None else np.asarray(threads, dtype=float)
+        shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
+        by_block = self.latencies_us(asked, shares)
+        rows = []
+        for s, t in np.ndindex(shares.size, asked.size):
+            advice = self._advice(float(asked[t]), float(shares[s]), by_block[:, :, s, t])
+            if advice is None:
+                continue
+            second = advice.runner_up
+            rows.append(
+                (shares[s], asked[t], advice.best.setting.name, advice.best.latency_us.value,
+                 second.setting.name if second else "", advice.margin_percent, advice.p_value, advice.told)
+            )  # fmt: skip
+        columns = ["read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told"]
+        return pd.DataFrame(rows, columns=columns).astype({"told": object})
+
+
+def _mixed_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    cells = mixed_cells(cell_stats)
+    return cells[["setting", "block", "read_share", "threads", "latency_us"]]
+
+
+def _pure_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes."""
+    cells = pure_cells(cell_stats)
+    parts = []
+    for setting in SETTINGS:
+        for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
+            own = cells[(cells["operation"] == operation) & (cells["level"] == level)]
+            parts.append(own[["block", "threads", "latency_us"]].assign(setting=setting.name, read_share=share))
+    return pd.concat(parts, ignore_index=True)
+
+
+def _interpolated(cells: pd.DataFrame, threads: Floats, shares: Floats) -> Floats:
+    """Interpolate one setting in one block: shape (S, T), NaN outside."""
+    wide = cells.pivot_table("latency_us", "threads", "read_share")
+    at = wide.columns.to_numpy(dtype=float)
+    columns = [wide[share].dropna() for share in wide.columns]
+    table = np.stack([np.interp(threads, c.index, c.to_numpy(), left=np.nan, right=np.nan) for c in columns])
+    found = np.full((shares.size, threads.size), np.nan)
+    for place in range(threads.size):
+        known = np.isfinite(table[:, place])
+        if known.any():
+            found[:, place] = np.interp(shares, at[known], table[known, place], left=np.nan, right=np.nan)
+    return found

@@ -1,0 +1,83 @@
+"""What a client does now: requests a second, the part that reads, and how many are in flight, over a sliding window."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass
+from threading import Lock
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """A workload as a map of latencies knows it.
+
+    Attributes
+    ----------
+    per_s : float
+        Requests a second that were answered.
+    read_share : float
+        Part of them that read, 0 to 1; NaN without requests.
+    in_flight : float
+        Mean number in flight, by Little's law: seconds of latency a second.
+    """
+
+    per_s: float
+    read_share: float
+    in_flight: float
+
+    @classmethod
+    def together(cls, loads: Iterable[Load]) -> Load:
+        """Return the load of several clients on one cluster."""
+        own = [load for load in loads if load.per_s > 0]
+        per_s = sum(load.per_s for load in own)
+        if not per_s:
+            return cls(0.0, float("nan"), 0.0)
+        reads = sum(load.per_s * load.read_share for load in own)
+        return cls(per_s, reads / per_s, sum(load.in_flight for load in own))
+
+
+class Window:
+    """Counts finished requests; cheap to add to, from any thread.
+
+    Parameters
+    ----------
+    length_s : float
+        How far back `load` looks, at most.
+    """
+
+    def __init__(self, length_s: float) -> None:
+        self._length_s = length_s
+        self._lock = Lock()
+        self._reads = self._writes = 0
+        self._busy_s = 0.0
+        self._past: deque[tuple[float, int, int, float]] = deque()
+
+    def add(self, is_read: bool, latency_s: float) -> None:
+        """Count a request that was answered."""
+        with self._lock:
+            if is_read:
+                self._reads += 1
+            else:
+                self._writes += 1
+            self._busy_s += latency_s
+
+    def load(self, now: float) -> Load:
+        """Return the load since the oldest look inside the window; call it several times in each window.
+
+        Parameters
+        ----------
+        now : float
+            Seconds on a clock that never goes back.
+        """
+        with self._lock:
+            current = (now, self._reads, self._writes, self._busy_s)
+        self._past.append(current)
+        while len(self._past) > 1 and self._past[1][0] <= now - self._length_s:
+            self._past.popleft()
+        since = self._past[0]
+        seconds = now - since[0]
+        reads, writes = current[1] - since[1], current[2] - since[2]
+        if seconds <= 0 or reads + writes == 0:
+            return Load(0.0, float("nan"), 0.0)
+        return Load((reads + writes) / seconds, reads / (reads + writes), (current[3] - since[3]) / seconds)

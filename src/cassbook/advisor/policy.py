@@ -1,0 +1,165 @@
+"""Whether a switch pays: the map's forecast against what the way there costs.
+
+Latency counts in *seconds of waiting a second*: requests a second times mean latency, which is the number in flight. A
+switch saves some of that for as long as the load stays as it is, and costs some on its way, above all while a sweep
+goes on.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.load import Load
+from cassbook.advisor.regime import Regime, Step, transition
+from cassbook.consistency import Setting, replicas_waited_for
+from cassbook.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """When to switch.
+
+    Attributes
+    ----------
+    margin : float
+        Hysteresis: the other setting has to be faster by this part of the present latency, 0.1 for 10 %.
+    dwell_s : float
+        Shortest time in a setting, from its arrival on.
+    horizon_s : float
+        How long the load is taken to stay as it is.
+    fewest_per_s : float
+        Below so many requests a second nothing is decided.
+    """
+
+    margin: float = 0.1
+    dwell_s: float = 20.0
+    horizon_s: float = 300.0
+    fewest_per_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("margin", "dwell_s", "horizon_s", "fewest_per_s"):
+            value = getattr(self, name)
+            if not value >= 0:
+                raise InputError(f"{name}: {value!r} must be 0 or more")
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCost:
+    """What a sweep costs, as last measured (or as told, before the first).
+
+    Attributes
+    ----------
+    seconds : float
+        How long it takes.
+    slowdown : float
+        Mean latency of other requests meanwhile, by what the map says of that regime.
+    """
+
+    seconds: float
+    slowdown: float = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What a switch is expected to bring, in seconds of waiting.
+
+    Attributes
+    ----------
+    setting : Setting
+        Where to.
+    now_us, then_us : float
+        Mean latency in the present setting and in that one.
+    saved_s : float
+        Over the horizon.
+    cost_s : float
+        Of the way there: the sweep, if it needs one.
+    """
+
+    setting: Setting
+    now_us: float
+    then_us: float
+    saved_s: float
+    cost_s: float
+
+    @property
+    def pays(self) -> bool:
+        """Whether it saves more than it costs."""
+        return self.saved_s > self.cost_s
+
+
+class Policy:
+    """Chooses among the strong settings of a map.
+
+    Parameters
+    ----------
+    latency_map : LatencyMap
+    replicas : int
+        The replication factor.
+    terms : Terms
+    least : tuple of int
+        Least (reads, writes) that clients outside the register leave (see `regime.bound_by_others`).
+    """
+
+    def __init__(
+        self, latency_map: LatencyMap, replicas: int, terms: Terms | None = None, least: tuple[int, int] = (1, 1)
+    ) -> None:
+        self.terms = terms or Terms()
+        self._map, self._replicas = latency_map, replicas
+        self._waits = {s: _waits(s, replicas) for s in latency_map.settings}
+        self._allowed = [s for s, (r, w) in self._waits.items() if r >= least[0] and w >= least[1]]
+        if not self._allowed:
+            raise InputError(
+                f"{latency_map.name}: no measured setting reads at least {least[0]} and writes at least {least[1]} "
+                "replicas, which clients outside the register need"
+            )
+
+    def best(self, load: Load, regime: Regime, sweep: SweepCost) -> Forecast | None:
+        """Return the forecast of the setting worth switching to, or None to stay.
+
+        Outside what the map has measured there is nothing to go by: it stays.
+        """
+        if load.per_s < self.terms.fewest_per_s:
+            return None
+        at = self._map.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
+        with np.errstate(invalid="ignore"):
+            means = {s: _mean(row) for s, row in zip(self._map.settings, at, strict=True)}
+        now_us = next((means[s] for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
+        known = [s for s in self._allowed if np.isfinite(means[s])]
+        if now_us is None or not np.isfinite(now_us) or not known:
+            return None
+        target = min(known, key=lambda s: means[s])
+        if means[target] >= now_us * (1 - self.terms.margin):
+            return None
+        saved_s = load.per_s * (now_us - means[target]) / 1e6 * self.terms.horizon_s
+        forecast = Forecast(target, now_us, means[target], saved_s, self._cost_s(load, regime, target, means, sweep))
+        return forecast if forecast.pays else None
+
+    def _cost_s(
+        self, load: Load, regime: Regime, target: Setting, means: dict[Setting, float], sweep: SweepCost
+    ) -> float:
+        """Waiting that the sweep on the way adds: its regime is wider, and its reads take from the others."""
+        settle = [r for step, r in transition(regime, *self._waits[target]) if step is Step.SETTLE]
+        if not settle:
+            return 0.0
+        on_the_way = (settle[0].reads, settle[0].writes)
+        through = [means[s] for s, waits in self._waits.items() if waits == on_the_way and np.isfinite(means[s])]
+        # A regime that was not measured costs at least what the slowest of the measured ones does.
+        meanwhile_us = through[0] if through else max(v for v in means.values() if np.isfinite(v))
+        return max(0.0, load.per_s * sweep.seconds * (meanwhile_us * sweep.slowdown - means[target]) / 1e6)
+
+    def waits(self, setting: Setting) -> tuple[int, int]:
+        """(reads, writes) of a setting, as numbers of replicas."""
+        return self._waits[setting]
+
+
+def _waits(setting: Setting, replicas: int) -> tuple[int, int]:
+    reads, writes = (replicas_waited_for(level, replicas) for level in (setting.read_cl, setting.write_cl))
+    return reads, writes
+
+
+def _mean(row: np.ndarray) -> float:
+    known = row[np.isfinite(row)]
+    return float(known.mean()) if known.size else float("nan")

@@ -1,0 +1,267 @@
+"""Curves of mean latency over threads: the paper's polynomials, what it names beside them, and two with a meaning.
+
+Section IV.B of Gorbenko 2020 chooses polynomials among what one could fit ("regression splines", "support vectors",
+"neural networks"). All of them are fitted here to the same points. Two models follow from how a closed loop works:
+
+* `mva`: N threads without think time share one queue (mean service demand D) and a delay Z in which nobody waits for
+  anybody. Exact mean-value analysis (Reiser and Lavenberg 1980) gives the latency.
+* `usl`: the universal scalability law (Gunther 2007), throughput = lambda N / (1 + sigma (N - 1) + kappa N (N - 1)),
+  fitted to *throughput*; its latency is N / throughput, by Little's law.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+from scipy import optimize
+from sklearn.compose import TransformedTargetRegressor
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LinearRegression
+from sklearn.neural_network import MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import SplineTransformer, StandardScaler
+from sklearn.svm import SVR
+
+from cassbook.errors import InputError
+from cassbook.latency import regression
+from cassbook.latency.mixing import Predictor
+
+Floats = NDArray[np.float64]
+
+#: Columns of the points that a model is fitted to.
+POINTS = ("threads", "latency_us", "throughput_per_s")
+_SEED = 20200908
+_KNOTS = 4
+_SPLINE_DEGREE = 2
+#: For inputs and results in standard deviations; a search for better ones on a dozen points would fit their noise.
+_SVR = {"kernel": "rbf", "C": 100.0, "gamma": 0.5, "epsilon": 0.02}
+_NEURONS, _STEPS = 6, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A way to fit a curve.
+
+    Attributes
+    ----------
+    title : str
+        What tables call it.
+    fit : callable
+        Points (columns `POINTS`) to predictor.
+    parameters : int or None
+        Of its mean, for AICc; None where fitting is more than least squares, and there is no such number.
+    fewest : int
+        Distinct thread counts it needs.
+    """
+
+    title: str
+    fit: Callable[[pd.DataFrame], Predictor]
+    parameters: int | None
+    fewest: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Learnt:
+    """A regressor of scikit-learn as a predictor over threads."""
+
+    regressor: Any
+
+    def predict(self, x: ArrayLike, /) -> Floats:
+        at = np.asarray(x, dtype=float)
+        return np.asarray(self.regressor.predict(at.reshape(-1, 1)), dtype=float).reshape(at.shape)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedQueue:
+    """One queue and one delay, visited in turn by a fixed number of threads (exact mean-value analysis).
+
+    Attributes
+    ----------
+    demand_us : float
+        D: mean service demand at the queue, in us an operation. 1 / D is the highest throughput there can be.
+    delay_us : float
+        Z: time in us an operation spends where it waits for nobody. It is a part of the latency, not think time.
+    """
+
+    demand_us: float
+    delay_us: float
+
+    def predict(self, x: ArrayLike, /) -> Floats:
+        """Latency in us at `x` threads (0 or more; between whole numbers it is interpolated)."""
+        at = np.asarray(x, dtype=float)
+        whole = latencies_us(self.demand_us, self.delay_us, int(np.ceil(at.max(initial=1.0))))
+        return np.interp(at, np.arange(whole.size), whole)
+
+
+def latencies_us(demand_us: float, delay_us: float, threads: int) -> Floats:
+    """Latency in us with 0 to `threads` threads, by the recursion of exact mean-value analysis; shape (threads + 1,).
+
+    With n threads an arriving request finds the queue as n - 1 leave it: R(n) = Z + D (1 + Q(n - 1)) and
+    Q(n) = n D (1 + Q(n - 1)) / R(n). The first entry, with nobody there, is that of one.
+    """
+    found = [delay_us + demand_us]
+    waiting = 0.0
+    for n in range(1, threads + 1):
+        at_queue_us = demand_us * (1 + waiting)
+        latency_us = delay_us + at_queue_us
+        found.append(latency_us)
+        waiting = n * at_queue_us / latency_us
+    return np.array(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Scalability:
+    """The universal scalability law.
+
+    Attributes
+    ----------
+    alone_per_s : float
+        Lambda: throughput in operations/s of one thread.
+    contention, coherency : float
+        Sigma and kappa, none negative: the part that is done one after the other, and the cost of agreeing pairwise.
+    """
+
+    alone_per_s: float
+    contention: float
+    coherency: float
+
+    def throughput_per_s(self, threads: ArrayLike) -> Floats:
+        """Operations/s at a number of threads."""
+        n = np.asarray(threads, dtype=float)
+        return np.asarray(self.alone_per_s * n / (1 + self.contention * (n - 1) + self.coherency * n * (n - 1)))
+
+    def predict(self, x: ArrayLike, /) -> Floats:
+        """Latency in us at `x` threads by Little's law: threads / throughput."""
+        n = np.asarray(x, dtype=float)
+        per_thread_s = (1 + self.contention * (n - 1) + self.coherency * n * (n - 1)) / self.alone_per_s
+        return np.asarray(per_thread_s * 1e6)
+
+
+def _polynomial(order: int) -> Callable[[pd.DataFrame], Predictor]:
+    def fit(points: pd.DataFrame) -> Predictor:
+        with warnings.catch_warnings():
+            # Curves too free for their points are what is put to the test here.
+            warnings.simplefilter("ignore", regression.CassbookWarning)
+            return regression.fit(points["threads"], points["latency_us"], order)
+
+    return fit
+
+
+def _learn(regressor: Any, points: pd.DataFrame) -> Predictor:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # an end by the cap on iterations is an end
+        x = points["threads"].to_numpy(dtype=float).reshape(-1, 1)
+        return _Learnt(regressor.fit(x, points["latency_us"].to_numpy(dtype=float)))
+
+
+def _spline(points: pd.DataFrame) -> Predictor:
+    knots = np.unique(np.quantile(np.unique(points["threads"]), np.linspace(0, 1, _KNOTS)))
+    basis = SplineTransformer(degree=_SPLINE_DEGREE, knots=knots.reshape(-1, 1), extrapolation="linear")
+    return _learn(make_pipeline(basis, LinearRegression(fit_intercept=False)), points)
+
+
+def _support_vectors(points: pd.DataFrame) -> Predictor:
+    machine = make_pipeline(StandardScaler(), SVR(**_SVR))
+    return _learn(TransformedTargetRegressor(machine, transformer=StandardScaler()), points)
+
+
+def _neurons(points: pd.DataFrame) -> Predictor:
+    network = MLPRegressor(
+        hidden_layer_sizes=(_NEURONS,),
+        activation="tanh",
+        solver="lbfgs",
+        alpha=1e-3,
+        max_iter=_STEPS,
+        random_state=_SEED,
+    )
+    scaled = TransformedTargetRegressor(make_pipeline(StandardScaler(), network), transformer=StandardScaler())
+    return _learn(scaled, points)
+
+
+def closed_queue(points: pd.DataFrame) -> ClosedQueue:
+    """Fit the closed queue to latencies, by least squares of their logarithms (each point counts by its percentage).
+
+    Parameters
+    ----------
+    points : DataFrame
+        threads, latency_us.
+    """
+    threads, latency_us = points["threads"].to_numpy(dtype=float), points["latency_us"].to_numpy(dtype=float)
+    last = threads.argmax()
+    start = np.log([latency_us[last] / threads[last], latency_us.min() / 2])
+
+    def off(logs: Floats) -> Floats:
+        demand_us, delay_us = np.exp(logs)
+        return np.log(ClosedQueue(demand_us, delay_us).predict(threads) / latency_us)
+
+    demand_us, delay_us = np.exp(optimize.least_squares(off, start, bounds=(start - 12, start + 12)).x)
+    return ClosedQueue(float(demand_us), float(delay_us))
+
+
+def scalability(points: pd.DataFrame) -> Scalability:
+    """Fit the universal scalability law to throughput, by least squares of its logarithm.
+
+    Parameters
+    ----------
+    points : DataFrame
+        threads, throughput_per_s.
+    """
+    threads = points["threads"].to_numpy(dtype=float)
+    throughput_per_s = points["throughput_per_s"].to_numpy(dtype=float)
+    first = threads.argmin()
+    start = np.array([np.log(throughput_per_s[first] / threads[first]), 1 / np.median(threads), 1e-8])
+
+    def off(values: Floats) -> Floats:
+        law = Scalability(float(np.exp(values[0])), float(values[1]), float(values[2]))
+        return np.log(law.throughput_per_s(threads) / throughput_per_s)
+
+    scale = [1.0, start[1], 1e-6]
+    found = optimize.least_squares(off, start, bounds=([-np.inf, 0, 0], [np.inf, np.inf, np.inf]), x_scale=scale).x
+    return Scalability(float(np.exp(found[0])), float(found[1]), float(found[2]))
+
+
+#: By short name, in the order tables show them.
+MODELS: dict[str, Kind] = {
+    "linear": Kind("linear", _polynomial(1), 2, 2),
+    "order2": Kind("order 2", _polynomial(2), 3, 3),
+    "order3": Kind("order 3", _polynomial(3), 4, 4),
+    "order4": Kind("order 4", _polynomial(4), 5, 5),
+    "spline": Kind("regression spline", _spline, _KNOTS + _SPLINE_DEGREE - 1, _KNOTS + _SPLINE_DEGREE),
+    "svr": Kind("support vectors", _support_vectors, None, 4),
+    "mlp": Kind("neural network", _neurons, None, 4),
+    "mva": Kind("closed queue (MVA)", closed_queue, 2, 2),
+    "usl": Kind("scalability law", scalability, 3, 3),
+}
+
+
+def fit(points: pd.DataFrame, model: str) -> Predictor:
+    """Fit one model to measured points.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Columns `POINTS`: threads, mean latency_us, throughput_per_s; one row a cell or a mean over blocks.
+    model : str
+        A key of `MODELS`.
+
+    Raises
+    ------
+    InputError
+        For an unknown model, too few thread counts, or figures that are not positive and finite.
+    """
+    if model not in MODELS:
+        raise InputError(f"model: {model!r} is unknown; use one of {', '.join(MODELS)}")
+    kind = MODELS[model]
+    values = points[list(POINTS)].to_numpy(dtype=float)
+    if not (np.isfinite(values).all() and (values > 0).all()):
+        raise InputError(f"{kind.title}: threads, latency_us and throughput_per_s must be positive and finite")
+    distinct = points["threads"].nunique()
+    if distinct < kind.fewest:
+        raise InputError(f"{kind.title} needs {kind.fewest} distinct thread counts, got {distinct}")
+    return kind.fit(points)

@@ -1,0 +1,159 @@
+"""What a way of choosing the setting costs: estimates, fixed settings and rules of thumb, on measured mixes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import pandas as pd
+
+from cassbook.consistency import STRONG_SETTINGS
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.latency import mixing, models, validation
+from cassbook.latency.judging import SERIES
+from cassbook.latency.summaries import mixed_cells
+
+#: A rule of thumb turns to a setting that is cheap to write at below this share of reads.
+WRITE_HEAVY = 0.25
+#: Chooses by what the other cluster starts measured of the very mixes it is asked about.
+OTHER_STARTS = "the mixes themselves, other starts"
+
+#: (read_share, threads) to the name of a setting; index as `mixing.WORKLOAD`.
+Choices = pd.Series
+
+
+def by_block(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Measured mean latency of the paper's three settings, us: index (block, read_share, threads), a column a setting.
+
+    Workloads that lack a setting in a block are left out.
+
+    Raises
+    ------
+    InputError
+        If none is left.
+    """
+    cells = mixed_cells(cell_stats)
+    names = [setting.name for setting in STRONG_SETTINGS]
+    own = cells[cells["setting"].isin(names)]
+    table = own.pivot_table("latency_us", ["block", *mixing.WORKLOAD], "setting").reindex(columns=names).dropna()
+    if table.empty:
+        raise InputError(f"no mix was measured at all of {', '.join(names)} in one block")
+    return table
+
+
+def by_estimate(predictors: mixing.Predictors, workloads: pd.MultiIndex) -> Choices:
+    """Choose by the weighted mean of two curves (eq. 8-10)."""
+    threads, shares = (sorted(workloads.unique(level)) for level in ("threads", "read_share"))
+    best = mixing.best_setting(mixing.estimates(predictors, threads, shares))
+    return best.set_index(mixing.WORKLOAD)["best"].reindex(workloads)
+
+
+def always(name: str) -> Callable[[pd.MultiIndex], Choices]:
+    """Choose one setting, whatever the load."""
+    return lambda workloads: pd.Series(name, index=workloads)
+
+
+def write_heavy(workloads: pd.MultiIndex) -> Choices:
+    """Rule of thumb after section V: 1R-3W, but 3R-1W where fewer than a quarter of the requests read."""
+    few = workloads.get_level_values("read_share") < WRITE_HEAVY
+    return pd.Series(np.where(few, "3R-1W", "1R-3W"), index=workloads)
+
+
+def quorum_for_writes(workloads: pd.MultiIndex) -> Choices:
+    """The milder rule: 1R-3W, but 2R-2W where fewer than a quarter of the requests read."""
+    few = workloads.get_level_values("read_share") < WRITE_HEAVY
+    return pd.Series(np.where(few, "2R-2W", "1R-3W"), index=workloads)
+
+
+def all_choices(points: pd.DataFrame, workloads: pd.MultiIndex) -> dict[str, Choices]:
+    """What each policy chooses.
+
+    Parameters
+    ----------
+    points : DataFrame
+        Pure workloads, from `judging.points_of`: what estimates are made from.
+    workloads : MultiIndex
+        (read_share, threads).
+
+    Returns
+    -------
+    dict of Series
+        By the policy's name: estimates from each model that needs no learning, fixed settings, rules of thumb.
+    """
+    found: dict[str, Choices] = {}
+    for name in ("linear", "order2", "order3", "order4", "spline", "mva", "usl"):
+        predictors = {(str(o), str(c)): models.fit(group, name) for (o, c), group in points.groupby(SERIES)}
+        found[f"estimate: {models.MODELS[name].title}"] = by_estimate(predictors, workloads)
+    for setting in STRONG_SETTINGS:
+        found[f"always {setting.name}"] = always(setting.name)(workloads)
+    found["1R-3W, at < 25 % reads 2R-2W"] = quorum_for_writes(workloads)
+    found["1R-3W, at < 25 % reads 3R-1W"] = write_heavy(workloads)
+    return found
+
+
+def regrets(measured: pd.DataFrame, choices: Mapping[str, Choices]) -> pd.DataFrame:
+    """What each policy costs against the setting that is best in the mean over blocks.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        From `by_block`.
+    choices : mapping of Series
+        From `all_choices`.
+
+    Returns
+    -------
+    DataFrame
+        Index policy; right (`validation.Share`: how often it chose that best), regret (`Estimate` over blocks of the
+        mean over workloads, in percent of the best), worst_percent (largest regret of a workload, in the mean over
+        blocks). The last row chooses for each block by the mean of the *others*: what measuring every mix beforehand
+        gives, and as close to zero as the spread from start to start allows.
+    """
+    means = measured.groupby(mixing.WORKLOAD).mean()
+    best = means.idxmin(axis=1)
+    rows = {name: _row(measured, chosen.reindex(means.index), best) for name, chosen in choices.items()}
+    if measured.index.unique("block").size > 1:
+        rows[OTHER_STARTS] = _from_others(measured, best)
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("policy")
+
+
+def _row(measured: pd.DataFrame, chosen: Choices, best: Choices) -> dict[str, object]:
+    by_workload = _percent(measured, chosen, best)
+    right = int((chosen == best.reindex(chosen.index)).sum())
+    return _figures(by_workload, validation.Share.of(right, len(chosen)))
+
+
+def _figures(percent: pd.Series, right: validation.Share) -> dict[str, object]:
+    blocks = percent.groupby("block").mean()
+    worst = percent.groupby(mixing.WORKLOAD).mean().max()
+    return {"right": right, "regret": Estimate.mean(blocks), "worst_percent": float(worst)}
+
+
+def _percent(measured: pd.DataFrame, chosen: Choices, best: Choices) -> pd.Series:
+    """By how much the chosen setting measured slower than the best, block by block, in percent."""
+    at = _workloads(measured)
+    taken, least = (_picked(measured, names.reindex(at).to_numpy()) for names in (chosen, best))
+    return pd.Series((taken / least - 1) * 100, index=measured.index)
+
+
+def _workloads(measured: pd.DataFrame) -> pd.MultiIndex:
+    """Workload of each row of `by_block`."""
+    return pd.MultiIndex.from_frame(measured.index.to_frame(index=False)[mixing.WORKLOAD])
+
+
+def _picked(measured: pd.DataFrame, names: np.ndarray) -> np.ndarray:
+    columns = measured.columns.get_indexer(pd.Index(names))
+    return measured.to_numpy()[np.arange(len(measured)), columns]
+
+
+def _from_others(measured: pd.DataFrame, best: Choices) -> dict[str, object]:
+    parts, right, total = [], 0, 0
+    for block in measured.index.unique("block"):
+        here = measured.index.get_level_values("block") == block
+        own, others = measured[here], measured[~here].groupby(mixing.WORKLOAD).mean()
+        chosen = others.idxmin(axis=1).reindex(_workloads(own))
+        own, chosen = own[chosen.notna().to_numpy()], chosen.dropna()
+        parts.append(_percent(own, chosen, best))
+        right, total = right + int((chosen == best.reindex(chosen.index)).sum()), total + len(chosen)
+    return _figures(pd.concat(parts), validation.Share.of(right, total))

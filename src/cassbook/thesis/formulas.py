@@ -1,0 +1,153 @@
+"""Formulas (2), (3) and (4) of the thesis, fitted to our records in every reading of what they leave open."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pandas as pd
+
+from cassbook import published
+from cassbook.errors import InputError
+from cassbook.thesis.multiple import CONSTANT, Regression, regress
+from cassbook.thesis.scales import SCALES
+
+_WORKLOAD = ["read_share", "threads"]
+#: Variables of formula (2), as the thesis defines them.
+WRITE_CONSISTENCY = ("write_replicas", ("read_us", "write_us", "threads", "write_share"))
+#: What X1 to X3 of formulas (3) and (4) may be: each formula's dependent, and what is left to explain it.
+_DEPENDENT = {"3": "read_us", "4": "write_us"}
+_CANDIDATES = {
+    "3": ("write_replicas", "threads", "write_share", "write_us"),
+    "4": ("write_replicas", "threads", "write_share", "read_us"),
+}
+#: The reading we take: formula (2)'s variables in order, the two latencies replaced by the consistency measure.
+READING = ("write_replicas", "threads", "write_share")
+TITLES = {
+    "read_us": "read latency",
+    "write_us": "write latency",
+    "threads": "threads",
+    "write_share": "proportion of writes",
+    "write_replicas": "write consistency",
+    CONSTANT: CONSTANT,
+}
+
+
+def scaled(records: pd.DataFrame, scale: str) -> pd.DataFrame:
+    """Bring every variable of the records to one scale.
+
+    Parameters
+    ----------
+    records : DataFrame
+        From `records.records`.
+    scale : str
+        A key of `scales.SCALES`.
+
+    Returns
+    -------
+    DataFrame
+        The variables, under their names, and read_share and threads_count to tell workloads apart.
+
+    Raises
+    ------
+    InputError
+        For an unknown scale.
+    """
+    if scale not in SCALES:
+        raise InputError(f"scale: {scale!r} is unknown; use one of {', '.join(SCALES)}")
+    names = [name for name in TITLES if name != CONSTANT]
+    columns = {name: SCALES[scale](records[name].astype(float)) for name in names}
+    return pd.DataFrame(columns).assign(read_share=records["read_share"], threads_count=records["threads"])
+
+
+def formula(records: pd.DataFrame, equation: str, scale: str, variables: tuple[str, ...] | None = None) -> Regression:
+    """Fit one of the formulas.
+
+    Parameters
+    ----------
+    records : DataFrame
+        From `records.records`.
+    equation : str
+        '2', '3' or '4'.
+    scale : str
+        A key of `scales.SCALES`.
+    variables : tuple of str, optional
+        X1, X2, ... in order. By default those the thesis gives for (2), and `READING` for (3) and (4).
+
+    Raises
+    ------
+    InputError
+        For an unknown scale, or records that do not vary.
+    """
+    y, x = WRITE_CONSISTENCY if equation == "2" else (_DEPENDENT[equation], READING)
+    return regress(scaled(records, scale), y, variables or x, ["read_share", "threads_count"])
+
+
+def printed(equation: str) -> pd.Series:
+    """Coefficients as printed, by term: 'constant', 'X1', ..."""
+    table = published.table("thesis_equations")
+    own = table[table["equation"].astype(str) == equation]
+    return own.set_index("term")["coefficient"].astype(float)
+
+
+def beside(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
+    """Full regression table of a formula, the printed coefficient in front.
+
+    Returns
+    -------
+    DataFrame
+        Index term, in words; columns printed, and those of `multiple.Regression.table`.
+    """
+    table = formula(records, equation, scale).table
+    numbers = printed(equation).to_numpy()
+    return table.assign(printed=numbers).rename(index=TITLES)[["printed", *table.columns]]
+
+
+def over_scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
+    """Coefficients of a formula on every scale, beside those printed, and how many signs agree.
+
+    Returns
+    -------
+    DataFrame
+        Index 'printed' and the scales; columns terms in words, r_squared (NaN for the printed), signs_agree ('4 of 4':
+        of the slopes).
+    """
+    numbers = printed(equation)
+    rows = {}
+    for scale in SCALES:
+        found = formula(records, equation, scale)
+        slopes = found.coefficients.to_numpy()[1:]
+        agree = int((np.sign(slopes) == np.sign(numbers.to_numpy()[1:])).sum())
+        named = found.coefficients.rename(TITLES).to_dict()
+        rows[scale] = named | {"r_squared": found.r_squared, "signs_agree": f"{agree} of {slopes.size}"}
+    first = dict(zip(rows["0 to 1"], numbers, strict=False)) | {"r_squared": np.nan, "signs_agree": ""}
+    return pd.DataFrame({"printed": first} | rows).T
+
+
+def readings(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
+    """Formula (3) or (4) with X1 to X3 taken for any three of what they may be, in any order.
+
+    Parameters
+    ----------
+    records : DataFrame
+    equation : str
+        '3' or '4'.
+    scale : str
+
+    Returns
+    -------
+    DataFrame
+        Index X1, X2, X3 in words; columns constant, b1, b2, b3, r_squared, signs_agree (of the three slopes) and
+        distance (Euclidean, from the printed coefficients, constant included); the nearest first.
+    """
+    numbers = printed(equation).to_numpy()
+    rows = {}
+    for variables in permutations(_CANDIDATES[equation], 3):
+        found = formula(records, equation, scale, variables)
+        values = found.coefficients.to_numpy()
+        agree = int((np.sign(values[1:]) == np.sign(numbers[1:])).sum())
+        distance = float(np.linalg.norm(values - numbers))
+        rows[tuple(TITLES[name] for name in variables)] = (*values, found.r_squared, agree, distance)
+    columns = ["constant", "b1", "b2", "b3", "r_squared", "signs_agree", "distance"]
+    index = pd.MultiIndex.from_tuples(list(rows), names=["X1", "X2", "X3"])
+    return pd.DataFrame(list(rows.values()), index=index, columns=columns).sort_values("distance", kind="stable")
