@@ -177,3 +177,10 @@ def test_tear_down_kills_what_runs_from_the_folder_and_removes_it(tmp_path):
     other.kill()
     other.wait()
     teardown.tear_down(folder)
+
+
+def test_further_jvm_options_come_from_the_environment(monkeypatch):
+    monkeypatch.setenv(home.OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1  -verbose:gc")
+    assert home.further_options() == ["-XX:TieredStopAtLevel=1", "-verbose:gc"]
+    monkeypatch.delenv(home.OPTIONS_VARIABLE)
+    assert home.further_options() == []

@@ -157,3 +157,13 @@ def test_the_command_line_says_what_is_wrong(options, wrong):
     done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
     assert done.exit_code == 2
     assert wrong in done.output
+
+
+def test_the_domain_says_at_each_point_what_advice_does():
+    latency_map = LatencyMap(made_runs.run(blocks=4, noise=0.1), "noisy")
+    for row in latency_map.domain([10, 55, 700], [0.1, 0.35, 0.9]).itertuples():
+        advice = latency_map.advise(row.threads, row.read_share)
+        assert (row.best, row.runner_up) == (advice.best.setting.name, advice.runner_up.setting.name)
+        assert row.latency_us == pytest.approx(advice.best.latency_us.value)
+        assert (row.margin_percent, row.p_value) == pytest.approx((advice.margin_percent, advice.p_value))
+        assert row.told is advice.told

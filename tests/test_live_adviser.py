@@ -12,12 +12,12 @@ from cassbook.errors import InputError
 from tests import made_runs
 
 pytestmark = pytest.mark.live
-PLAN = scenes.Plan(before_s=2.0, after_s=3.0)
+PLAN = scenes.Plan(before_s=2.0, after_s=2.0)
 
 
 @pytest.fixture(scope="module")
 def session():
-    with scenes.late_replica("2.1.20", 0.3) as cluster:
+    with scenes.late_replica("2.1.20", 0.4) as cluster:
         found = cluster.connect()
         scenes.create(found)
         yield found
@@ -51,7 +51,7 @@ def test_the_safe_switch_loses_none(session, latency_map, now, then):
     assert watched.switched_s > 0
     assert watched.violations == 0
     after = watched.reads[watched.reads["started_s"] > watched.switched_s]
-    assert len(after) > 50
+    assert len(after) > 20
 
 
 def test_the_register_is_one_object_for_all(session):

@@ -79,7 +79,7 @@ def test_mixes_without_their_parts_are_refused(cells):
 
 def source(cells):
     made = Source("made")
-    made.__dict__ |= {"cell_stats": cells, "level_stats": summaries.level_stats(cells)}
+    made.__dict__.update(cell_stats=cells, level_stats=summaries.level_stats(cells))
     return made
 
 

@@ -243,18 +243,35 @@ class LatencyMap:
         asked = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
         by_block = self.latencies_us(asked, shares)
-        rows = []
-        for s, t in np.ndindex(shares.size, asked.size):
-            advice = self._advice(float(asked[t]), float(shares[s]), by_block[:, :, s, t])
-            if advice is None:
-                continue
-            second = advice.runner_up
-            rows.append(
-                (shares[s], asked[t], advice.best.setting.name, advice.best.latency_us.value,
-                 second.setting.name if second else "", advice.margin_percent, advice.p_value, advice.told)
-            )  # fmt: skip
-        columns = ["read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told"]
-        return pd.DataFrame(rows, columns=columns).astype({"told": object})
+        means = _mean(by_block, axis=1)
+        ranked = np.argsort(means, axis=0)  # NaN come last
+        second = ranked[min(1, len(self.settings) - 1)]
+        lowest, next_us = (np.take_along_axis(means, order[None], 0)[0] for order in (ranked[0], second))
+        logs = [np.log(np.take_along_axis(by_block, order[None, None], 0)[0]) for order in (second, ranked[0])]
+        p_value = uncertainty.paired_p_values(logs[0] - logs[1])
+        names = np.array([setting.name for setting in self.settings])
+        alone = np.isnan(next_us) | (len(self.settings) == 1)
+        table = pd.DataFrame(
+            {
+                "read_share": np.repeat(shares, asked.size),
+                "threads": np.tile(asked, shares.size),
+                "best": names[ranked[0]].ravel(),
+                "latency_us": lowest.ravel(),
+                "runner_up": np.where(alone, "", names[second]).ravel(),
+                "margin_percent": np.where(alone, np.nan, (next_us / lowest - 1) * 100).ravel(),
+                "p_value": np.where(alone, np.nan, p_value).ravel(),
+            }
+        )
+        told = [None if np.isnan(p) else bool(p < 1 - uncertainty.LEVEL) for p in table["p_value"]]
+        table["told"] = pd.Series(told, dtype=object)
+        return table[table["latency_us"].notna()].reset_index(drop=True)
+
+
+def _mean(values: Floats, axis: int) -> Floats:
+    """Mean of what is known; NaN where nothing is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / known.sum(axis=axis))
 
 
 def _mixed_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:

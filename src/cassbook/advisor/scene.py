@@ -91,7 +91,7 @@ class Plan:
     readers: int = 24
     before_s: float = 3.0
     after_s: float = 6.0
-    late_s: float = 0.3
+    late_s: float = 0.1
     pause_s: float = 0.0
 
 

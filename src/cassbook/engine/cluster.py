@@ -237,7 +237,9 @@ class CassandraCluster(Cleared):
         """What the manifest says of a cluster start: Java and Cassandra, and where they were found."""
         assert self.java is not None  # noqa: S101 - it is ready
         assert self.installation is not None  # noqa: S101 - it is ready
-        java = {"version": self.java.version, "source": self.java.source}
+        java: dict[str, Any] = {"version": self.java.version, "source": self.java.source}
+        if further := home.further_options():
+            java["further_options"] = further
         return {"java": java, "cassandra": self.installation.source}
 
     def flush(self, session: Session, table: str) -> None:

@@ -6,6 +6,7 @@ list of JVM options, which `jvm_options` derives and a test can read.
 
 from __future__ import annotations
 
+import os
 import shutil
 from importlib import resources
 from pathlib import Path
@@ -14,6 +15,7 @@ from cassbook.engine.fetch import Installation
 from cassbook.engine.java import Java
 from cassbook.engine.releases import Release
 
+OPTIONS_VARIABLE = "CASSBOOK_JVM_OPTIONS"
 _OPENED = (
     "java.base/java.io",
     "java.base/java.lang",
@@ -76,6 +78,11 @@ def jvm_options(release: Release, java: Java, heap_mb: int, lib: Path) -> list[s
     return options
 
 
+def further_options() -> list[str]:
+    """JVM options that CASSBOOK_JVM_OPTIONS adds, separated by blanks; a run's manifest notes them."""
+    return os.environ.get(OPTIONS_VARIABLE, "").split()
+
+
 def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) -> Path:
     """Write a home for ccm at `home`: links to the release's jars, our launcher, the release's cassandra.yaml.
 
@@ -98,7 +105,7 @@ def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) ->
     (conf / "cassandra-env.sh").write_text(templates.joinpath("cassandra-env.sh").read_text())
     for name in ("logback.xml", "logback-tools.xml"):
         (conf / name).write_text(templates.joinpath("logback.xml").read_text())
-    options = jvm_options(release, java, heap_mb, home / "lib")
+    options = [*jvm_options(release, java, heap_mb, home / "lib"), *further_options()]
     (conf / "cassbook.jvm").write_text("".join(f"{option}\n" for option in options))
     if release.major >= (5, 0):
         (conf / "cassandra.yaml").write_text(templates.joinpath("cassandra-5.0.yaml").read_text())

@@ -299,3 +299,27 @@ def paired_p(differences: Floats) -> float:
     if np.ptp(differences) == 0:
         return float(differences[0] == 0)
     return float(stats.ttest_1samp(differences, 0.0).pvalue)
+
+
+def paired_p_values(differences: Floats) -> Floats:
+    """`paired_p` of many rows at once.
+
+    Parameters
+    ----------
+    differences : ndarray, shape (n, ...)
+        One a block along the first axis; NaN are left out.
+
+    Returns
+    -------
+    ndarray, shape (...)
+    """
+    known = np.isfinite(differences)
+    n = known.sum(axis=0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(known, differences, 0.0).sum(axis=0) / n
+        squares = np.where(known, differences - mean, 0.0) ** 2
+        error = np.sqrt(squares.sum(axis=0) / (n - 1) / n)
+        p = 2 * stats.t.sf(np.abs(mean) / error, n - 1)
+    least, most = (np.where(known, differences, fill) for fill in (np.inf, -np.inf))
+    same = np.asarray(n >= 2) & (least.min(axis=0) == most.max(axis=0))  # noqa: PLR2004 - one has no spread
+    return np.asarray(np.where(same, (most.max(axis=0) == 0).astype(float), np.where(n < 2, np.nan, p)))  # noqa: PLR2004
