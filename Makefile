@@ -26,8 +26,9 @@ reproduce: environment ## measure on a local cluster, analyse, render the book (
 book: environment ## render the book from the recorded runs; no Java, no cluster
 	@$(CASSBOOK) book
 
-test: environment ## run all tests, those on live clusters too
-	@$(RUN) pytest --nbval tests notebooks/analyse
+test: environment ## run all tests: two at a time, then those on live clusters, which need the machine for themselves
+	@$(RUN) pytest -n 2 --dist loadfile -m "not live" --nbval tests notebooks/analyse
+	@$(RUN) pytest -m live tests
 
 lint: environment ## check style and types
 	@$(RUN) ruff check src tests
