@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,15 @@ from cassbook.advisor import scene
 from cassbook.advisor.adviser import Adviser
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
+from cassbook.advisor.regime import breaks
 from cassbook.advisor.shared import InCassandra
 from cassbook.consistency import STRONG_SETTINGS
 from cassbook.progress import bar
 
 LATE_S = 0.4
+#: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
+LATE_CLIENT_S = 1.0
+_REPLICAS = 3
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)
 #: The policy is to leave the switching to us.
 _NEVER = Terms(dwell_s=86_400.0)
@@ -69,9 +74,15 @@ def record(
     return path
 
 
+def _late_s(now: str, then: str) -> float:
+    """How much later the reading client learns of a naive switch: only where that is what it can break."""
+    levels = [(int(name[0]), int(name[3])) for name in (now, then)]
+    return LATE_CLIENT_S if "other clients" in breaks(levels[0], levels[1], _REPLICAS) else 0.0
+
+
 def _switch(how: str, session: Session, latency_map: LatencyMap, now: str, then: str, repeat: int) -> dict[str, Any]:
     if how == "naive":
-        return watched(scene.naive(session, now, then, PLAN))
+        return watched(scene.naive(session, now, then, replace(PLAN, late_s=_late_s(now, then))))
     scene.create(session)
     register = InCassandra(session, scene.KEYSPACE, f"{now}-{then}-{repeat}")
     options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER} | _SHARED

@@ -94,12 +94,12 @@ def left_out(points: pd.DataFrame, model: str) -> pd.DataFrame:
         repeats), predicted_us, error_percent = (predicted - measured) / measured * 100.
     """
     measured = points.groupby("threads")["latency_us"].mean()
+    threads, kind = points["threads"].to_numpy(dtype=float), MODELS[model]
     rows = []
     for where, seen, asked in _splits(measured.index.to_numpy(dtype=float)):
-        own = points[points["threads"].isin(seen)]
-        if len(seen) < MODELS[model].fewest:
+        if len(seen) < kind.fewest:
             continue
-        predicted = np.asarray(fit(own, model).predict(asked), dtype=float)
+        predicted = np.asarray(kind.fit(points[np.isin(threads, seen)]).predict(asked), dtype=float)
         actual = measured.reindex(asked).to_numpy(dtype=float)
         error = (predicted - actual) / actual * 100
         rows += [(where, seen.max(), *row) for row in zip(asked, actual, predicted, error, strict=True)]

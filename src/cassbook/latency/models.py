@@ -205,25 +205,24 @@ def closed_queue(points: pd.DataFrame) -> ClosedQueue:
 
 
 def scalability(points: pd.DataFrame) -> Scalability:
-    """Fit the universal scalability law to throughput, by least squares of its logarithm.
+    """Fit the universal scalability law to throughput.
+
+    Threads / throughput is linear in 1 / lambda, sigma / lambda and kappa / lambda; least squares of its relative
+    errors, none of the three below nought.
 
     Parameters
     ----------
     points : DataFrame
         threads, throughput_per_s.
     """
-    threads = points["threads"].to_numpy(dtype=float)
-    throughput_per_s = points["throughput_per_s"].to_numpy(dtype=float)
-    first = threads.argmin()
-    start = np.array([np.log(throughput_per_s[first] / threads[first]), 1 / np.median(threads), 1e-8])
-
-    def off(values: Floats) -> Floats:
-        law = Scalability(float(np.exp(values[0])), float(values[1]), float(values[2]))
-        return np.log(law.throughput_per_s(threads) / throughput_per_s)
-
-    scale = [1.0, start[1], 1e-6]
-    found = optimize.least_squares(off, start, bounds=([-np.inf, 0, 0], [np.inf, np.inf, np.inf]), x_scale=scale).x
-    return Scalability(float(np.exp(found[0])), float(found[1]), float(found[2]))
+    n = points["threads"].to_numpy(dtype=float)
+    per_thread_s = n / points["throughput_per_s"].to_numpy(dtype=float)
+    terms = np.stack([np.ones(n.size), n - 1, n * (n - 1)], axis=1)
+    scale = terms.max(axis=0).clip(min=1.0)
+    found, _ = optimize.nnls(terms / scale / per_thread_s[:, None], np.ones(n.size))
+    alone_s, contended_s, agreeing_s = found / scale
+    alone_s = max(alone_s, np.finfo(float).tiny)
+    return Scalability(1 / alone_s, contended_s / alone_s, agreeing_s / alone_s)
 
 
 #: By short name, in the order tables show them.
