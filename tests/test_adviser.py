@@ -227,6 +227,15 @@ def test_bad_parameters_are_refused(advise, options, wrong):
         advise(**options)
 
 
+def test_clients_outside_the_register_bound_the_start_and_what_is_asked_for_by_hand(advise):
+    others = [(2, 2)]
+    with pytest.raises(InputError, match="1R-3W: clients outside the register need reads of at least 2"):
+        advise(start="1R-3W", others=others)
+    adviser = advise(start="2R-2W", others=others)
+    with pytest.raises(InputError, match="3R-1W: clients outside the register need"):
+        adviser.go_to("3R-1W")
+
+
 def test_tables_that_a_sweep_cannot_heal_are_refused(latency_map):
     with pytest.raises(InputError, match=r"there is no shop\.customers"):
         Adviser(Session(), "shop", ["customers"], latency_map)

@@ -9,13 +9,13 @@ import numpy as np
 import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.consistency import STRONG_SETTINGS, WIDER_SETTINGS, replicas_waited_for
+from cassbook.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.estimate import Estimate
 from cassbook.latency import judging, parts, policies, uncertainty
 from cassbook.latency.mixing import WORKLOAD
 from cassbook.latency.summaries import mixed_cells
 from cassbook.notebook import Source
-from cassbook.tables import estimated
+from cassbook.tables import estimated, mix
 
 _REPLICAS = 3
 
@@ -58,8 +58,7 @@ def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
         f"{d.value:+.0f}" if np.isnan(d.low) else f"{d.value:+.0f} ± {h:.0f}"
         for d, h in zip(found["deviation"], half, strict=True)
     ]
-    mixes = found["read_share"].map(lambda share: f"{100 * share:.0f}/{100 - 100 * share:.0f}")
-    keyed = found.assign(mix=mixes, text=text)
+    keyed = found.assign(mix=found["read_share"].map(mix), text=text)
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
@@ -140,7 +139,7 @@ def wider(source: Source) -> pd.DataFrame:
     """
     cells = mixed_cells(source.cell_stats)
     table = cells.pivot_table("latency_us", ["block", *WORKLOAD], "setting")
-    waits = {s.name: _waits(s) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
+    waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
     rows = {}
     for more, less in product(WIDER_SETTINGS, STRONG_SETTINGS):
         more_waits, less_waits = waits[more.name], waits[less.name]
@@ -154,11 +153,6 @@ def wider(source: Source) -> pd.DataFrame:
         rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & told).sum()), len(faster))
     index = pd.MultiIndex.from_tuples(list(rows), names=["wider", "instead of"])
     return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
-
-
-def _waits(pair: object) -> tuple[int, int]:
-    read_cl, write_cl = pair.read_cl, pair.write_cl  # type: ignore[attr-defined]
-    return replicas_waited_for(read_cl, _REPLICAS), replicas_waited_for(write_cl, _REPLICAS)
 
 
 def wider_table(source: Source) -> pd.DataFrame:
@@ -193,17 +187,12 @@ def savings(source: Source) -> pd.DataFrame:
         block, read_share, threads, chosen, speedup_percent (negative where the choice was wrong).
     """
     measured = policies.by_block(source.cell_stats)
-    frames = []
-    for block in measured.index.unique("block"):
-        here = measured.index.get_level_values("block") == block
-        own = measured[here].droplevel("block")
-        others = measured[~here] if not here.all() else measured
-        chosen = others.groupby(WORKLOAD).mean().idxmin(axis=1).reindex(own.index).dropna()
-        own = own.loc[chosen.index]
-        taken = own.to_numpy()[np.arange(len(own)), own.columns.get_indexer(pd.Index(chosen))]
-        saved = (1 - taken / own["1R-3W"]) * 100
-        frames.append(pd.DataFrame({"chosen": chosen, "speedup_percent": saved}).reset_index().assign(block=block))
-    return pd.concat(frames, ignore_index=True)
+    chosen = policies.by_other_starts(measured)
+    if chosen.empty:  # one start: it is judged by itself
+        chosen = measured.idxmin(axis=1)
+    own = measured.loc[chosen.index]
+    saved = (1 - policies.picked(own, chosen) / own["1R-3W"]) * 100
+    return pd.DataFrame({"chosen": chosen, "speedup_percent": saved}).reset_index()
 
 
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:

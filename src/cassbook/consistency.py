@@ -74,6 +74,15 @@ class Setting:
     read_cl: str
     write_cl: str
 
+    def waits(self, replication_factor: int) -> tuple[int, int]:
+        """How many replicas its reads and its writes wait for.
+
+        >>> Setting("1R-3W", "ONE", "ALL").waits(3)
+        (1, 3)
+        """
+        reads, writes = (replicas_waited_for(level, replication_factor) for level in (self.read_cl, self.write_cl))
+        return reads, writes
+
 
 #: The three settings the 2020 paper compares (section V); all strong at replication factor 3.
 STRONG_SETTINGS = (

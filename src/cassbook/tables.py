@@ -40,7 +40,7 @@ LEVELS = ("ONE", "QUORUM", "ALL")
 _MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
 
 
-def _mix(read_share: float) -> str:
+def mix(read_share: float) -> str:
     """Name a mix as the papers do: reads/writes in percent."""
     return f"{100 * read_share:.0f}/{100 - 100 * read_share:.0f}"
 
@@ -168,7 +168,7 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     least : bool
         Whether to mark the least of each workload with an asterisk (the paper underlines it).
     """
-    shares = df["read_share"].map(_mix)
+    shares = df["read_share"].map(mix)
     text = df[value].map(spec.format)
     if least:
         best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
@@ -346,7 +346,7 @@ def setting_orders(source: Source) -> pd.DataFrame:
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
     found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
-    return found.assign(mix=found["read_share"].map(_mix)).pivot_table("order", "threads", "mix", aggfunc="first")
+    return found.assign(mix=found["read_share"].map(mix)).pivot_table("order", "threads", "mix", aggfunc="first")
 
 
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
@@ -368,7 +368,7 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
     for source in sources:
         found = ranking.overall(source.cell_stats, of)
         if of == "setting":
-            found["read_share"] = found["read_share"].map(_mix)
+            found["read_share"] = found["read_share"].map(mix)
         found = found.set_index(found.columns[0])
         parts[source.label, "order"] = found["order"]
         parts[source.label, "p"] = found["p_value"].map("{:.3f}".format).replace("nan", "")

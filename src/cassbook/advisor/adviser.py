@@ -33,7 +33,7 @@ from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
 from cassbook.advisor.sweep import TableSweep
-from cassbook.consistency import level_waiting_for, replicas_waited_for, setting
+from cassbook.consistency import level_waiting_for, setting
 from cassbook.errors import InputError, LaboratoryError
 
 _log = logging.getLogger(__name__)
@@ -123,7 +123,8 @@ class Adviser:
     sweep_at_once : int
         How many ranges of rows a sweep reads at a time: more is sooner, and slows other requests down more.
     others : sequence of (int, int)
-        Clients outside the register that touch the tables: the (reads, writes) they always wait for, in replicas.
+        Clients outside the register that touch the tables: the (reads, writes) they always wait for, in replicas. The
+        same for all advisers of a register.
     window_s, interval_s, lease_s : float
         How far back the load is looked at; how often; how long a beat is good for (several intervals).
     name : str, optional
@@ -166,6 +167,9 @@ class Adviser:
         first = _first(start, replicas)
         self._register = register or InMemory()
         self._register.open(Epoch(0, first, (first.reads, first.writes)))
+        present = self._register.look().epoch
+        self.policy.check(present.regime.reads, present.regime.writes)
+        self.policy.check(*present.wanted)
         self.member = Member(name or uuid.uuid4().hex[:12], self._register, replicas, lease_s, _clock)
         self.sweep = TableSweep(session, keyspace, tables, at_once=sweep_at_once)
         self._conductor = Conductor(self.member.name, self._register, self.sweep, lease_s, _clock)
@@ -205,10 +209,11 @@ class Adviser:
         Raises
         ------
         InputError
-            For an unknown setting, or one that is not strong.
+            For an unknown setting, one that is not strong, or less than clients outside the register need.
         """
-        wanted = _waits(name, self._replicas)
+        wanted = setting(name).waits(self._replicas)
         Regime.settled(self._replicas, *wanted)
+        self.policy.check(*wanted)
         self._asked = wanted
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
@@ -357,9 +362,4 @@ def _first(start: str | Regime, replicas: int) -> Regime:
         if start.replicas != replicas:
             raise InputError(f"start: {start} is of {start.replicas} replicas, the keyspace has {replicas}")
         return start
-    return Regime.settled(replicas, *_waits(start, replicas))
-
-
-def _waits(name: str, replicas: int) -> tuple[int, int]:
-    pair = setting(name)
-    return replicas_waited_for(pair.read_cl, replicas), replicas_waited_for(pair.write_cl, replicas)
+    return Regime.settled(replicas, *setting(start).waits(replicas))

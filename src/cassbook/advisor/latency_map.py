@@ -161,6 +161,10 @@ class LatencyMap:
                     found[k, b] = _interpolated(own, asked, shares)
         return found
 
+    def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
+        """`latencies_us`, mean over the blocks that know them: shape (settings, S, T)."""
+        return _mean(self.latencies_us(threads, read_shares), axis=1)
+
     def check(self, threads: float, read_share: float) -> None:
         """Refuse a point outside what was measured.
 

@@ -14,7 +14,7 @@ import numpy as np
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load
 from cassbook.advisor.regime import Regime, Step, transition
-from cassbook.consistency import Setting, replicas_waited_for
+from cassbook.consistency import Setting
 from cassbook.errors import InputError
 
 
@@ -108,12 +108,31 @@ class Policy:
     ) -> None:
         self.terms = terms or Terms()
         self._map, self._replicas = latency_map, replicas
-        self._waits = {s: _waits(s, replicas) for s in latency_map.settings}
-        self._allowed = [s for s, (r, w) in self._waits.items() if r >= least[0] and w >= least[1]]
+        self._waits = {s: s.waits(replicas) for s in latency_map.settings}
+        self._least = least
+        self._allowed = [s for s, waits in self._waits.items() if self.enough(*waits)]
         if not self._allowed:
             raise InputError(
                 f"{latency_map.name}: no measured setting reads at least {least[0]} and writes at least {least[1]} "
                 "replicas, which clients outside the register need"
+            )
+
+    def enough(self, reads: int, writes: int) -> bool:
+        """Whether these levels meet clients outside the register, both ways."""
+        return reads >= self._least[0] and writes >= self._least[1]
+
+    def check(self, reads: int, writes: int) -> None:
+        """Refuse levels that do not meet clients outside the register.
+
+        Raises
+        ------
+        InputError
+            Saying what they need.
+        """
+        if not self.enough(reads, writes):
+            raise InputError(
+                f"{reads}R-{writes}W: clients outside the register need reads of at least {self._least[0]} and writes "
+                f"of at least {self._least[1]} replicas"
             )
 
     def best(self, load: Load, regime: Regime, sweep: SweepCost) -> Forecast | None:
@@ -123,9 +142,8 @@ class Policy:
         """
         if load.per_s < self.terms.fewest_per_s:
             return None
-        at = self._map.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
-        with np.errstate(invalid="ignore"):
-            means = {s: _mean(row) for s, row in zip(self._map.settings, at, strict=True)}
+        at = self._map.means_us([load.in_flight], [load.read_share])[:, 0, 0]
+        means = {s: float(mean_us) for s, mean_us in zip(self._map.settings, at, strict=True)}
         now_us = next((means[s] for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
         known = [s for s in self._allowed if np.isfinite(means[s])]
         if now_us is None or not np.isfinite(now_us) or not known:
@@ -153,13 +171,3 @@ class Policy:
     def waits(self, setting: Setting) -> tuple[int, int]:
         """(reads, writes) of a setting, as numbers of replicas."""
         return self._waits[setting]
-
-
-def _waits(setting: Setting, replicas: int) -> tuple[int, int]:
-    reads, writes = (replicas_waited_for(level, replicas) for level in (setting.read_cl, setting.write_cl))
-    return reads, writes
-
-
-def _mean(row: np.ndarray) -> float:
-    known = row[np.isfinite(row)]
-    return float(known.mean()) if known.size else float("nan")

@@ -23,7 +23,7 @@ from cassbook.advisor.member import Ticket
 from cassbook.advisor.naive import Switch
 from cassbook.advisor.policy import Policy, SweepCost
 from cassbook.advisor.regime import Regime
-from cassbook.consistency import STRONG_SETTINGS, level_waiting_for, setting
+from cassbook.consistency import level_waiting_for, setting
 from cassbook.load import wire
 from cassbook.load.loop import Bound, ClosedLoop
 from cassbook.load.nodes import Nodes
@@ -91,7 +91,7 @@ class Fixed:
     def __init__(self, session: Session, name: str, window: Window) -> None:
         self.window = window
         self._switch = Switch(session, name)
-        self._waits = _waits(name)
+        self._waits = setting(name).waits(_REPLICAS)
 
     def levels(self) -> tuple[int, int]:
         """See `Actor`."""
@@ -129,7 +129,7 @@ class Naive(Fixed):
         if forecast is not None:
             name = forecast.setting.name
             self._switch.go_to(name)
-            self._waits, self._arrived = _waits(name), now
+            self._waits, self._arrived = setting(name).waits(_REPLICAS), now
             self.history.append((now, name))
 
 
@@ -165,12 +165,6 @@ class Advising:
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """See `Actor`."""
         return self.adviser.execute(statement, parameters, **options)
-
-
-def _waits(name: str) -> tuple[int, int]:
-    reads, _, writes = name.partition("-")
-    assert setting(name) in STRONG_SETTINGS  # noqa: S101 - these are named for what they wait for
-    return int(reads[0]), int(writes[0])
 
 
 class Ride:

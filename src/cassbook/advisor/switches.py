@@ -20,7 +20,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import breaks
 from cassbook.advisor.shared import InCassandra
-from cassbook.consistency import STRONG_SETTINGS
+from cassbook.consistency import STRONG_SETTINGS, setting
 from cassbook.progress import bar
 
 LATE_S = 0.4
@@ -76,8 +76,8 @@ def record(
 
 def _late_s(now: str, then: str) -> float:
     """How much later the reading client learns of a naive switch: only where that is what it can break."""
-    levels = [(int(name[0]), int(name[3])) for name in (now, then)]
-    return LATE_CLIENT_S if "other clients" in breaks(levels[0], levels[1], _REPLICAS) else 0.0
+    broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
+    return LATE_CLIENT_S if "other clients" in broken else 0.0
 
 
 def _switch(how: str, session: Session, latency_map: LatencyMap, now: str, then: str, repeat: int) -> dict[str, Any]:

@@ -133,7 +133,7 @@ def _figures(percent: pd.Series, right: validation.Share) -> dict[str, object]:
 def _percent(measured: pd.DataFrame, chosen: Choices, best: Choices) -> pd.Series:
     """By how much the chosen setting measured slower than the best, block by block, in percent."""
     at = _workloads(measured)
-    taken, least = (_picked(measured, names.reindex(at).to_numpy()) for names in (chosen, best))
+    taken, least = (picked(measured, names.reindex(at)) for names in (chosen, best))
     return pd.Series((taken / least - 1) * 100, index=measured.index)
 
 
@@ -142,18 +142,37 @@ def _workloads(measured: pd.DataFrame) -> pd.MultiIndex:
     return pd.MultiIndex.from_frame(measured.index.to_frame(index=False)[mixing.WORKLOAD])
 
 
-def _picked(measured: pd.DataFrame, names: np.ndarray) -> np.ndarray:
-    columns = measured.columns.get_indexer(pd.Index(names))
+def picked(measured: pd.DataFrame, names: Choices) -> np.ndarray:
+    """Latency of the named setting in each row of `by_block`."""
+    columns = measured.columns.get_indexer(pd.Index(names.to_numpy()))
     return measured.to_numpy()[np.arange(len(measured)), columns]
 
 
-def _from_others(measured: pd.DataFrame, best: Choices) -> dict[str, object]:
-    parts, right, total = [], 0, 0
+def by_other_starts(measured: pd.DataFrame) -> Choices:
+    """Choose for each block what was best in the mean of the *others*.
+
+    Parameters
+    ----------
+    measured : DataFrame
+        From `by_block`.
+
+    Returns
+    -------
+    Series
+        Index as `measured`, without workloads that no other block has; empty with one block.
+    """
+    parts = []
     for block in measured.index.unique("block"):
         here = measured.index.get_level_values("block") == block
-        own, others = measured[here], measured[~here].groupby(mixing.WORKLOAD).mean()
-        chosen = others.idxmin(axis=1).reindex(_workloads(own))
-        own, chosen = own[chosen.notna().to_numpy()], chosen.dropna()
-        parts.append(_percent(own, chosen, best))
-        right, total = right + int((chosen == best.reindex(chosen.index)).sum()), total + len(chosen)
-    return _figures(pd.concat(parts), validation.Share.of(right, total))
+        best = measured[~here].groupby(mixing.WORKLOAD).mean().idxmin(axis=1)
+        parts.append(pd.Series(best.reindex(_workloads(measured[here])).to_numpy(), measured.index[here], dtype=object))
+    return pd.concat(parts).dropna()
+
+
+def _from_others(measured: pd.DataFrame, best: Choices) -> dict[str, object]:
+    chosen = by_other_starts(measured)
+    own = measured.loc[chosen.index]
+    least = best.reindex(_workloads(own))
+    percent = pd.Series((picked(own, chosen) / picked(own, least) - 1) * 100, index=own.index)
+    right = int((chosen.to_numpy() == least.to_numpy()).sum())
+    return _figures(percent, validation.Share.of(right, len(own)))

@@ -294,11 +294,7 @@ def paired_p(differences: Floats) -> float:
 
     Differences that are all the same leave no doubt: 0, or 1 if they are nothing.
     """
-    if differences.size < 2:  # noqa: PLR2004 - one difference has no spread
-        return float("nan")
-    if np.ptp(differences) == 0:
-        return float(differences[0] == 0)
-    return float(stats.ttest_1samp(differences, 0.0).pvalue)
+    return float(paired_p_values(differences))
 
 
 def paired_p_values(differences: Floats) -> Floats:

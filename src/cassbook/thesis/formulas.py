@@ -12,7 +12,6 @@ from cassbook.errors import InputError
 from cassbook.thesis.multiple import CONSTANT, Regression, regress
 from cassbook.thesis.scales import SCALES
 
-_WORKLOAD = ["read_share", "threads"]
 #: Variables of formula (2), as the thesis defines them.
 WRITE_CONSISTENCY = ("write_replicas", ("read_us", "write_us", "threads", "write_share"))
 #: What X1 to X3 of formulas (3) and (4) may be: each formula's dependent, and what is left to explain it.
