@@ -61,7 +61,7 @@ class Naive(Member):
         view = super().tick(load)
         if view is not None:
             epoch = view.epoch
-            self._held = type(self._held)(float("inf"), *epoch.wanted, epoch.number, 0)
+            self._held = type(self._held).make(float("inf"), epoch.wanted, epoch.number, 0, N)
         return view
 
 

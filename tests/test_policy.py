@@ -4,8 +4,10 @@ import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load, Window
-from cassbook.advisor.policy import Policy, SweepCost, Terms
+from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.regime import Regime
+from cassbook.advisor.sweep import Swept
+from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.errors import InputError
 from tests import made_runs
 
@@ -46,6 +48,20 @@ def test_a_sweep_that_costs_more_than_the_switch_saves_is_not_made(policy):
     assert policy.best(busy(0.9), now, SweepCost(10.0, slowdown=40.0)) is None
     patient = Policy(policy._map, 3, Terms(horizon_s=36_000.0))
     assert patient.best(busy(0.9), now, SweepCost(10.0, slowdown=40.0)) is not None
+
+
+def test_a_sweep_is_weighed_as_the_last_one_went():
+    meter = SweepMeter(SweepCost(60.0))
+    meter.look(Load(1000.0, 0.5, 100.0), settled=True, sweeping=False)
+    for latency_s in (0.15, 0.25):
+        meter.look(Load(100.0 / latency_s, 0.5, 100.0), settled=False, sweeping=True)
+    meter.look(Load(10.0, 0.5, 100.0), settled=False, sweeping=False)  # before the sweep began: not its doing
+    meter.look(Load(0.0, float("nan"), 0.0), settled=False, sweeping=True)
+    assert meter.cost == SweepCost(60.0)
+    meter.swept(Swept(12.0, 1000))
+    assert meter.cost == SweepCost(12.0, pytest.approx(2.0))
+    meter.swept(Swept(20.0, 1000))  # nothing was asked meanwhile
+    assert meter.cost == SweepCost(20.0, pytest.approx(2.0))
 
 
 def test_the_way_to_lower_writes_needs_no_sweep_and_costs_nothing(policy):

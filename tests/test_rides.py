@@ -32,8 +32,10 @@ def folder(tmp_path):
                     "reads": 40, "writes": 30, "errors": 0, "violations": int(actor == "naive"),
                     "behind_ms": [12.5] if actor == "naive" else [], "versions_behind": [],
                 },
-                "sweeps": [{"seconds": 30.0, "rows": 1000}] if actor == "adaptive" else [],
             }  # fmt: skip
+            if actor == "adaptive":
+                found["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
+                found["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
             (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(found))
     return tmp_path
 
@@ -49,7 +51,8 @@ def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
 def test_watchers_and_sweeps_are_told(folder):
     rides = Rides(folder)
     assert rides.watch.groupby("actor")["violations"].sum().to_dict() == {a: 3 * (a == "naive") for a in ACTORS}
-    assert rides.sweeps["seconds"].tolist() == [30.0] * 3
+    assert rides.sweeps["seconds"].tolist() == [10.0, 30.0] * 3
+    assert rides.sweeps.loc[rides.sweeps["loaded"], "slowdown"].tolist() == [1.4] * 3
     assert len(plots.ride(rides).axes) == 3
 
 

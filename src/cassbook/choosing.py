@@ -18,6 +18,7 @@ from cassbook.notebook import Source
 from cassbook.tables import estimated, mix
 
 _REPLICAS = 3
+_CELL = ("setting", "read_share", "threads")
 
 
 def interval(value: Estimate, spec: str = "{:.1f}") -> str:
@@ -81,6 +82,40 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
         for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
             found[source.label, title] = table[name].map("{:.2f}".format)
     return pd.DataFrame(found)
+
+
+def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
+    """Excess of mixes over their parts with hot rows and with requests spread evenly, at the cells that both measured.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (setting, mix), each with 'all' last; columns the excess in percent with 95 % intervals over blocks, 'hot
+        rows' and 'even'.
+    """
+    tables = {"hot rows": parts.against_parts(hot.cell_stats), "even": parts.against_parts(even.cell_stats)}
+    shared = set.intersection(*(set(zip(*(t[k] for k in _CELL), strict=True)) for t in tables.values()))
+    columns = {}
+    for title, table in tables.items():
+        own = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
+        own = own.assign(mix=own["read_share"].map(mix))
+        groups = [own, own.assign(mix="all"), own.assign(setting="all", mix="all")]
+        found = pd.concat([parts.excess(group, ["setting", "mix"]) for group in groups])
+        bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
+        columns[title] = pd.Series([interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], found.index)
+    table = pd.DataFrame(columns)
+    settings = [*sorted(set(table.index.get_level_values("setting")) - {"all"}), "all"]
+    return table.reindex(settings, level="setting")
+
+
+def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
+    """What prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
+    found = {}
+    for setting in table.index.unique("setting"):
+        for column in table.columns:
+            name = f"{column.partition(' ')[0]}_{setting}".lower().replace("-", "_")
+            found[name] = str(table.loc[(setting, "all"), column]).partition(" ")[0]
+    return found
 
 
 def regret_table(source: Source) -> pd.DataFrame:

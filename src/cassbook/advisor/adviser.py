@@ -29,10 +29,11 @@ from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load, Window
 from cassbook.advisor.member import Member, Ticket
-from cassbook.advisor.policy import Policy, SweepCost, Terms
+from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
 from cassbook.advisor.sweep import TableSweep
+from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.consistency import level_waiting_for, setting
 from cassbook.errors import InputError, LaboratoryError
 
@@ -134,6 +135,8 @@ class Adviser:
     ----------
     history : list of Change
         Epochs entered so far.
+    sweeps : SweepMeter
+        What sweeps have cost here.
 
     Raises
     ------
@@ -151,7 +154,7 @@ class Adviser:
         register: Register | None = None,
         terms: Terms | None = None,
         sweep_s: float = 60.0,
-        sweep_at_once: int = 2,
+        sweep_at_once: int = 8,
         others: Sequence[tuple[int, int]] = (),
         window_s: float = 5.0,
         interval_s: float = 0.5,
@@ -173,7 +176,7 @@ class Adviser:
         self.member = Member(name or uuid.uuid4().hex[:12], self._register, replicas, lease_s, _clock)
         self.sweep = TableSweep(session, keyspace, tables, at_once=sweep_at_once)
         self._conductor = Conductor(self.member.name, self._register, self.sweep, lease_s, _clock)
-        self._cost = SweepCost(sweep_s)
+        self.sweeps = SweepMeter(SweepCost(sweep_s))
         self.window = Window(window_s)
         self._codes = [0] + [
             ConsistencyLevel.name_to_value[level_waiting_for(n, replicas)] for n in range(1, replicas + 1)
@@ -277,10 +280,12 @@ class Adviser:
     def _tick(self) -> None:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
-            view = self.member.tick(self.load())
+            load = self.load()
+            view = self.member.tick(load)
             if view is None:
                 return
             self._note(view)
+            self._measure(view, load)
             self._conductor.step(view, self._decide)
         except (DriverException, NoHostAvailable, OSError) as error:
             _log.warning("the adviser could not reach its register: %s", error)
@@ -295,16 +300,20 @@ class Adviser:
         if view.epoch.wanted == self._asked:  # another member led there
             self._asked = None
 
+    def _measure(self, view: View, load: Load) -> None:
+        """See what a sweep of this client's costs its own requests."""
+        self.sweeps.look(load, view.epoch.arrived, self.sweep.ended() is None)
+        for swept in self.sweep.done[len(self.sweeps.measured) :]:
+            self.sweeps.swept(swept)
+
     def _decide(self, view: View) -> tuple[int, int] | None:
         if self._asked is not None:
             asked, self._asked = self._asked, None
             return asked
         if _clock() - self._arrived_at < self.policy.terms.dwell_s:
             return None
-        if self.sweep.done:
-            self._cost = SweepCost(self.sweep.done[-1].seconds)
         load = Load.together(presence.load for presence in view.members.values())
-        forecast = self.policy.best(load, view.epoch.regime, self._cost)
+        forecast = self.policy.best(load, view.epoch.regime, self.sweeps.cost)
         return None if forecast is None else self.policy.waits(forecast.setting)
 
 

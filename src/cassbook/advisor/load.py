@@ -37,8 +37,14 @@ class Load:
         return cls(per_s, reads / per_s, sum(load.in_flight for load in own))
 
 
+#: Latencies that wait to be summed, at most: what is left where nobody looks at the load.
+_MOST = 10_000
+
+
 class Window:
     """Counts finished requests; cheap to add to, from any thread.
+
+    To add is to append to a queue, which needs no lock; whoever looks sums up what has come.
 
     Parameters
     ----------
@@ -49,18 +55,24 @@ class Window:
     def __init__(self, length_s: float) -> None:
         self._length_s = length_s
         self._lock = Lock()
-        self._reads = self._writes = 0
+        self._finished: tuple[deque[float], deque[float]] = (deque(), deque())  # latencies of writes, of reads
+        self._counts = [0, 0]
         self._busy_s = 0.0
         self._past: deque[tuple[float, int, int, float]] = deque()
 
     def add(self, is_read: bool, latency_s: float) -> None:
         """Count a request that was answered."""
+        finished = self._finished[is_read]
+        finished.append(latency_s)
+        if len(finished) > _MOST:
+            self._sum_up()
+
+    def _sum_up(self) -> None:
         with self._lock:
-            if is_read:
-                self._reads += 1
-            else:
-                self._writes += 1
-            self._busy_s += latency_s
+            for which, finished in enumerate(self._finished):
+                count = len(finished)
+                self._counts[which] += count
+                self._busy_s += sum(finished.popleft() for _ in range(count))
 
     def load(self, now: float) -> Load:
         """Return the load since the oldest look inside the window; call it several times in each window.
@@ -70,8 +82,9 @@ class Window:
         now : float
             Seconds on a clock that never goes back.
         """
+        self._sum_up()
         with self._lock:
-            current = (now, self._reads, self._writes, self._busy_s)
+            current = (now, self._counts[True], self._counts[False], self._busy_s)
         self._past.append(current)
         while len(self._past) > 1 and self._past[1][0] <= now - self._length_s:
             self._past.popleft()

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from threading import Lock
 
 from cassbook.advisor.load import Load
-from cassbook.advisor.register import Presence, Register, View
+from cassbook.advisor.register import Epoch, Presence, Register, View
 
 #: By how much two clocks may run apart: 2 % is a hundred times what quartz does.
 DRIFT = 0.02
@@ -53,13 +53,24 @@ class Ticket:
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a client holds: replaced whole, so that a request sees one state."""
+    """What a client holds: replaced whole, so that a request sees one state.
+
+    All writes of an epoch have the same ticket, so it is made once.
+    """
 
     until: float
     reads: int
-    writes: int
     number: int
     generation: int
+    ticket: Ticket
+    without: Ticket
+
+    @classmethod
+    def make(cls, until: float, regime: tuple[int, int], number: int, generation: int, replicas: int) -> _Held:
+        """With the tickets of a write under the lease, and of one without."""
+        reads, writes = regime
+        under = Ticket(writes, number & 1, generation)
+        return cls(until, reads, number, generation, under, Ticket(replicas, -1, generation))
 
 
 class Member:
@@ -83,7 +94,7 @@ class Member:
         self.name = name
         self._register, self._replicas, self._lease_s, self._clock = register, replicas, lease_s, clock
         self._lock = Lock()
-        self._held = _Held(_NEVER, replicas, replicas, -1, 0)
+        self._held = _Held.make(_NEVER, (replicas, replicas), -1, 0, replicas)
         self._writing = [0, 0]
         self._beats = 0
 
@@ -108,10 +119,9 @@ class Member:
         with self._lock:
             held = self._held
             if self._clock() > held.until:
-                return Ticket(self._replicas, -1, held.generation)
-            place = held.number & 1
-            self._writing[place] += 1
-            return Ticket(held.writes, place, held.generation)
+                return held.without
+            self._writing[held.ticket.place] += 1
+            return held.ticket
 
     def end_write(self, ticket: Ticket) -> bool:
         """Return whether an acknowledgement that has just come may be believed; if not, the outcome is unknown."""
@@ -146,7 +156,7 @@ class Member:
             if self._clock() > held.until or not 0 <= epoch.number - held.number <= 1:
                 self._give_up(epoch.number)
             elif epoch.number > held.number:
-                self._held = _Held(held.until, epoch.regime.reads, epoch.regime.writes, epoch.number, held.generation)
+                self._hold(held.until, epoch, held.generation)
             drained = self._writing[(epoch.number - 1) & 1] == 0
             entered = epoch.number if drained else epoch.number - 1
         self._beats += 1
@@ -157,15 +167,18 @@ class Member:
             held = self._held
             if self._clock() > held.until:  # also in between: what is acknowledged in a gap is not believed
                 self._give_up(epoch.number)
-            regime, generation = epoch.regime, self._held.generation
-            self._held = _Held(began + self._lease_s, regime.reads, regime.writes, epoch.number, generation)
+            self._hold(began + self._lease_s, epoch, self._held.generation)
         return View(epoch, view.members | {self.name: presence})
 
     def _give_up(self, number: int) -> None:
         """Begin a new generation without a lease: writes still under way belong to none."""
         held = self._held
         self._writing = [0, 0]
-        self._held = _Held(_NEVER, self._replicas, self._replicas, number, held.generation + 1)
+        self._held = _Held.make(_NEVER, (self._replicas,) * 2, number, held.generation + 1, self._replicas)
+
+    def _hold(self, until: float, epoch: Epoch, generation: int) -> None:
+        levels = (epoch.regime.reads, epoch.regime.writes)
+        self._held = _Held.make(until, levels, epoch.number, generation, self._replicas)
 
     def leave(self) -> None:
         """Give the lease back; requests go on at ALL."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pandas as pd
 from matplotlib.figure import Figure
 
+from cassbook.advisor.paying import ADAPTIVE, FREE
 from cassbook.advisor.rides import Rides
 from cassbook.plots import done, panels
 
@@ -56,6 +59,22 @@ def ride(rides: Rides, block: int = 1) -> Figure:
     axes[1, 0].legend(fontsize=8)
     _phases(axes, phases)
     axes[-1, 0].set_xlabel("time, s; above: requests in flight, reads in percent")
+    return done(figure)
+
+
+def paying(found: Mapping[str, pd.DataFrame]) -> Figure:
+    """Latency of adapting by that of the best fixed setting, over how long a load stays; from `paying.over_stays`."""
+    figure, axes = panels(1, 1, width=6.5, height=3.6)
+    panel = axes[0, 0]
+    for (label, table), colour in zip(found.items(), ("#0072B2", "#D55E00", "#009E73"), strict=False):
+        panel.plot(table.index, table[ADAPTIVE], color=colour, label=f"{label}: the adviser")
+        panel.plot(table.index, table[FREE], "--", color=colour, linewidth=1.0, label=f"{label}: switches cost nothing")
+    panel.axhline(1, color="grey", linewidth=0.8)
+    panel.set(
+        xscale="log", xlabel="how long a load stays as it is, in sweeps",
+        ylabel="mean latency by that of\nthe best fixed setting",
+    )  # fmt: skip
+    panel.legend(fontsize=8)
     return done(figure)
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load
 from cassbook.advisor.regime import Regime, Step, transition
+from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.consistency import Setting
 from cassbook.errors import InputError
 
@@ -44,22 +45,6 @@ class Terms:
             value = getattr(self, name)
             if not value >= 0:
                 raise InputError(f"{name}: {value!r} must be 0 or more")
-
-
-@dataclass(frozen=True, slots=True)
-class SweepCost:
-    """What a sweep costs, as last measured (or as told, before the first).
-
-    Attributes
-    ----------
-    seconds : float
-        How long it takes.
-    slowdown : float
-        Mean latency of other requests meanwhile, by what the map says of that regime.
-    """
-
-    seconds: float
-    slowdown: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,21 +137,12 @@ class Policy:
         if means[target] >= now_us * (1 - self.terms.margin):
             return None
         saved_s = load.per_s * (now_us - means[target]) / 1e6 * self.terms.horizon_s
-        forecast = Forecast(target, now_us, means[target], saved_s, self._cost_s(load, regime, target, means, sweep))
+        cost_s = 0.0
+        if any(step is Step.SETTLE for step, _ in transition(regime, *self._waits[target])):
+            # Until the sweep is over, requests wait as long as they did during the last one, in place of `target`.
+            cost_s = max(0.0, load.per_s * sweep.seconds * (now_us * sweep.slowdown - means[target]) / 1e6)
+        forecast = Forecast(target, now_us, means[target], saved_s, cost_s)
         return forecast if forecast.pays else None
-
-    def _cost_s(
-        self, load: Load, regime: Regime, target: Setting, means: dict[Setting, float], sweep: SweepCost
-    ) -> float:
-        """Waiting that the sweep on the way adds: its regime is wider, and its reads take from the others."""
-        settle = [r for step, r in transition(regime, *self._waits[target]) if step is Step.SETTLE]
-        if not settle:
-            return 0.0
-        on_the_way = (settle[0].reads, settle[0].writes)
-        through = [means[s] for s, waits in self._waits.items() if waits == on_the_way and np.isfinite(means[s])]
-        # A regime that was not measured costs at least what the slowest of the measured ones does.
-        meanwhile_us = through[0] if through else max(v for v in means.values() if np.isfinite(v))
-        return max(0.0, load.per_s * sweep.seconds * (meanwhile_us * sweep.slowdown - means[target]) / 1e6)
 
     def waits(self, setting: Setting) -> tuple[int, int]:
         """(reads, writes) of a setting, as numbers of replicas."""

@@ -1,6 +1,6 @@
 """What clients that share data have to agree on: the regime in force, and who has entered it.
 
-A register is one linearizable object. `InMemory` serves the advisers of one process, `InCassandra` (module `shared`)
+`InMemory` serves the advisers of one process, `InCassandra` (module `shared`)
 those of many.
 """
 
@@ -66,7 +66,7 @@ class View:
 
 
 class Register(Protocol):
-    """One linearizable object; each method takes effect at one moment, or raises and may have."""
+    """One object whose changes are linearizable: each takes effect at one moment, or raises and may have."""
 
     def open(self, first: Epoch) -> None:
         """Begin with an epoch, unless there is one already.
@@ -78,7 +78,7 @@ class Register(Protocol):
         """
 
     def look(self) -> View:
-        """Return what is in it."""
+        """Return what is in it; of a change whose caller has not been told yet, it may have everything or nothing."""
 
     def beat(self, member: str, presence: Presence, number: int) -> bool:
         """Put a member down, provided that the current epoch has this number."""

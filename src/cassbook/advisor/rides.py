@@ -118,9 +118,13 @@ class Rides:
 
     @property
     def sweeps(self) -> pd.DataFrame:
-        """Every sweep of the adviser: block, seconds, rows; the first of each ride was made at rest."""
-        rows = [{"block": r["block"], "number": k} | sweep for r in self.rides for k, sweep in enumerate(r["sweeps"])]
-        return pd.DataFrame(rows, columns=["block", "number", "seconds", "rows"])
+        """Every sweep of the adviser, a row each: block, loaded, seconds, slowdown (NaN at rest: nothing was asked)."""
+        rows = []
+        for r in self.rides:
+            if r["actor"] == "adaptive":
+                rows.append((r["block"], False, r["sweep_at_rest"]["seconds"], np.nan))
+                rows += [(r["block"], True, cost["seconds"], cost["slowdown"]) for cost in r["sweeps"]]
+        return pd.DataFrame(rows, columns=["block", "loaded", "seconds", "slowdown"])
 
     def figures(self, figure: str, phase: int = 0) -> pd.DataFrame:
         """A figure of each actor with its interval over blocks, and against the adaptive one.

@@ -1,8 +1,12 @@
-"""The register of many processes: one partition in Cassandra, read and changed by lightweight transactions only.
+"""The register of many processes: one partition in Cassandra, changed by lightweight transactions only.
 
 The epoch stands in static columns, each member in a row, so that one condition (`IF number = ...`) covers both. A
 transaction that times out may have taken effect; every method may be called again, and the adviser looks anew each
 time.
+
+Looking is a plain read at QUORUM. Whatever a change's caller was told of has been committed at QUORUM, so that it is
+seen; one still under way may be seen or not. Seen, it is decided, and will stay. Not seen, the beat that follows each
+look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
 """
 
 from __future__ import annotations
@@ -63,13 +67,13 @@ class InCassandra:
         changed = ", ".join(f"{column} = ?" for column in _EPOCH)
         self._open = session.prepare(f"INSERT INTO {full} (name, {columns}) VALUES (?, {marks}) IF NOT EXISTS")
         self._look = session.prepare(f"SELECT * FROM {full} WHERE name = ?")
-        self._look.consistency_level = ConsistencyLevel.SERIAL
         self._beat = session.prepare(
             f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ? "
             "WHERE name = ? AND member = ? IF number = ?"
         )
         self._advance = session.prepare(f"UPDATE {full} SET {changed} WHERE name = ? IF number = ?")
         self._leave = session.prepare(f"DELETE FROM {full} WHERE name = ? AND member = ? IF beat = ?")
+        self._look.consistency_level = ConsistencyLevel.QUORUM
         for statement in (self._open, self._beat, self._advance, self._leave):
             statement.consistency_level = ConsistencyLevel.QUORUM
             statement.serial_consistency_level = ConsistencyLevel.SERIAL

@@ -21,8 +21,9 @@ from cassbook.advisor.adviser import Adviser
 from cassbook.advisor.load import Window
 from cassbook.advisor.member import Ticket
 from cassbook.advisor.naive import Switch
-from cassbook.advisor.policy import Policy, SweepCost
+from cassbook.advisor.policy import Policy
 from cassbook.advisor.regime import Regime
+from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.consistency import level_waiting_for, setting
 from cassbook.load import wire
 from cassbook.load.loop import Bound, ClosedLoop
@@ -56,17 +57,13 @@ class Phase:
     read_share: float
 
 
-#: Ten minutes: reads by day, writes by night, and a burst of either.
+#: Ten minutes: reads by day, writes by night, and what lies between.
 SCHEDULE = (
-    Phase(60, 100, 0.9),
-    Phase(60, 400, 0.9),
-    Phase(60, 400, 0.5),
-    Phase(90, 400, 0.05),
-    Phase(60, 100, 0.05),
-    Phase(60, 600, 0.1),
-    Phase(90, 600, 0.95),
-    Phase(60, 200, 0.5),
-    Phase(60, 200, 0.1),
+    Phase(120, 100, 0.9),
+    Phase(120, 400, 0.1),
+    Phase(120, 400, 0.5),
+    Phase(120, 600, 0.95),
+    Phase(120, 200, 0.05),
 )
 
 

@@ -71,8 +71,8 @@ class TableSweep:
         keyspace: str,
         tables: Sequence[str],
         pieces: int = 64,
-        at_once: int = 2,
-        page_rows: int = 200,
+        at_once: int = 8,
+        page_rows: int = 500,
         timeout_s: float = 30.0,
     ) -> None:
         if not tables:

@@ -30,7 +30,8 @@ _REPLICAS = 3
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)
 #: The policy is to leave the switching to us.
 _NEVER = Terms(dwell_s=86_400.0)
-_SHARED = {"interval_s": 0.25, "lease_s": 5.0, "sweep_at_once": 8}
+#: Beats are lightweight transactions of four round trips, some to the late replica.
+_SHARED = {"interval_s": 0.5, "lease_s": 5.0}
 
 
 def record(
@@ -55,7 +56,7 @@ def record(
     """
     pairs = list(permutations([setting.name for setting in STRONG_SETTINGS], 2))
     rows = []
-    with scene.late_replica(engine, LATE_S, say) as cluster, bar(repeats * len(pairs) * 2, 0, "switch") as progress:
+    with scene.late_replica(engine, LATE_S, say) as cluster, bar(repeats * len(pairs) * 2, 0, "turn") as progress:
         session = cluster.connect()
         try:
             scene.create(session)

@@ -2,14 +2,52 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
+from cassbook.notebook import Source
 from cassbook.thesis import choosing, formulas
 
 _DIGITS = {
     "printed": "{:.4f}", "coefficient": "{:.4f}", "standard_error": "{:.4f}", "t": "{:.1f}", "p": "{:.3f}",
     "vif": "{:.1f}",
 }  # fmt: skip
+
+
+#: Section 4.3.2's findings: words; which workloads (shares of reads between, threads above and up to); setting.
+_FINDINGS = (
+    ("10 % reads, up to 300 threads: 1R-3W", (0.0, 0.2), (0, 300), "1R-3W"),
+    ("10 % reads, more than 300 threads: 3R-1W", (0.0, 0.2), (300, np.inf), "3R-1W"),
+    ("10 % reads: 3R-1W", (0.0, 0.2), (0, np.inf), "3R-1W"),
+    ("30 % reads or more: 1R-3W", (0.2, 1.0), (0, np.inf), "1R-3W"),
+    ("90 % reads, more than 300 threads: 2R-2W", (0.8, 1.0), (300, np.inf), "2R-2W"),
+)
+_LATENCIES = {"latency_us": "all requests", "read_us": "reads", "write_us": "writes"}
+
+
+def findings(records: pd.DataFrame) -> pd.DataFrame:
+    """In how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
+
+    It does not say whether it counts all requests, or its reads or writes; so each is counted.
+
+    Parameters
+    ----------
+    records : DataFrame
+        From `records.records`.
+
+    Returns
+    -------
+    DataFrame of str
+        Index finding; columns 'all requests', 'reads', 'writes'.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for column, title in _LATENCIES.items():
+        best = records.pivot_table(column, ["read_share", "threads"], "setting").idxmin(axis=1)
+        share, threads = (best.index.get_level_values(name) for name in ("read_share", "threads"))
+        for words, (least, most), (above, up_to), name in _FINDINGS:
+            own = best[(share > least) & (share < most) & (threads > above) & (threads <= up_to)]
+            rows.setdefault(words, {})[title] = f"{(own == name).sum()} of {len(own)}"
+    return pd.DataFrame(rows).T.rename_axis("finding")
 
 
 def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> pd.DataFrame:
@@ -50,6 +88,50 @@ def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
             "records": str(found.n),
         }
     return pd.DataFrame(rows).T.rename_axis("formula")
+
+
+def maxima(source: Source) -> dict[str, str]:
+    """Greatest throughput by operation and level, and at how many thread counts ALL is the slowest level.
+
+    Returns
+    -------
+    dict of str
+        read_one, ..., write_all (requests a second), all_slowest ('n of m', over both operations).
+    """
+    stats = source.level_stats
+    most = stats.groupby(["operation", "level"], as_index=False)["throughput_per_s"].max()
+    columns = (most[name] for name in ("operation", "level", "throughput_per_s"))
+    found = {f"{op}_{level}".lower(): f"{value:.0f}" for op, level, value in zip(*columns, strict=True)}
+    slowest = stats.pivot_table("latency_us", ["operation", "threads"], "level").idxmax(axis=1)
+    return found | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
+
+
+def reading_words(records: pd.DataFrame) -> dict[str, str]:
+    """Reading of formulas (3) and (4) nearest to the print, and how far it is: nearest_3, distance_3, ..."""
+    found = {}
+    for equation in ("3", "4"):
+        table = formulas.readings(records, equation, "0 to 1")
+        found[f"nearest_{equation}"] = ", ".join(table.index[0])
+        found[f"distance_{equation}"] = f"{table['distance'].iloc[0]:.2f}"
+    return found
+
+
+def choice_words(records: pd.DataFrame) -> dict[str, str]:
+    """What prose quotes of `choices`."""
+    table = choices(records)
+    found = {
+        f"{name}_right": str(table.loc[method, "right"])
+        for name, method in (
+            ("formula", "formula (2), all records"),
+            ("best", "formula (2), best records only"),
+            ("context", "threads and share of writes only, best records"),
+            ("latencies", "latency of each setting, then the least"),
+            ("trivial", "always the most frequent best"),
+        )
+    }
+    for name, method in (("formula", "formula (2), all records"), ("trivial", "always the most frequent best")):
+        found[f"{name}_regret"] = str(table.loc[method, "mean regret, %"])
+    return found
 
 
 def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:

@@ -1,0 +1,213 @@
+"""Tables of the chapter on adapting: switches and what they lost, rides, what adapting costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.advisor import paying
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Terms
+from cassbook.advisor.regime import breaks
+from cassbook.advisor.rides import Rides, by_switch
+from cassbook.advisor.shifting import Phase
+from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.choosing import interval
+from cassbook.consistency import setting
+from cassbook.estimate import Estimate
+from cassbook.tables import mix
+
+_REPLICAS = 3
+_MS = 1000.0
+ADAPTIVE, NAIVE = "adaptive", "naive"
+STAYS = tuple(np.geomspace(1, 1000, 61))
+
+
+def switch_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Every switch, the paper's beside the safe one.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From `rides.switches`.
+
+    Returns
+    -------
+    DataFrame
+        Index (now, then); what can be lost (by the argument), lost (reads that missed an acknowledged write, of all
+        reads, paper's switch), at worst after, ms (how long that write had been acknowledged), lost by the safe one,
+        it takes, s (with interval over repeats).
+    """
+    sums = by_switch(found)
+    took = found[found["how"] == "safe"].groupby(["now", "then"])["switched_s"]
+    rows = {}
+    naive, safe_ones = sums.loc["naive"], sums.loc["safe"]
+    for now, then in naive.index:
+        own, safe = naive.loc[now, then], safe_ones.loc[now, then]
+        broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
+        rows[now, then] = {
+            "what can be lost": ", ".join(broken) or "nothing",
+            "lost": f"{own['violations']:.0f} of {own['reads']:.0f}",
+            "at worst after, ms": f"{own['worst_ms']:.0f}" if own["violations"] else "",
+            "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
+            "it takes, s": interval(Estimate.mean(took.get_group((now, then)))),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
+
+
+def lost(found: pd.DataFrame) -> dict[str, int]:
+    """Reads that missed an acknowledged write, in all, and how many reads there were: naive and safe."""
+    sums = by_switch(found).groupby("how")[["violations", "reads"]].sum()
+    return {
+        f"{how}_{name}": int(sums[column].loc[how])
+        for how in ("naive", "safe")
+        for name, column in (("lost", "violations"), ("reads", "reads"))
+    }
+
+
+def comparison(rides: Rides) -> pd.DataFrame:
+    """Actors over the whole schedule, with 95 % intervals over cluster starts.
+
+    Returns
+    -------
+    DataFrame of str
+        Index actor, from fast to slow; mean, ms; by the adaptive one's (of the same start; starred where it differs at
+        5 %); p99, ms; by the adaptive one's; watchers' reads that missed a write.
+    """
+    columns = {}
+    order: list[str] = []
+    for figure, title in (("mean_us", "mean, ms"), ("p99_us", "p99, ms")):
+        found = rides.figures(figure)
+        order = order or list(found["estimate"].map(lambda e: e.value).sort_values().index)
+        columns[title] = found["estimate"].map(_ms)
+        columns[f"{title.partition(',')[0]}, by the adaptive one's"] = _ratios(found)
+    watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
+    columns["missed writes"] = watch.apply(lambda own: f"{own['violations']} of {own['reads']}", axis=1)
+    return pd.DataFrame(columns).loc[order]
+
+
+def _ms(value: Estimate) -> str:
+    return interval(Estimate(value.value / _MS, value.low / _MS, value.high / _MS, value.n))
+
+
+def _ratios(found: pd.DataFrame) -> pd.Series:
+    told = found["p"] < 1 - 0.95
+    text = found["ratio"].map(lambda ratio: interval(ratio, "{:.2f}"))
+    return text.where(~told, text + " *").where(found.index != ADAPTIVE, "")
+
+
+def by_phase(rides: Rides) -> pd.DataFrame:
+    """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
+    phases = rides.phases[rides.phases["phase"] > 0]
+    wide = phases.pivot_table("mean_us", "phase", "actor") / _MS
+    text = wide.map("{:.1f}".format)
+    text = text.where(~wide.eq(wide.min(axis=1), axis=0), text + " *")
+    schedule = schedule_of(rides)
+    names = [f"{phase.threads} threads, {mix(phase.read_share)}" for phase in schedule]
+    return text.set_axis(pd.Index(names, name="phase"))
+
+
+def schedule_of(rides: Rides) -> tuple[Phase, ...]:
+    """Phases that were gone through."""
+    return tuple(Phase(**phase) for phase in rides.manifest["schedule"])
+
+
+def sweep_table(rides: Rides) -> pd.DataFrame:
+    """What sweeps took, at rest and beside the load.
+
+    Returns
+    -------
+    DataFrame of str
+        Index 'at rest', 'beside the load'; how many, seconds (mean; least to most), by how much others are slower.
+    """
+    rows = {}
+    for loaded, own in rides.sweeps.groupby("loaded"):
+        slower = (own["slowdown"].mean() - 1) * 100
+        rows["beside the load" if loaded else "at rest"] = {
+            "sweeps": str(len(own)),
+            "seconds, mean": f"{own['seconds'].mean():.0f}",
+            "seconds, least to most": f"{own['seconds'].min():.0f} to {own['seconds'].max():.0f}",
+            "others are slower by, %": f"{slower:.0f}" if loaded else "",
+        }
+    return pd.DataFrame(rows).T.rename_axis("sweep")
+
+
+def mean_sweep(rides: Rides) -> SweepCost:
+    """Mean of the sweeps beside the load."""
+    own = rides.sweeps[rides.sweeps["loaded"]]
+    return SweepCost(float(own["seconds"].mean()), float(own["slowdown"].mean()))
+
+
+def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
+    """Mean latency that the map forecasts for each actor, beside the measured one.
+
+    Returns
+    -------
+    DataFrame of str
+        Index actor; 'forecast, ms', 'measured, ms', 'forecast, by the adaptive one's', 'measured, by ...'.
+    """
+    terms = Terms(**rides.manifest["terms"])
+    found = paying.forecast(latency_map, schedule_of(rides), mean_sweep(rides), rides.manifest["start"], terms)
+    found = found.rename({paying.ADAPTIVE: ADAPTIVE, paying.FREE: NAIVE})
+    measured = rides.figures("mean_us")
+    ratio = found / found[ADAPTIVE]
+    table = pd.DataFrame(
+        {
+            "forecast, ms": (found / _MS).map("{:.1f}".format),
+            "measured, ms": measured["estimate"].map(_ms),
+            "forecast, by the adaptive one's": ratio.map("{:.2f}".format),
+            "measured, by the adaptive one's": measured["ratio"].map(lambda r: f"{r.value:.2f}"),
+        }
+    )
+    return table.loc[list(found.sort_values().index)].rename_axis("actor")
+
+
+def stays(
+    latency_maps: Mapping[str, LatencyMap], schedule: Sequence[Phase], slowdown: float
+) -> dict[str, pd.DataFrame]:
+    """Adapting against the best fixed setting, over how long loads stay, for each map (`paying.over_stays`)."""
+    return {label: paying.over_stays(found, schedule, slowdown, STAYS) for label, found in latency_maps.items()}
+
+
+def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """From what stay on adapting pays, and what it saves at most.
+
+    Parameters
+    ----------
+    found : mapping of str to DataFrame
+        From `stays`.
+
+    Returns
+    -------
+    DataFrame of str
+        Index source; 'pays from, sweeps' (the least stay from which on it is always faster than the best fixed
+        setting; 'never' within those looked at), 'saves at most, %', 'a free switch would save, %'.
+    """
+    rows = {}
+    for label, table in found.items():
+        late = table.index[table[paying.ADAPTIVE] >= 1]
+        after = table.index[table.index > late.max()] if len(late) else table.index
+        rows[label] = {
+            "pays from, sweeps": f"{after[0]:.0f}" if len(after) else "never",
+            "saves at most, %": f"{(1 - table[paying.ADAPTIVE].min()) * 100:.1f}",
+            "a free switch would save, %": f"{(1 - table[paying.FREE].min()) * 100:.1f}",
+        }
+    return pd.DataFrame(rows).T.rename_axis("source")
+
+
+def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:
+    """How long a load has to stay for one switch to save what its sweep costs, by gain and rows of the table.
+
+    A sweep is taken to last as long a row as the one that was measured.
+
+    Returns
+    -------
+    DataFrame of str
+        Index rows; columns the gains in percent; minutes.
+    """
+    found = paying.shortest_stay(gains, sweep.slowdown)
+    minutes = {f"{n:,} rows": found * sweep.seconds * n / swept_rows / 60 for n in rows}
+    table = pd.DataFrame(minutes, index=[f"{gain:.0%} faster" for gain in gains]).T
+    return table.map(lambda value: f"{value:.2g}" if value < 10 else f"{value:,.0f}").rename_axis("minutes")  # noqa: PLR2004
