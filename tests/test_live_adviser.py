@@ -45,7 +45,7 @@ def test_the_papers_switch_loses_acknowledged_writes(session: Session, now, then
 def test_the_safe_switch_loses_none(session, latency_map, now, then):
     scenes.create(session)
     register = InCassandra(session, scenes.KEYSPACE, f"{now}-{then}")
-    shared = {"start": now, "register": register, "interval_s": 0.2, "lease_s": 3.0, "sweep_at_once": 16}
+    shared = {"start": now, "register": register, "interval_s": 0.5, "lease_s": 5.0}
     with (
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="a", **shared) as writing,
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="b", **shared) as reading,

@@ -27,6 +27,8 @@ from cassbook.advisor.register import Epoch, Presence, Register, View
 
 #: By how much two clocks may run apart: 2 % is a hundred times what quartz does.
 DRIFT = 0.02
+#: Part of a lease that is used up before a member with nothing new to say beats again.
+_RENEW = 1 / 3
 _NEVER = float("-inf")
 
 Clock = Callable[[], float]
@@ -97,6 +99,7 @@ class Member:
         self._held = _Held.make(_NEVER, (replicas, replicas), -1, 0, replicas)
         self._writing = [0, 0]
         self._beats = 0
+        self._told: tuple[int, int] | None = None  # epoch, and the one it had entered, of the last beat that was taken
 
     @property
     def leased(self) -> bool:
@@ -135,7 +138,7 @@ class Member:
             return self._clock() <= held.until
 
     def tick(self, load: Load) -> View | None:
-        """Look, enter the epoch in force as far as that is possible, and beat.
+        """Look, enter the epoch in force as far as that is possible, and beat if there is news or the lease wears off.
 
         Parameters
         ----------
@@ -145,8 +148,8 @@ class Member:
         Returns
         -------
         View or None
-            What was seen, with this beat in it; None if the register had gone on before. The lease then stands as it
-            was.
+            What was seen, with this member as it is now; None if the register had gone on before its beat. The lease
+            then stands as it was.
         """
         began = self._clock()
         view = self._register.look()
@@ -159,10 +162,14 @@ class Member:
                 self._hold(held.until, epoch, held.generation)
             drained = self._writing[(epoch.number - 1) & 1] == 0
             entered = epoch.number if drained else epoch.number - 1
+            fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
+        if fresh and self._told == (epoch.number, entered):
+            return View(epoch, view.members | {self.name: Presence(entered, self._beats, load)})
         self._beats += 1
         presence = Presence(entered, self._beats, load)
         if not self._register.beat(self.name, presence, epoch.number):
             return None
+        self._told = (epoch.number, entered)
         with self._lock:
             held = self._held
             if self._clock() > held.until:  # also in between: what is acknowledged in a gap is not believed

@@ -7,6 +7,9 @@ time.
 Looking is a plain read at QUORUM. Whatever a change's caller was told of has been committed at QUORUM, so that it is
 seen; one still under way may be seen or not. Seen, it is decided, and will stay. Not seen, the beat that follows each
 look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
+
+All clients begin with the same coordinator, the first replica of the partition, for transactions that two coordinators
+lead at once make each other begin anew. One that fails is left for the next.
 """
 
 from __future__ import annotations
@@ -14,8 +17,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cassandra import ConsistencyLevel
-from cassandra.cluster import Session
+from cassandra import ConsistencyLevel, DriverException
+from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.load import Load
 from cassbook.advisor.regime import Regime
@@ -77,15 +80,18 @@ class InCassandra:
         for statement in (self._open, self._beat, self._advance, self._leave):
             statement.consistency_level = ConsistencyLevel.QUORUM
             statement.serial_consistency_level = ConsistencyLevel.SERIAL
+        key = self._look.bind((name,)).routing_key
+        self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
+        self._coordinator = 0
 
     def open(self, first: Epoch) -> None:
         """See `Register.open`."""
-        self._session.execute(self._open, (self._name, *_values(first)))
+        self._execute(self._open, (self._name, *_values(first)))
         check_same(self.look().epoch, first)
 
     def look(self) -> View:
         """See `Register.look`."""
-        rows = list(self._session.execute(self._look, (self._name,)))
+        rows = list(self._execute(self._look, (self._name,)))
         if not rows:
             raise InputError(f"register {self._name!r}: there is none; an adviser opens it first")
         members = {row.member: _presence(row) for row in rows if row.member is not None and row.beat is not None}
@@ -107,7 +113,15 @@ class InCassandra:
         self._applied(self._leave, (self._name, member, beat))
 
     def _applied(self, statement: Any, values: tuple[Any, ...]) -> bool:
-        return bool(self._session.execute(statement, values).was_applied)
+        return bool(self._execute(statement, values).was_applied)
+
+    def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
+        host = self._coordinators[self._coordinator]
+        try:
+            return self._session.execute(statement, values, host=host)
+        except (DriverException, NoHostAvailable):
+            self._coordinator = (self._coordinator + 1) % len(self._coordinators)
+            raise
 
 
 def _values(epoch: Epoch) -> tuple[int, ...]:
