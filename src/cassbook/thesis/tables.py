@@ -22,6 +22,7 @@ _FINDINGS = (
     ("30 % reads or more: 1R-3W", (0.2, 1.0), (0, np.inf), "1R-3W"),
     ("90 % reads, more than 300 threads: 2R-2W", (0.8, 1.0), (300, np.inf), "2R-2W"),
 )
+_NOUGHT = 1e-12
 _LATENCIES = {"latency_us": "all requests", "read_us": "reads", "write_us": "writes"}
 
 
@@ -138,7 +139,8 @@ def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
     """A formula on every scale that 'compressed' may mean, beside the printed one."""
     table = formulas.over_scales(records, equation)
     numbers = [name for name in table.columns if name != "signs_agree"]
-    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value:.3g}")
+    # What is nought by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
+    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value if abs(value) > _NOUGHT else 0:.3g}")
     return shown.assign(**{"slopes of the printed sign": table["signs_agree"]}).rename(columns={"r_squared": "R²"})
 
 
