@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load
@@ -21,6 +21,8 @@ from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.regime import Regime, Step, transition
 from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.consistency import setting
+
+Floats = NDArray[np.float64]
 
 _REPLICAS = 3
 ADAPTIVE, FREE = "adaptive", "free switch"
@@ -90,23 +92,39 @@ def forecast(
     InputError
         For a phase outside what the map has measured.
     """
-    for phase in schedule:
-        latency_map.check(phase.threads, phase.read_share)
+    asked = latency_map if isinstance(latency_map, _Asked) else _Asked(latency_map, schedule)
+    latencies = [asked.means[phase.threads, phase.read_share] for phase in schedule]
     names = [s.name for s in latency_map.settings]
-    latencies = [
-        dict(zip(names, latency_map.means_us([p.threads], [p.read_share])[:, 0, 0], strict=True)) for p in schedule
-    ]
     totals = {name: _Total() for name in names} | {FREE: _Total()}
     for phase, latency in zip(schedule, latencies, strict=True):
         for name in names:
             totals[name].add(phase.threads, phase.seconds, latency[name])
         totals[FREE].add(phase.threads, phase.seconds, min(latency.values()))
-    way = _Way(Policy(latency_map, _REPLICAS, terms), sweep, start)
+    way = _Way(Policy(asked, _REPLICAS, terms), sweep, start)
     for _ in range(rounds):
         totals[ADAPTIVE] = _Total()
         for phase, latency in zip(schedule, latencies, strict=True):
             way.through(phase, latency, totals[ADAPTIVE])
     return pd.Series({name: total.mean_us for name, total in totals.items()}).rename_axis("actor")
+
+
+class _Asked(LatencyMap):
+    """A map that has been asked for the phases of a schedule, for they come again and again."""
+
+    def __init__(self, latency_map: LatencyMap, schedule: Sequence[Phase]) -> None:
+        self.name, self.settings = latency_map.name, latency_map.settings
+        self.means: dict[tuple[float, float], dict[str, float]] = {}
+        for phase in schedule:
+            latency_map.check(phase.threads, phase.read_share)
+            values = latency_map.means_us([phase.threads], [phase.read_share])[:, 0, 0]
+            self.means[phase.threads, phase.read_share] = {
+                s.name: float(value) for s, value in zip(self.settings, values, strict=True)
+            }
+
+    def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
+        """As the map's, for one of the phases."""
+        (count,), (share,) = np.asarray(threads).tolist(), np.asarray(read_shares).tolist()
+        return np.array([self.means[count, share][s.name] for s in self.settings])[:, None, None]
 
 
 class _Way:
@@ -171,11 +189,11 @@ def over_stays(
         Index stay; columns `ADAPTIVE` and `FREE`: their mean latency by that of the best fixed setting; less than 1
         where adapting pays.
     """
-    rows = {}
+    asked, rows = _Asked(latency_map, schedule), {}
     for stay in np.asarray(stays, dtype=float):
         phases = [_Long(float(stay), phase.threads, phase.read_share) for phase in schedule]
         terms = Terms(margin=margin, horizon_s=float(stay))
-        means = forecast(latency_map, phases, SweepCost(1.0, slowdown), terms=terms, rounds=2)
+        means = forecast(asked, phases, SweepCost(1.0, slowdown), terms=terms, rounds=2)
         fixed = means.drop([ADAPTIVE, FREE]).min()
         rows[float(stay)] = means[[ADAPTIVE, FREE]] / fixed
     return pd.DataFrame(rows).T.rename_axis("stay")
