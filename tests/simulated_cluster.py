@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cassbook.advisor.load import Load
-from cassbook.advisor.member import Member
+from cassbook.advisor.member import Member, Writes
 from cassbook.advisor.register import Epoch
 
 N = 3
@@ -61,7 +61,7 @@ class Naive(Member):
         view = super().tick(load)
         if view is not None:
             epoch = view.epoch
-            self._held = type(self._held).make(float("inf"), epoch.wanted, epoch.number, 0, N)
+            self._held = type(self._held).make(float("inf"), *epoch.wanted, epoch.number, before=Writes())
         return view
 
 

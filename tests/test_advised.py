@@ -1,5 +1,8 @@
 """No read misses an earlier acknowledged write, whatever clients, clocks and replicas do; the naive switch does."""
 
+import sys
+import threading
+
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
@@ -272,3 +275,52 @@ def test_a_sweep_that_failed_is_tried_again_later():
     scene.time.s += 5
     scene.lead("a", (1, 3))
     assert client.sweep.ended() is None
+
+
+def test_a_member_beats_for_news_and_when_a_third_of_its_lease_is_gone():
+    scene = Scene((3, 1), names=("a",))
+    beats = lambda: scene.register.look().members["a"].beat  # noqa: E731
+    first = beats()
+    scene.time.s += LEASE_S / 3 - 0.1
+    scene.tick()
+    assert beats() == first
+    scene.time.s += 0.2
+    scene.tick()
+    assert beats() == first + 1
+    scene.lead("a", (1, 3))
+    scene.tick()
+    assert beats() == first + 2  # the next epoch
+
+
+def test_no_write_gets_in_behind_a_tick_that_found_none_left():
+    scene = Scene((3, 1), names=("a",))
+    member, gone, late, stop = scene.clients["a"].member, set(), [], threading.Event()
+
+    def write():
+        while not stop.is_set():
+            ticket = member.begin_write()
+            for _ in range(3):
+                if ticket.writes in gone:
+                    late.append(ticket)
+            member.end_write(ticket)
+
+    writers = [threading.Thread(target=write) for _ in range(4)]
+    switch_s = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in writers:
+            thread.start()
+        for number in range(1, 400):
+            before = member.begin_write()
+            member.end_write(before)
+            scene.register.advance(Epoch(number, Regime(N, 3, 1 + number % 2, 1), (3, 1 + number % 2)))
+            while member.tick(IDLE).members["a"].entered != number:
+                pass
+            gone.add(before.writes)
+    finally:
+        stop.set()
+        for thread in writers:
+            thread.join()
+        sys.setswitchinterval(switch_s)
+    assert not late
+    assert member.begin_write().writes.under_way() == 1

@@ -25,6 +25,8 @@ class Future:
 
     def add_callbacks(self, callback, errback):
         self._callbacks.append((callback, errback))
+        if self._done.is_set():
+            self.answer(self._error)
 
     def answer(self, error=None):
         self._error = error
@@ -252,3 +254,16 @@ def test_the_replication_factor_is_the_keyspaces_in_one_data_centre():
         replication_factor(Session(strategy=two), "shop")
     with pytest.raises(InputError, match="there is no 'bank'"):
         replication_factor(Session(), "bank")
+
+
+def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise):
+    session = Session(at_once=False)
+    adviser = advise(session, start="3R-1W", lease_s=0.2, interval_s=0.05)
+    request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    request._open.pop()  # the other thread has begun to end it
+    session.sent[0].answer()
+    assert request.result() == ["row"]
+    adviser._stop.set()
+    time.sleep(0.3)
+    with pytest.raises(OutcomeUnknown):
+        request.result()

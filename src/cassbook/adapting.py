@@ -17,11 +17,12 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.choosing import interval
 from cassbook.consistency import setting
 from cassbook.estimate import Estimate
-from cassbook.tables import mix
+from cassbook.latency import uncertainty
+from cassbook.tables import mix, starred
 
 _REPLICAS = 3
 _MS = 1000.0
-ADAPTIVE, NAIVE = "adaptive", "naive"
+NAIVE = "naive"
 STAYS = tuple(np.geomspace(1, 1000, 61))
 
 
@@ -93,20 +94,17 @@ def _ms(value: Estimate) -> str:
 
 
 def _ratios(found: pd.DataFrame) -> pd.Series:
-    told = found["p"] < 1 - 0.95
+    told = found["p"] < 1 - uncertainty.LEVEL
     text = found["ratio"].map(lambda ratio: interval(ratio, "{:.2f}"))
-    return text.where(~told, text + " *").where(found.index != ADAPTIVE, "")
+    return text.where(~told, text + " *").where(found.index != paying.ADAPTIVE, "")
 
 
 def by_phase(rides: Rides) -> pd.DataFrame:
     """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
     phases = rides.phases[rides.phases["phase"] > 0]
-    wide = phases.pivot_table("mean_us", "phase", "actor") / _MS
-    text = wide.map("{:.1f}".format)
-    text = text.where(~wide.eq(wide.min(axis=1), axis=0), text + " *")
-    schedule = schedule_of(rides)
-    names = [f"{phase.threads} threads, {mix(phase.read_share)}" for phase in schedule]
-    return text.set_axis(pd.Index(names, name="phase"))
+    table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
+    names = [f"{phase.threads} threads, {mix(phase.read_share)}" for phase in schedule_of(rides)]
+    return table.set_axis(pd.Index(names, name="phase"))
 
 
 def schedule_of(rides: Rides) -> tuple[Phase, ...]:
@@ -150,9 +148,9 @@ def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
     """
     terms = Terms(**rides.manifest["terms"])
     found = paying.forecast(latency_map, schedule_of(rides), mean_sweep(rides), rides.manifest["start"], terms)
-    found = found.rename({paying.ADAPTIVE: ADAPTIVE, paying.FREE: NAIVE})
+    found = found.rename({paying.FREE: NAIVE})
     measured = rides.figures("mean_us")
-    ratio = found / found[ADAPTIVE]
+    ratio = found / found[paying.ADAPTIVE]
     table = pd.DataFrame(
         {
             "forecast, ms": (found / _MS).map("{:.1f}".format),

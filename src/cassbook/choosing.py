@@ -75,13 +75,16 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
     found = {}
     for source in sources:
         table = parts.excess(parts.against_parts(source.cell_stats), by)
-        bounds = zip(table["excess_percent"], table["low"], table["high"], strict=True)
-        found[source.label, "mix above mean, %"] = pd.Series(
-            [interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], table.index
-        )
+        found[source.label, "mix above mean, %"] = _excess_text(table)
         for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
             found[source.label, title] = table[name].map("{:.2f}".format)
     return pd.DataFrame(found)
+
+
+def _excess_text(found: pd.DataFrame) -> pd.Series:
+    """Excess in percent with its interval, from `parts.excess`."""
+    bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
+    return pd.Series([interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], found.index)
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
@@ -101,8 +104,7 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
         own = own.assign(mix=own["read_share"].map(mix))
         groups = [own, own.assign(mix="all"), own.assign(setting="all", mix="all")]
         found = pd.concat([parts.excess(group, ["setting", "mix"]) for group in groups])
-        bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
-        columns[title] = pd.Series([interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], found.index)
+        columns[title] = _excess_text(found)
     table = pd.DataFrame(columns)
     settings = [*sorted(set(table.index.get_level_values("setting")) - {"all"}), "all"]
     return table.reindex(settings, level="setting")

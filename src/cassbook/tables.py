@@ -155,6 +155,12 @@ def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> p
     return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
 
 
+def starred(values: pd.DataFrame, spec: str = "{:.0f}") -> pd.DataFrame:
+    """Values as text, an asterisk behind the least of each row."""
+    text = values.map(spec.format)
+    return text.where(~values.eq(values.min(axis=1), axis=0), text + " *")
+
+
 def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
     """Tables IV and V: one row a thread count, one column a (read share, setting).
 

@@ -65,13 +65,11 @@ class Change:
 class Advised:
     """A request under way, as the driver's ResponseFuture, but for late acknowledgements (`OutcomeUnknown`)."""
 
-    __slots__ = ("_adviser", "_began", "_believed", "_settling", "_ticket", "future")
+    __slots__ = ("_began", "_window", "future")
 
-    def __init__(self, adviser: Adviser, future: ResponseFuture, ticket: Ticket | None, began: float) -> None:
-        self._adviser, self.future, self._ticket, self._began = adviser, future, ticket, began
-        self._believed = True
-        self._settling = [True]
-        future.add_callbacks(self._settle, self._settle)
+    def __init__(self, future: ResponseFuture, window: Window, began: float) -> None:
+        self.future, self._window, self._began = future, window, began
+        future.add_callbacks(self._answered, self._answered)
 
     def result(self) -> Any:
         """Wait for the answer.
@@ -83,22 +81,40 @@ class Advised:
         DriverException
             As the driver's own.
         """
+        return self.future.result()
+
+    def _answered(self, *_: Any) -> None:
+        self._window.add(True, _clock() - self._began)
+
+
+class _Write(Advised):
+    __slots__ = ("_believed", "_member", "_open", "_ticket")
+
+    def __init__(self, future: ResponseFuture, window: Window, began: float, member: Member, ticket: Ticket) -> None:
+        self._member, self._ticket, self._open = member, ticket, [True]
+        self._believed: bool | None = None
+        self.future, self._window, self._began = future, window, began
+        future.add_callbacks(self._answered, self._answered)
+
+    def result(self) -> Any:
         found = self.future.result()
-        self._settle()
-        if not self._believed:
+        if self._believed is None:  # the thread that is called back has yet to say
+            self._answered()
+        believed = self._believed
+        if believed is None:  # it has begun to
+            believed = self._member.believes(self._ticket)
+        if not believed:
             raise OutcomeUnknown("the write was acknowledged after its lease was over: its outcome is unknown")
         return found
 
-    def _settle(self, *_: Any) -> None:
-        """Count the request, once, when its answer has come; by whichever thread is first."""
+    def _answered(self, *_: Any) -> None:
+        """End the write, once, by whichever thread is first: the one that called back, or the one that waited."""
         try:
-            self._settling.pop()
+            self._open.pop()
         except IndexError:
             return
-        ticket = self._ticket
-        if ticket is not None:
-            self._believed = self._adviser.member.end_write(ticket)
-        self._adviser.window.add(ticket is None, _clock() - self._began)
+        self._believed = self._member.end_write(self._ticket)
+        self._window.add(False, _clock() - self._began)
 
 
 class Adviser:
@@ -243,18 +259,16 @@ class Adviser:
         began = _clock()
         reads, statement, parameters = self._ready(statement, parameters)
         if reads:
-            ticket, replicas = None, self.member.read_level()
-        else:
-            ticket = self.member.begin_write()
-            replicas = ticket.replicas
-        statement.consistency_level = self._codes[replicas]
+            statement.consistency_level = self._codes[self.member.read_level()]
+            return Advised(self._session.execute_async(statement, parameters, **options), self.window, began)
+        ticket = self.member.begin_write()
+        statement.consistency_level = self._codes[ticket.replicas]
         try:
             future = self._session.execute_async(statement, parameters, **options)
         except BaseException:
-            if ticket is not None:
-                self.member.end_write(ticket)
+            self.member.end_write(ticket)
             raise
-        return Advised(self, future, ticket, began)
+        return _Write(future, self.window, began, self.member, ticket)
 
     def load(self) -> Load:
         """Return the load of this client over the window."""
@@ -319,8 +333,8 @@ class Adviser:
 
 def _own(statement: Any) -> Any:
     """Copy a statement, so that the caller's keeps its level; `copy.copy` takes as long as all the rest together."""
-    own = statement.__class__.__new__(statement.__class__)
-    own.__dict__.update(statement.__dict__)
+    own = object.__new__(type(statement))
+    own.__dict__ = statement.__dict__.copy()
     return own
 
 

@@ -19,8 +19,7 @@ that falls silent must not hold up the others for ever, so it holds its levels b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from threading import Lock
+from dataclasses import dataclass, replace
 
 from cassbook.advisor.load import Load
 from cassbook.advisor.register import Epoch, Presence, Register, View
@@ -34,45 +33,60 @@ _NEVER = float("-inf")
 Clock = Callable[[], float]
 
 
+class Writes:
+    """Counts the writes of one epoch that are under way; any thread may begin and end one without a lock.
+
+    To count is to append to a list, which is one step for other threads. One thread looks, and shortens the lists.
+    """
+
+    __slots__ = ("_began", "_ended", "begin", "end")
+
+    def __init__(self) -> None:
+        self._began: list[None] = []
+        self._ended: list[None] = []
+        self.begin, self.end = self._began.append, self._ended.append
+
+    def under_way(self) -> int:
+        """How many have begun and not ended."""
+        ended = len(self._ended)  # first: one that ends now counts as under way
+        began = len(self._began)
+        del self._began[:ended], self._ended[:ended]
+        return began - ended
+
+
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A write that is under way.
+    """A write that is under way; all of an epoch have the same one.
 
     Attributes
     ----------
     replicas : int
         Level it was made at.
-    place : int
-        Where it is counted; -1 for one that needs no lease.
-    generation : int
-        Which unbroken row of leases it belongs to.
+    writes : Writes or None
+        Where it is counted; None for one that needs no lease.
     """
 
     replicas: int
-    place: int
-    generation: int
+    writes: Writes | None
 
 
 @dataclass(frozen=True, slots=True)
 class _Held:
-    """What a client holds: replaced whole, so that a request sees one state.
-
-    All writes of an epoch have the same ticket, so it is made once.
-    """
+    """What a client holds: replaced whole, so that a request sees one state."""
 
     until: float
     reads: int
     number: int
-    generation: int
     ticket: Ticket
-    without: Ticket
+    writes: Writes
+    #: Those of the epoch before, under the same unbroken row of leases.
+    before: Writes
 
     @classmethod
-    def make(cls, until: float, regime: tuple[int, int], number: int, generation: int, replicas: int) -> _Held:
-        """With the tickets of a write under the lease, and of one without."""
-        reads, writes = regime
-        under = Ticket(writes, number & 1, generation)
-        return cls(until, reads, number, generation, under, Ticket(replicas, -1, generation))
+    def make(cls, until: float, reads: int, writes: int, number: int, before: Writes) -> _Held:
+        """With a ticket, and no write under way."""
+        count = Writes()
+        return cls(until, reads, number, Ticket(writes, count), count, before)
 
 
 class Member:
@@ -90,14 +104,18 @@ class Member:
         How long a beat is good for. Longer spares traffic, shorter lets a transition pass a dead client sooner.
     clock : callable
         Seconds on a clock that never goes back.
+
+    Notes
+    -----
+    Requests come from any thread, `tick` and `leave` from one at a time.
     """
 
     def __init__(self, name: str, register: Register, replicas: int, lease_s: float, clock: Clock) -> None:
         self.name = name
         self._register, self._replicas, self._lease_s, self._clock = register, replicas, lease_s, clock
-        self._lock = Lock()
-        self._held = _Held.make(_NEVER, (replicas, replicas), -1, 0, replicas)
-        self._writing = [0, 0]
+        self._without = Ticket(replicas, None)
+        self._held: _Held
+        self._give_up(-1)
         self._beats = 0
         self._told: tuple[int, int] | None = None  # epoch, and the one it had entered, of the last beat that was taken
 
@@ -118,24 +136,29 @@ class Member:
 
     def begin_write(self) -> Ticket:
         """Begin a write; end it with `end_write`, whatever becomes of it."""
-        # Under the lock: a write must not get in behind a tick that finds none left of its epoch.
-        with self._lock:
+        while True:
             held = self._held
             if self._clock() > held.until:
-                return held.without
-            self._writing[held.ticket.place] += 1
-            return held.ticket
+                return self._without
+            ticket = held.ticket
+            held.writes.begin(None)
+            # Counted first, and then looked whether the epoch is still the same: so either this write sees that a tick
+            # has gone on, or the tick sees this write.
+            if self._held.ticket is ticket:
+                return ticket
+            held.writes.end(None)
 
     def end_write(self, ticket: Ticket) -> bool:
         """Return whether an acknowledgement that has just come may be believed; if not, the outcome is unknown."""
-        if ticket.place < 0:
+        if ticket.writes is None:
             return True
-        with self._lock:
-            held = self._held
-            if ticket.generation != held.generation:
-                return False  # its count went with its generation
-            self._writing[ticket.place] -= 1
-            return self._clock() <= held.until
+        ticket.writes.end(None)
+        return self.believes(ticket)
+
+    def believes(self, ticket: Ticket) -> bool:
+        """Whether an acknowledgement that came no later than now may be believed, whoever ends the write."""
+        held, writes = self._held, ticket.writes
+        return writes is None or ((writes is held.writes or writes is held.before) and self._clock() <= held.until)
 
     def tick(self, load: Load) -> View | None:
         """Look, enter the epoch in force as far as that is possible, and beat if there is news or the lease wears off.
@@ -154,15 +177,14 @@ class Member:
         began = self._clock()
         view = self._register.look()
         epoch = view.epoch
-        with self._lock:
-            held = self._held
-            if self._clock() > held.until or not 0 <= epoch.number - held.number <= 1:
-                self._give_up(epoch.number)
-            elif epoch.number > held.number:
-                self._hold(held.until, epoch, held.generation)
-            drained = self._writing[(epoch.number - 1) & 1] == 0
-            entered = epoch.number if drained else epoch.number - 1
-            fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
+        held = self._held
+        if self._clock() > held.until or not 0 <= epoch.number - held.number <= 1:
+            self._give_up(epoch.number)
+        elif epoch.number > held.number:
+            self._enter(held.until, epoch)
+        self._held.writes.under_way()  # keeps its lists short
+        entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
+        fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
         if fresh and self._told == (epoch.number, entered):
             return View(epoch, view.members | {self.name: Presence(entered, self._beats, load)})
         self._beats += 1
@@ -170,27 +192,24 @@ class Member:
         if not self._register.beat(self.name, presence, epoch.number):
             return None
         self._told = (epoch.number, entered)
-        with self._lock:
-            held = self._held
-            if self._clock() > held.until:  # also in between: what is acknowledged in a gap is not believed
-                self._give_up(epoch.number)
-            self._hold(began + self._lease_s, epoch, self._held.generation)
+        if self._clock() > self._held.until:  # also in between: what is acknowledged in a gap is not believed
+            self._give_up(epoch.number)
+            self._enter(began + self._lease_s, epoch)
+        else:
+            self._held = replace(self._held, until=began + self._lease_s)
         return View(epoch, view.members | {self.name: presence})
 
     def _give_up(self, number: int) -> None:
-        """Begin a new generation without a lease: writes still under way belong to none."""
-        held = self._held
-        self._writing = [0, 0]
-        self._held = _Held.make(_NEVER, (self._replicas,) * 2, number, held.generation + 1, self._replicas)
+        """Begin a new row of leases, with none as yet: writes still under way belong to none."""
+        self._held = _Held.make(_NEVER, self._replicas, self._replicas, number, before=Writes())
 
-    def _hold(self, until: float, epoch: Epoch, generation: int) -> None:
-        levels = (epoch.regime.reads, epoch.regime.writes)
-        self._held = _Held.make(until, levels, epoch.number, generation, self._replicas)
+    def _enter(self, until: float, epoch: Epoch) -> None:
+        regime = epoch.regime
+        self._held = _Held.make(until, regime.reads, regime.writes, epoch.number, before=self._held.writes)
 
     def leave(self) -> None:
         """Give the lease back; requests go on at ALL."""
-        with self._lock:
-            self._give_up(self._held.number)
+        self._give_up(self._held.number)
         self._register.leave(self.name, self._beats)
 
 

@@ -8,40 +8,22 @@ no time. How long the adviser takes to notice that the load has changed is left 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.load import Load
 from cassbook.advisor.policy import Policy, Terms
-from cassbook.advisor.regime import Regime, Step, transition
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.shifting import Phase
 from cassbook.advisor.sweep_cost import SweepCost
-from cassbook.consistency import setting
-
-Floats = NDArray[np.float64]
+from cassbook.consistency import Setting, setting
 
 _REPLICAS = 3
 ADAPTIVE, FREE = "adaptive", "free switch"
-
-
-class Phase(Protocol):
-    """See `shifting.Phase`."""
-
-    @property
-    def seconds(self) -> float:
-        """How long."""
-
-    @property
-    def threads(self) -> int:
-        """Requests in flight."""
-
-    @property
-    def read_share(self) -> float:
-        """Part that reads."""
 
 
 @dataclass(slots=True)
@@ -92,15 +74,33 @@ def forecast(
     InputError
         For a phase outside what the map has measured.
     """
-    asked = latency_map if isinstance(latency_map, _Asked) else _Asked(latency_map, schedule)
-    latencies = [asked.means[phase.threads, phase.read_share] for phase in schedule]
-    names = [s.name for s in latency_map.settings]
-    totals = {name: _Total() for name in names} | {FREE: _Total()}
+    return _forecast(
+        _latencies(latency_map, schedule), schedule, sweep, start, Policy(latency_map, _REPLICAS, terms), rounds
+    )
+
+
+_Latencies = dict[Setting, float]
+
+
+def _latencies(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[_Latencies]:
+    """Mean latency in each phase, by setting."""
+    found = []
+    for phase in schedule:
+        latency_map.check(phase.threads, phase.read_share)
+        means = latency_map.means_us([phase.threads], [phase.read_share])[:, 0, 0]
+        found.append(dict(zip(latency_map.settings, map(float, means), strict=True)))
+    return found
+
+
+def _forecast(
+    latencies: list[_Latencies], schedule: Sequence[Phase], sweep: SweepCost, start: str, policy: Policy, rounds: int
+) -> pd.Series:
+    totals = {s.name: _Total() for s in latencies[0]} | {FREE: _Total()}
     for phase, latency in zip(schedule, latencies, strict=True):
-        for name in names:
-            totals[name].add(phase.threads, phase.seconds, latency[name])
+        for s, latency_us in latency.items():
+            totals[s.name].add(phase.threads, phase.seconds, latency_us)
         totals[FREE].add(phase.threads, phase.seconds, min(latency.values()))
-    way = _Way(Policy(asked, _REPLICAS, terms), sweep, start)
+    way = _Way(policy, sweep, setting(start))
     for _ in range(rounds):
         totals[ADAPTIVE] = _Total()
         for phase, latency in zip(schedule, latencies, strict=True):
@@ -108,61 +108,39 @@ def forecast(
     return pd.Series({name: total.mean_us for name, total in totals.items()}).rename_axis("actor")
 
 
-class _Asked(LatencyMap):
-    """A map that has been asked for the phases of a schedule, for they come again and again."""
-
-    def __init__(self, latency_map: LatencyMap, schedule: Sequence[Phase]) -> None:
-        self.name, self.settings = latency_map.name, latency_map.settings
-        self.means: dict[tuple[float, float], dict[str, float]] = {}
-        for phase in schedule:
-            latency_map.check(phase.threads, phase.read_share)
-            values = latency_map.means_us([phase.threads], [phase.read_share])[:, 0, 0]
-            self.means[phase.threads, phase.read_share] = {
-                s.name: float(value) for s, value in zip(self.settings, values, strict=True)
-            }
-
-    def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
-        """As the map's, for one of the phases."""
-        (count,), (share,) = np.asarray(threads).tolist(), np.asarray(read_shares).tolist()
-        return np.array([self.means[count, share][s.name] for s in self.settings])[:, None, None]
-
-
 class _Way:
     """The adviser's way through the phases."""
 
-    def __init__(self, policy: Policy, sweep: SweepCost, start: str) -> None:
-        self._policy, self._sweep, self._now = policy, sweep, start
-        self._then, self._left_s = start, 0.0
+    def __init__(self, policy: Policy, sweep: SweepCost, start: Setting) -> None:
+        self._policy, self._sweep = policy, sweep
+        self._now = self._then = start
+        self._left_s = 0.0  # of the sweep on the way from one to the other
 
-    def through(self, phase: Phase, latency: dict[str, float], total: _Total) -> None:
+    def through(self, phase: Phase, latency: _Latencies, total: _Total) -> None:
         left_s = phase.seconds
-        while left_s > 0:
-            if self._left_s > 0:  # on the way, whatever the load has become
-                spent_s = min(self._left_s, left_s)
-                total.add(phase.threads, spent_s, latency[self._now] * self._sweep.slowdown)
-                self._left_s -= spent_s
-                left_s -= spent_s
-                if self._left_s <= 0:
-                    self._now = self._then
-            elif not self._leaves(phase, latency[self._now]):
-                total.add(phase.threads, left_s, latency[self._now])
-                return
-
-    def _leaves(self, phase: Phase, now_us: float) -> bool:
-        load = Load(phase.threads / (now_us / 1e6), phase.read_share, phase.threads)
-        regime = Regime.settled(_REPLICAS, *setting(self._now).waits(_REPLICAS))
-        found = self._policy.best(load, regime, self._sweep)
-        if found is None:
-            return False
-        self._then = found.setting.name
-        self._left_s = self._sweep.seconds if _sweeps(regime, self._then) else 0.0
         if self._left_s <= 0:
+            self._decide(phase, latency)
+        while self._left_s > 0 and left_s > 0:  # on the way, whatever the load has become
+            spent_s = min(self._left_s, left_s)
+            total.add(phase.threads, spent_s, latency[self._now] * self._sweep.slowdown)
+            self._left_s -= spent_s
+            left_s -= spent_s
+            if self._left_s <= 0:
+                self._now = self._then
+                self._decide(phase, latency)
+        total.add(phase.threads, left_s, latency[self._now])
+
+    def _decide(self, phase: Phase, latency: _Latencies) -> None:
+        load = Load(phase.threads / (latency[self._now] / 1e6), phase.read_share, phase.threads)
+        regime = Regime.settled(_REPLICAS, *self._now.waits(_REPLICAS))
+        found = self._policy.weigh(load, regime, self._sweep, latency)
+        if found is None:
+            return
+        self._then = found.setting
+        if found.sweeps:
+            self._left_s = self._sweep.seconds
+        else:
             self._now = self._then
-        return True
-
-
-def _sweeps(regime: Regime, name: str) -> bool:
-    return any(step is Step.SETTLE for step, _ in transition(regime, *setting(name).waits(_REPLICAS)))
 
 
 def over_stays(
@@ -189,21 +167,14 @@ def over_stays(
         Index stay; columns `ADAPTIVE` and `FREE`: their mean latency by that of the best fixed setting; less than 1
         where adapting pays.
     """
-    asked, rows = _Asked(latency_map, schedule), {}
-    for stay in np.asarray(stays, dtype=float):
-        phases = [_Long(float(stay), phase.threads, phase.read_share) for phase in schedule]
-        terms = Terms(margin=margin, horizon_s=float(stay))
-        means = forecast(asked, phases, SweepCost(1.0, slowdown), terms=terms, rounds=2)
+    latencies, rows = _latencies(latency_map, schedule), {}
+    for stay in np.asarray(stays, dtype=float).tolist():
+        phases = [replace(phase, seconds=stay) for phase in schedule]
+        policy = Policy(latency_map, _REPLICAS, Terms(margin=margin, horizon_s=stay))
+        means = _forecast(latencies, phases, SweepCost(1.0, slowdown), latency_map.settings[0].name, policy, rounds=2)
         fixed = means.drop([ADAPTIVE, FREE]).min()
-        rows[float(stay)] = means[[ADAPTIVE, FREE]] / fixed
+        rows[stay] = means[[ADAPTIVE, FREE]] / fixed
     return pd.DataFrame(rows).T.rename_axis("stay")
-
-
-@dataclass(frozen=True, slots=True)
-class _Long:
-    seconds: float
-    threads: int
-    read_share: float
 
 
 def shortest_stay(gain: ArrayLike, slowdown: float) -> np.ndarray:

@@ -7,6 +7,7 @@ goes on.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,6 +62,8 @@ class Forecast:
         Over the horizon.
     cost_s : float
         Of the way there: the sweep, if it needs one.
+    sweeps : bool
+        Whether it does.
     """
 
     setting: Setting
@@ -68,6 +71,7 @@ class Forecast:
     then_us: float
     saved_s: float
     cost_s: float
+    sweeps: bool
 
     @property
     def pays(self) -> bool:
@@ -128,20 +132,24 @@ class Policy:
         if load.per_s < self.terms.fewest_per_s:
             return None
         at = self._map.means_us([load.in_flight], [load.read_share])[:, 0, 0]
-        means = {s: float(mean_us) for s, mean_us in zip(self._map.settings, at, strict=True)}
-        now_us = next((means[s] for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
-        known = [s for s in self._allowed if np.isfinite(means[s])]
+        return self.weigh(load, regime, sweep, dict(zip(self._map.settings, map(float, at), strict=True)))
+
+    def weigh(self, load: Load, regime: Regime, sweep: SweepCost, means_us: Mapping[Setting, float]) -> Forecast | None:
+        """As `best`, by mean latencies of the settings at this load (NaN where they are not known)."""
+        now_us = next((means_us[s] for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
+        known = [s for s in self._allowed if np.isfinite(means_us[s])]
         if now_us is None or not np.isfinite(now_us) or not known:
             return None
-        target = min(known, key=lambda s: means[s])
-        if means[target] >= now_us * (1 - self.terms.margin):
+        target = min(known, key=lambda s: means_us[s])
+        then_us = means_us[target]
+        if then_us >= now_us * (1 - self.terms.margin):
             return None
-        saved_s = load.per_s * (now_us - means[target]) / 1e6 * self.terms.horizon_s
-        cost_s = 0.0
-        if any(step is Step.SETTLE for step, _ in transition(regime, *self._waits[target])):
-            # Until the sweep is over, requests wait as long as they did during the last one, in place of `target`.
-            cost_s = max(0.0, load.per_s * sweep.seconds * (now_us * sweep.slowdown - means[target]) / 1e6)
-        forecast = Forecast(target, now_us, means[target], saved_s, cost_s)
+        saved_s = load.per_s * (now_us - then_us) / 1e6 * self.terms.horizon_s
+        sweeps = any(step is Step.SETTLE for step, _ in transition(regime, *self._waits[target]))
+        # Until a sweep is over, requests wait as long as they did during the last one, not as long as in `target`.
+        longer_us = max(0.0, now_us * sweep.slowdown - then_us) if sweeps else 0.0
+        cost_s = load.per_s * sweep.seconds * longer_us / 1e6
+        forecast = Forecast(target, now_us, then_us, saved_s, cost_s, sweeps)
         return forecast if forecast.pays else None
 
     def waits(self, setting: Setting) -> tuple[int, int]:

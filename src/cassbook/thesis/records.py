@@ -12,6 +12,7 @@ import pandas as pd
 from cassbook.consistency import STRONG_SETTINGS, replicas_waited_for
 from cassbook.errors import InputError
 from cassbook.latency.summaries import mixed_cells
+from cassbook.tables import starred
 
 REPLICAS = 3
 _FIGURES = {"read_latency_us": "read_us", "update_latency_us": "write_us", "latency_us": "latency_us"}
@@ -72,8 +73,5 @@ def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
         raise InputError(f"no mix of {read_share:.0%} reads was measured")
     parts = {}
     for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
-        wide = own.pivot_table(column, "threads", "setting")
-        least = wide.eq(wide.min(axis=1), axis=0)
-        text = wide.map("{:.0f}".format)
-        parts[operation] = text.where(~least, text + " *")
+        parts[operation] = starred(own.pivot_table(column, "threads", "setting"))
     return pd.concat(parts, axis=1)

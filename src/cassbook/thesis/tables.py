@@ -117,22 +117,25 @@ def reading_words(records: pd.DataFrame) -> dict[str, str]:
     return found
 
 
+#: Methods of `choosing.judge` that prose quotes.
+_QUOTED = {
+    "formula": "formula (2), all records",
+    "best": "formula (2), best records only",
+    "context": "threads and share of writes only, best records",
+    "latencies": "latency of each setting, then the least",
+    "trivial": "always the most frequent best",
+}
+
+
 def choice_words(records: pd.DataFrame) -> dict[str, str]:
-    """What prose quotes of `choices`."""
+    """What prose quotes of `choices`: formula_right, formula_regret, ..."""
     table = choices(records)
-    found = {
-        f"{name}_right": str(table.loc[method, "right"])
-        for name, method in (
-            ("formula", "formula (2), all records"),
-            ("best", "formula (2), best records only"),
-            ("context", "threads and share of writes only, best records"),
-            ("latencies", "latency of each setting, then the least"),
-            ("trivial", "always the most frequent best"),
-        )
+    columns = {"right": "right", "regret": "mean regret, %"}
+    return {
+        f"{name}_{word}": str(table.loc[method, column])
+        for name, method in _QUOTED.items()
+        for word, column in columns.items()
     }
-    for name, method in (("formula", "formula (2), all records"), ("trivial", "always the most frequent best")):
-        found[f"{name}_regret"] = str(table.loc[method, "mean regret, %"])
-    return found
 
 
 def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
