@@ -88,6 +88,8 @@ class Advised:
 
 
 class _Write(Advised):
+    """A write; sets what its base sets by itself, for each call of a request counts."""
+
     __slots__ = ("_believed", "_member", "_open", "_ticket")
 
     def __init__(self, future: ResponseFuture, window: Window, began: float, member: Member, ticket: Ticket) -> None:
