@@ -33,7 +33,10 @@ def turns():
 
 @pytest.fixture
 def rides(tmp_path):
-    manifest = {"complete": True, "schedule": SCHEDULE, "terms": TERMS, "start": "2R-2W", "records": 1000}
+    manifest = {
+        "complete": True, "schedule": SCHEDULE, "terms": TERMS, "start": "2R-2W", "records": 1000, "blocks": 3,
+        "window_s": 5.0,
+    }  # fmt: skip
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     for block in (1, 2, 3):
         for actor, mean_ms in ACTORS.items():
@@ -55,7 +58,8 @@ def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):
     assert (row["lost"], row["at worst after, ms"], row["lost by the safe one"]) == ("4 of 200", "250", "0 of 200")
     assert row["it takes, s"].startswith("3.5 [")
     assert table.loc[("1R-3W", "2R-2W"), "what can be lost"] == "other clients"
-    assert adapting.lost(turns) == {"naive_lost": 4, "naive_reads": 400, "safe_lost": 0, "safe_reads": 400}
+    told = {"naive_lost": 4, "naive_reads": 400, "safe_lost": 0, "safe_reads": 400, "spared": 1}
+    assert adapting.lost(turns) == told
 
 
 def test_actors_are_ordered_and_told_apart_within_blocks(rides):
@@ -67,6 +71,17 @@ def test_actors_are_ordered_and_told_apart_within_blocks(rides):
     phases = adapting.by_phase(rides)
     assert list(phases.index) == ["100 threads, 90/10", "300 threads, 10/90"]
     assert phases.loc["100 threads, 90/10", "naive"].endswith(" *")
+
+
+def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
+    told = adapting.verdict(rides)
+    fixed = {actor: ms for actor, ms in ACTORS.items() if actor not in ("adaptive", "naive")}
+    assert (told["best_fixed"], told["worst_fixed"]) == (min(fixed, key=fixed.get), max(fixed, key=fixed.get))
+    assert told["worst_ratio"] == f"{max(fixed.values()) / ACTORS['adaptive']:.2f} [3.00, 3.00]"
+    assert (told["naive_missed"], told["naive_watched"], told["adaptive_missed"]) == (3, 120, 0)
+    assert adapting.conditions(rides) == {
+        "starts": 3, "rows": "1,000", "window_s": 5.0, "horizon_s": 60.0, "margin": 10.0, "phase_s": 60,
+    }  # fmt: skip
 
 
 def test_sweeps_at_rest_are_kept_apart_from_those_beside_the_load(rides):

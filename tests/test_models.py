@@ -45,6 +45,12 @@ def test_mva_agrees_with_the_machine_repairman():
     assert models.latencies_us(demand, delay, n)[n] == pytest.approx(n / throughput)
 
 
+@pytest.mark.parametrize("delay_us", [0.0, 1e-3, 90.0, 5e3, 69_900.0, 70_100.0, 1e7])
+def test_the_closed_form_is_the_recursion(delay_us):
+    queue = models.ClosedQueue(100.0, delay_us)
+    assert queue.predict(np.arange(1001)) == pytest.approx(models.latencies_us(100.0, delay_us, 1000), rel=1e-9)
+
+
 def test_the_closed_queue_is_found_again():
     true = models.ClosedQueue(120.0, 1500.0)
     found = models.fit(made(true.predict(THREADS)), "mva")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cassbook.advisor import plots
-from cassbook.advisor.rides import Rides, by_switch, switches
+from cassbook.advisor.rides import Rides, by_switch, recorded_switches
 from cassbook.errors import InputError
 
 ACTORS = {"adaptive": 10.0, "naive": 9.0, "1R-3W": 12.0, "2R-2W": 20.0, "3R-1W": 30.0}
@@ -75,7 +75,7 @@ def test_switches_are_summed_over_repeats(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "switches.json"
     path.write_text(json.dumps(rows))
-    found = switches(str(path))
+    found = recorded_switches(str(path))
     summed = by_switch(found)
     assert summed.loc[("naive", "3R-1W", "1R-3W")].to_dict() == {
         "reads": 200, "violations": 4, "errors": 0, "worst_ms": 100.0, "switched_s": 0.0, "repeats": 2,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ def switch_table(found: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     found : DataFrame
-        From `rides.switches`.
+        From `rides.recorded_switches`.
 
     Returns
     -------
@@ -59,13 +60,21 @@ def switch_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost(found: pd.DataFrame) -> dict[str, int]:
-    """Reads that missed an acknowledged write, in all, and how many reads there were: naive and safe."""
-    sums = by_switch(found).groupby("how")[["violations", "reads"]].sum()
-    return {
+    """Reads that missed an acknowledged write, in all, and how many reads there were: naive and safe.
+
+    Returns
+    -------
+    dict
+        naive_lost, naive_reads, safe_lost, safe_reads; spared: naive switches (of pairs of settings) that lost nothing.
+    """
+    by_pair = by_switch(found)
+    sums = by_pair.groupby("how")[["violations", "reads"]].sum()
+    figures = {
         f"{how}_{name}": int(sums[column].loc[how])
         for how in ("naive", "safe")
         for name, column in (("lost", "violations"), ("reads", "reads"))
     }
+    return figures | {"spared": int((by_pair.loc["naive", "violations"] == 0).sum())}
 
 
 def comparison(rides: Rides) -> pd.DataFrame:
@@ -87,6 +96,42 @@ def comparison(rides: Rides) -> pd.DataFrame:
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
     columns["missed writes"] = watch.apply(lambda own: f"{own['violations']} of {own['reads']}", axis=1)
     return pd.DataFrame(columns).loc[order]
+
+
+def verdict(rides: Rides) -> dict[str, Any]:
+    """What the chapter's prose says of the rides.
+
+    Returns
+    -------
+    dict
+        best_fixed: the fixed setting of least mean latency; best_ratio, naive_ratio, worst_ratio: its latency, that of
+        the paper's switching and that of the slowest fixed setting by the adaptive one's, with intervals; worst_fixed;
+        best_p: of the best fixed and the adaptive one being alike; naive_missed, naive_watched: reads of watchers under
+        the paper's switching that missed a write, and all of them; adaptive_missed.
+    """
+    found = rides.figures("mean_us")
+    fixed = found.drop([paying.ADAPTIVE, NAIVE])
+    means = fixed["estimate"].map(lambda e: e.value)
+    best, worst = str(means.idxmin()), str(means.idxmax())
+    ratios = {"best": best, "naive": NAIVE, "worst": worst}
+    watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
+    return {
+        "best_fixed": best,
+        "worst_fixed": worst,
+        "best_p": float(fixed["p"][best]),
+        "naive_missed": int(watch.loc[NAIVE, "violations"]),
+        "naive_watched": int(watch.loc[NAIVE, "reads"]),
+        "adaptive_missed": int(watch.loc[paying.ADAPTIVE, "violations"]),
+    } | {f"{name}_ratio": interval(found["ratio"][actor], "{:.2f}") for name, actor in ratios.items()}
+
+
+def conditions(rides: Rides) -> dict[str, Any]:
+    """How the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
+    notes, terms = rides.manifest, Terms(**rides.manifest["terms"])
+    return {
+        "starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
+        "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": notes["schedule"][0]["seconds"],
+    }  # fmt: skip
 
 
 def _ms(value: Estimate) -> str:

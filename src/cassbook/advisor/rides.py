@@ -29,7 +29,7 @@ def _read(path: Path) -> Any:
         raise InputError(f"{path}: is damaged ({error})") from None
 
 
-def switches(name: str) -> pd.DataFrame:
+def recorded_switches(name: str) -> pd.DataFrame:
     """Recorded switches of setting.
 
     Parameters

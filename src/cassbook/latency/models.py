@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
-from scipy import optimize
+from scipy import optimize, special
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
@@ -42,6 +42,8 @@ _SPLINE_DEGREE = 2
 #: For inputs and results in standard deviations; a search for better ones on a dozen points would fit their noise.
 _SVR = {"kernel": "rbf", "C": 100.0, "gamma": 0.5, "epsilon": 0.02}
 _NEURONS, _STEPS = 6, 120
+#: Of exp(-x) as a number of full precision.
+_LARGEST_EXPONENT = 700.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +95,16 @@ class ClosedQueue:
     delay_us: float
 
     def predict(self, x: ArrayLike, /) -> Floats:
-        """Latency in us at `x` threads (0 or more; between whole numbers it is interpolated)."""
-        at = np.asarray(x, dtype=float)
+        """Latency in us at `x` threads (of less than one, that of one).
+
+        The recursion of `latencies_us` in closed form: with a = Z / D, throughput is G(n - 1) / G(n) where G(n) is D^n
+        times the sum of a^k / k! up to n, and that sum is exp(a) times the regularised incomplete gamma function at
+        n + 1. Where exp(-a) is too small a number, the recursion itself is used, interpolated between whole numbers.
+        """
+        at = np.maximum(np.asarray(x, dtype=float), 1.0)
+        ratio = self.delay_us / self.demand_us
+        if ratio <= _LARGEST_EXPONENT:
+            return at * self.demand_us * special.gammaincc(at + 1, ratio) / special.gammaincc(at, ratio)
         whole = latencies_us(self.demand_us, self.delay_us, int(np.ceil(at.max(initial=1.0))))
         return np.interp(at, np.arange(whole.size), whole)
 
