@@ -38,6 +38,12 @@ def test_fixed_settings_and_a_free_switch(latency_map):
     assert found[paying.FREE] == pytest.approx(harmonic((100, min(reads.values())), (100, min(writes.values()))))
 
 
+def test_the_fastest_of_each_phase_is_the_maps(latency_map):
+    for phase, name in zip((READS, WRITES), paying.fastest(latency_map, (READS, WRITES)), strict=True):
+        own = latencies(latency_map, phase)
+        assert own[name] == min(own.values())
+
+
 def test_a_sweep_that_never_pays_is_never_made(latency_map):
     found = paying.forecast(latency_map, (READS,), SweepCost(1e9), "2R-2W", KNOWING)
     assert found[paying.ADAPTIVE] == pytest.approx(latencies(latency_map, READS)["2R-2W"])

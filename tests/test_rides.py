@@ -48,6 +48,16 @@ def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
     assert found.loc["adaptive", "estimate"].value == pytest.approx(20.0)
 
 
+def test_a_stitched_ride_answers_as_much_as_its_phases(folder):
+    rides = Rides(folder)
+    rides.manifest["schedule"] = [{"seconds": 60, "threads": 100}, {"seconds": 30, "threads": 300}]
+    for ride in rides.rides:
+        ride["phases"].append(phase(2, 2 * ACTORS[ride["actor"]]))
+    answered = 60 * 100 / 12.0 + 30 * 300 / 60.0  # 1R-3W, then 3R-1W, whose second phase takes twice as long
+    found = rides.stitched(["1R-3W", "3R-1W"])
+    assert found[1] == pytest.approx((60 * 100 + 30 * 300) / answered)
+
+
 def test_watchers_and_sweeps_are_told(folder):
     rides = Rides(folder)
     assert rides.watch.groupby("actor")["violations"].sum().to_dict() == {a: 3 * (a == "naive") for a in ACTORS}

@@ -92,6 +92,11 @@ def _latencies(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[_Late
     return found
 
 
+def fastest(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[str]:
+    """The setting of least latency in each phase, as the map has it."""
+    return [min(latency, key=latency.__getitem__).name for latency in _latencies(latency_map, schedule)]
+
+
 def _forecast(
     latencies: list[_Latencies], schedule: Sequence[Phase], sweep: SweepCost, start: str, policy: Policy, rounds: int
 ) -> pd.Series:

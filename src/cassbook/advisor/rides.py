@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -125,6 +126,21 @@ class Rides:
                 rows.append((r["block"], False, r["sweep_at_rest"]["seconds"], np.nan))
                 rows += [(r["block"], True, cost["seconds"], cost["slowdown"]) for cost in r["sweeps"]]
         return pd.DataFrame(rows, columns=["block", "loaded", "seconds", "slowdown"])
+
+    def stitched(self, actors: Sequence[str]) -> pd.Series:
+        """Mean latency, in us, of a ride put together from phases of others; index block.
+
+        Over the whole it is the time spent waiting by the number of answers, as it is for the rides themselves.
+
+        Parameters
+        ----------
+        actors : sequence of str
+            Whose ride each phase is taken from, in the order of phases.
+        """
+        table = self.phases.pivot_table("mean_us", "block", ["actor", "phase"])
+        means = table[[(actor, phase) for phase, actor in enumerate(actors, 1)]]
+        spent = np.array([phase["threads"] * phase["seconds"] for phase in self.manifest["schedule"]])
+        return spent.sum() / (spent / means).sum(axis=1)
 
     def figures(self, figure: str, phase: int = 0) -> pd.DataFrame:
         """A figure of each actor with its interval over blocks, and against the adaptive one.
