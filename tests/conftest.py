@@ -11,6 +11,8 @@ from cassbook.engine.home import OPTIONS_VARIABLE
 
 #: Nodes that live for a minute start sooner without the compiler that pays off after ten.
 os.environ.setdefault(OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1")
+#: Two test processes at a time, whose small linear algebra would otherwise contend for the cores.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 TINY = """
 name: tiny

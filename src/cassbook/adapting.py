@@ -74,8 +74,8 @@ def lost(found: pd.DataFrame) -> dict[str, int]:
         for how in ("naive", "safe")
         for name, column in (("lost", "violations"), ("reads", "reads"))
     }
-    naive: pd.DataFrame = by_pair.loc["naive"]
-    return figures | {"spared": int((naive["violations"] == 0).sum())}
+    spared = by_pair.xs("naive")["violations"].eq(0)
+    return figures | {"spared": int(spared.sum())}
 
 
 def comparison(rides: Rides) -> pd.DataFrame:
@@ -115,13 +115,13 @@ def verdict(rides: Rides) -> dict[str, Any]:
     means = fixed["estimate"].map(lambda e: e.value)
     best, worst = str(means.idxmin()), str(means.idxmax())
     ratios = {"best": best, "naive": NAIVE, "worst": worst}
-    watch: dict[str, int] = rides.watch[rides.watch["actor"] == NAIVE][["violations", "reads"]].sum().to_dict()
+    watch = rides.watch[rides.watch["actor"] == NAIVE]
     return {
         "best_fixed": best,
         "worst_fixed": worst,
         "best_p": float(fixed["p"][best]),
-        "naive_missed": watch["violations"],
-        "naive_watched": watch["reads"],
+        "naive_missed": int(watch["violations"].sum()),
+        "naive_watched": f"{watch['reads'].sum():,}",
     } | {f"{name}_ratio": interval(found["ratio"][actor], "{:.2f}") for name, actor in ratios.items()}
 
 

@@ -88,6 +88,8 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
         ) from None
     os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # this environment's kernel, not a user's of the same name
     os.environ[LOG_VARIABLE] = str(build_dir() / "kernels.log")
+    # Linear algebra here is small; two kernels whose libraries each start a thread a core take four times as long.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
     streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
     try:
