@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,6 +20,7 @@ from cassbook.ingest.folder import open_run
 from cassbook.latency import summaries, validation
 from cassbook.run.recorded import RecordedRun
 
+_THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 PUBLISHED, RECORDED, FRESH = "published", "recorded", "measured now"
 _ANALYSIS_PARAMETERS = frozenset({"recorded", "today", "fresh", "data_hash"})
 _OF_JUPYTER = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open"})
@@ -211,10 +213,13 @@ def put(**figures: Any) -> None:
 
 
 class _Plain:
-    """Text whose representation is itself, so that glued words stand in prose without quotes."""
+    """Text whose representation is itself, so that glued words stand in prose without quotes.
+
+    Except '1,234', which the book would take for two numbers: in quotes it comes out as it is.
+    """
 
     def __init__(self, text: str) -> None:
         self._text = text
 
     def __repr__(self) -> str:
-        return self._text
+        return repr(self._text) if _THOUSANDS.fullmatch(self._text) else self._text

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.advisor.paying import ADAPTIVE, FREE
 from cassbook.advisor.rides import Rides
@@ -45,6 +46,9 @@ def ride(rides: Rides, block: int = 1) -> Figure:
         width = 1.8 if actor == "adaptive" else 1.0
         axes[0, 0].plot(seconds["second"], smooth, color=_COLOURS[actor], linewidth=width, label=actor)
     axes[0, 0].set(ylabel="mean latency, ms", yscale="log")
+    axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    axes[0, 0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes[0, 0].yaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].legend(ncols=5, fontsize=8, loc="lower center", bbox_to_anchor=(0.5, 1.0))
     total = sum(phase["seconds"] for phase in phases)
     for panel, actor in zip(axes[1:, 0], ("adaptive", "naive"), strict=True):
