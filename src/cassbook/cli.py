@@ -37,9 +37,7 @@ def _plainly(command: Callable[P, R]) -> Callable[P, R]:
             _say(f"cassbook: {error}")
             sys.exit(1)
         except KeyboardInterrupt:
-            _say(
-                "cassbook: interrupted; what was finished is kept, `make reproduce` or `cassbook run --resume` goes on"
-            )
+            _say("cassbook: interrupted; what was finished is kept, and the same command goes on (`run` with --resume)")
             sys.exit(130)
 
     return wrapped
@@ -211,14 +209,14 @@ def export(name: str, to: Path, form: str) -> None:
 @click.option("--id", "identity", multiple=True, help="Only the claim of this id. May be repeated.")
 @_plainly
 def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
-    r"""List every quantitative claim of the five texts, recomputed, with a verdict.
+    """List every quantitative claim of the five texts, recomputed, with a verdict.
 
     \b
     reproduced      it follows from the paper's own numbers, to the digits printed
     other_reading   it follows in a reading that the note names
     not_reproduced  it follows in no reading we could think of
     untestable      nothing is left to compute with; the note says what is lost
-    """
+    """  # noqa: D301 - click wants the character itself
     from cassbook.claims.registry import ledger, with_ids
     from cassbook.claims.report import FORMATS
     from cassbook.claims.statement import papers_named
@@ -264,13 +262,13 @@ def advise(name: str, threads: float | None, reads: float | None, whole: bool, f
 )
 @_plainly
 def demonstrate(what: str, name: str, out: Path | None, engine: str, repeats: int) -> None:
-    r"""Record the adviser at work on a local cluster.
+    """Record the adviser at work on a local cluster.
 
     \b
     shift     ten minutes of shifting load under the adviser, each fixed setting and the paper's switching
               (50 minutes a cluster; an interrupted recording goes on with what is missing)
     switches  every switch of setting, the paper's and the safe one, with a late replica (10 minutes)
-    """
+    """  # noqa: D301 - click wants the character itself
     from cassbook.advisor import record, switches
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.paths import project_root
