@@ -23,6 +23,7 @@ from cassbook.advisor.adviser import OutcomeUnknown
 from cassbook.advisor.history import check
 from cassbook.advisor.naive import Switch
 from cassbook.engine.cluster import CassandraCluster, Spec
+from cassbook.wan.link import Link
 from cassbook.wan.relay import Relay, Route
 
 KEYSPACE, TABLE = "switching", "register_rows"
@@ -53,9 +54,10 @@ def late_replica(engine: str, late_s: float, say: Callable[[str], None] = print)
         Takes each line of progress.
     """
     told, own = (f"127.0.1.{_LATE_NODE}", f"127.0.0.{_LATE_NODE}")
-    route = Route((told, _INTERNODE_PORT), (own, _INTERNODE_PORT), there_s=late_s)
+    route = Route((told, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
+    late = {("others", "late"): Link(late_s * 1000)}
     spec = Spec(node_options={_LATE_NODE: {"broadcast_address": told}})
-    with Relay([route]), CassandraCluster(engine, spec, name="late", say=say) as cluster:
+    with Relay([route], late), CassandraCluster(engine, spec, name="late", say=say) as cluster:
         yield cluster
 
 

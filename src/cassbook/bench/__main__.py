@@ -6,13 +6,14 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, generator, library, logs, own_error
+from cassbook.bench import adviser, generator, library, logs, own_error, relay
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
     "logs": logs.main,
     "own-error": own_error.main,
     "adviser": adviser.main,
+    "relay": relay.main,
     "generator": generator.main,
 }
 

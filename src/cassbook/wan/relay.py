@@ -1,66 +1,122 @@
-"""A TCP relay that delays what it passes on, each direction by its own time; bytes stay whole and in order.
+"""Distance on one machine: a TCP relay in a process of its own, which delays what it passes on.
 
-A node that is to be far away tells the others an address at which the relay listens (`broadcast_address`), and listens
-itself on another. What arrives is passed on when its delay is over, not sooner; a chunk that comes while another waits
-is due later, so none overtakes. A side that closes, closes the other once all before it has been passed on; a reset is
-passed on at once.
+A host that is to be far away tells the others an address at which the relay listens, and listens itself on another.
+Every ordered pair of hosts has a `Link`. Bytes stay whole and in order; what one side ends is ended for the other
+behind all that came before, and a reset is passed on at once. Module `relaying` does the work.
 """
 
 from __future__ import annotations
 
-import asyncio
-import threading
-from collections.abc import Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
-from cassbook.errors import LaboratoryError
-
-_CHUNK = 1 << 16
-#: What may wait in one direction of a connection before its sender is held back.
-_MOST_BYTES = 64 << 20
-_START_TIMEOUT_S = 10.0
+from cassbook.wan.child import Child
+from cassbook.wan.link import Link
 
 Address = tuple[str, int]
+Links = Mapping[tuple[str, str], Link]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where the relay listens, where it passes things on to, and how late.
+    """Where the relay listens, and where that leads.
 
     Attributes
     ----------
     listen, to : tuple of str and int
         Address and port.
-    there_s, back_s : float
-        Delay of what the caller sends, and of what it gets, in seconds.
+    host : str
+        That it leads to.
+    caller : str, optional
+        Whose connections come in there; found out for each if it is not said.
     """
 
     listen: Address
     to: Address
-    there_s: float = 0.0
-    back_s: float = 0.0
+    host: str
+    caller: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a relay has passed on since it was last asked.
+
+    Attributes
+    ----------
+    seconds : float
+        Since then.
+    chunks, bytes : mapping of (sender, receiver) to int
+    late : tuple of int
+        Chunks by the binary logarithm of how many microseconds after their time they left: entry k counts those less
+        than 2^k us late.
+    longest_turn_ms : float
+        Longest time in which the relay looked at no socket.
+    connections : int
+        Ever made.
+    """
+
+    seconds: float
+    chunks: Mapping[tuple[str, str], int]
+    bytes: Mapping[tuple[str, str], int]
+    late: tuple[int, ...]
+    longest_turn_ms: float
+    connections: int
+
+    @property
+    def chunks_per_s(self) -> float:
+        """All pairs together."""
+        return sum(self.chunks.values()) / self.seconds
+
+    @property
+    def bytes_per_s(self) -> float:
+        """All pairs together."""
+        return sum(self.bytes.values()) / self.seconds
+
+    def late_ms(self, quantile: float) -> float:
+        """Upper bound, by the next power of two, of a quantile of lateness; 0 if nothing was delayed."""
+        total, seen = sum(self.late), 0
+        for power, count in enumerate(self.late):
+            seen += count
+            if total and seen >= quantile * total:
+                return 2.0**power / 1000
+        return 0.0
+
+    @property
+    def strangers(self) -> int:
+        """Chunks from or to callers that are no host."""
+        return sum(count for pair, count in self.chunks.items() if "" in pair)
 
 
 class Relay:
-    """Relays in a thread of its own, between `start` and `stop`.
+    """Relays between `start` and `stop`, or within a `with` block.
 
     Parameters
     ----------
     routes : sequence of Route
+    links : mapping of (sender, receiver) to Link
+        Pairs that are not in it are side by side.
+    hosts : mapping of str to str
+        Address that a host listens on, to its name: how callers are told apart.
+    by_owner : bool
+        See `Callers`.
 
     Raises
     ------
     LaboratoryError
-        From `start`, naming the address that cannot be listened on.
+        From `start`, naming an address that cannot be listened on.
     """
 
-    def __init__(self, routes: Sequence[Route]) -> None:
-        self._routes = list(routes)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="cassbook-relay", daemon=True)
-        self._servers: list[asyncio.Server] = []
-        self._tasks: set[asyncio.Task[None]] = set()
+    def __init__(
+        self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
+    ) -> None:
+        self._config: dict[str, Any] = {
+            "routes": [asdict(route) for route in routes], "links": _flat(links), "hosts": dict(hosts or {}),
+            "by_owner": by_owner,
+        }  # fmt: skip
+        self._child = Child("cassbook.wan.relaying", "the relay")
+        self._asked_at = 0.0
 
     def __enter__(self) -> Relay:
         self.start()
@@ -69,103 +125,45 @@ class Relay:
     def __exit__(self, *_: object) -> None:
         self.stop()
 
+    @property
+    def alive(self) -> bool:
+        """Whether it still passes on."""
+        return self._child.alive
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._child.pid
+
     def start(self) -> None:
         """Listen on every route."""
-        self._thread.start()
-        try:
-            for route in self._routes:
-                asyncio.run_coroutine_threadsafe(self._listen(route), self._loop).result(_START_TIMEOUT_S)
-        except OSError as error:
-            self.stop()
-            raise LaboratoryError(f"the relay cannot listen: {error}") from None
+        self._child.start(self._config)
+        self._asked_at = time.monotonic()
 
     def stop(self) -> None:
-        """Close everything; what still waits is lost."""
-        if self._thread.is_alive():
-            asyncio.run_coroutine_threadsafe(self._close(), self._loop).result(_START_TIMEOUT_S)
-            self._loop.call_soon_threadsafe(self._loop.stop)
-            self._thread.join()
-        self._loop.close()
+        """Close everything; what still waits is lost. Harmless to repeat."""
+        self._child.stop()
 
-    async def _listen(self, route: Route) -> None:
-        async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.current_task()
-            assert task is not None  # noqa: S101 - a connection is served by one
-            self._tasks.add(task)
-            try:
-                await _serve(route, reader, writer)
-            finally:
-                self._tasks.discard(task)
+    def set_links(self, links: Links) -> None:
+        """Put other links into force, also on connections that are up, for what comes from now on."""
+        self._child.ask({"links": _flat(links)})
 
-        self._servers.append(await asyncio.start_server(accept, *route.listen))
+    def report(self) -> Moved:
+        """Tell what has been passed on since the last report.
 
-    async def _close(self) -> None:
-        for server in self._servers:
-            server.close()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+        Raises
+        ------
+        LaboratoryError
+            If the relay has died.
+        """
+        found = self._child.ask({"report": True})
+        now = time.monotonic()
+        seconds, self._asked_at = now - self._asked_at, now
+        chunks = {(sender, receiver): count for sender, receiver, count, _ in found["pairs"]}
+        sizes = {(sender, receiver): size for sender, receiver, _, size in found["pairs"]}
+        turn_ms = found["longest_turn_s"] * 1000
+        return Moved(seconds, chunks, sizes, tuple(found["late"]), turn_ms, found["connections"])
 
 
-async def _serve(route: Route, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-    """Serve one connection until both directions have ended, or one has been reset."""
-    try:
-        far_reader, far_writer = await asyncio.open_connection(*route.to)
-    except OSError:
-        writer.transport.abort()  # as if the node itself had refused
-        return
-    whole = False
-    try:
-        async with asyncio.TaskGroup() as pumps:
-            pumps.create_task(_pump(reader, far_writer, route.there_s))
-            pumps.create_task(_pump(far_reader, writer, route.back_s))
-        whole = True
-    except* OSError:  # one side was reset: so is the other, below
-        pass
-    finally:
-        for side in (writer, far_writer):
-            if whole:
-                side.close()
-            else:
-                side.transport.abort()
-            with suppress(OSError, asyncio.CancelledError):
-                await side.wait_closed()
-
-
-async def _pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, delay_s: float) -> None:
-    """Pass on one direction: a reader that notes when each chunk is due, and a writer that keeps to it."""
-    loop = asyncio.get_running_loop()
-    waiting: asyncio.Queue[tuple[float, bytes]] = asyncio.Queue()
-    room = asyncio.Event()
-    room.set()
-    held = 0
-
-    async def read() -> None:
-        nonlocal held
-        while chunk := await reader.read(_CHUNK):
-            held += len(chunk)
-            if held > _MOST_BYTES:
-                room.clear()
-            waiting.put_nowait((loop.time() + delay_s, chunk))
-            await room.wait()
-        waiting.put_nowait((loop.time() + delay_s, b""))
-
-    async def write() -> None:
-        nonlocal held
-        while True:
-            due, chunk = await waiting.get()
-            if (left := due - loop.time()) > 0:
-                await asyncio.sleep(left)
-            if not chunk:
-                writer.write_eof()
-                return
-            writer.write(chunk)
-            await writer.drain()
-            held -= len(chunk)
-            if held <= _MOST_BYTES // 2:
-                room.set()
-
-    async with asyncio.TaskGroup() as both:
-        both.create_task(read())
-        both.create_task(write())
+def _flat(links: Links) -> list[tuple[str, str, float, float, float]]:
+    return [(*pair, link.delay_ms / 1000, link.jitter_ms / 1000, link.seconds_per_byte) for pair, link in links.items()]
