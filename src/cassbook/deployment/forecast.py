@@ -1,0 +1,145 @@
+"""What a deployment would cost: the model of distance, on the ground of a run in which nothing was far.
+
+The run tells what a request takes by itself, and how many a second the cluster can do; each of its cluster starts gives
+a forecast of its own, and so an interval. Another machine, or more nodes than the run had, do other things: take a run
+of yours.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+import pandas as pd
+
+from cassbook.consistency import replicas_waited_for
+from cassbook.deployment.distances import Placement
+from cassbook.deployment.model import Model
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.latency.summaries import pure_cells
+
+#: What the run measured, by how many replicas a level waits for.
+_MEASURED = {1: "ONE", 2: "QUORUM", 3: "ALL"}
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """Of one operation at one level.
+
+    Attributes
+    ----------
+    operation : str
+        READ or WRITE.
+    model : Model
+        Of the first cluster start.
+    threads : float
+    latency_ms, throughput_per_s : Estimate
+    bound : str
+        What latency cannot be below: 'distance', 'coordinator' or 'processors'.
+    """
+
+    operation: str
+    model: Model
+    threads: float
+    latency_ms: Estimate
+    throughput_per_s: Estimate
+    bound: str
+
+
+def near(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """What requests take where nothing is far.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`, of one engine and deployment.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level, block); service_ms (latency at the fewest threads), most_per_s (highest throughput).
+    """
+    cells = pure_cells(cell_stats)
+    keys = ["operation", "level", "block"]
+    few = cells.loc[cells.groupby(keys)["threads"].idxmin()].set_index(keys)["latency_us"] / 1000
+    return pd.DataFrame({"service_ms": few, "most_per_s": cells.groupby(keys)["throughput_per_s"].max()})
+
+
+def forecast(
+    placement: Placement,
+    level: str,
+    threads: float,
+    ground: pd.DataFrame,
+    policy: str = "nearest",
+    replication: int | None = None,
+) -> list[Forecast]:
+    """Reads and writes of a level in a deployment.
+
+    Parameters
+    ----------
+    placement : Placement
+    level : str
+        One of `model.LEVELS`.
+    threads : float
+        Requests in flight.
+    ground : DataFrame
+        From `near`.
+    policy : str
+        Of choosing a coordinator, see `Model`.
+    replication : int, optional
+        Replicas of a row; by default every node holds it.
+
+    Raises
+    ------
+    InputError
+        As `Model`; also if the run measured no level that waits for as many replicas, or for no request in flight.
+    """
+    if not threads > 0:
+        raise InputError(f"threads: {threads!r} must be positive")
+    replicas = replication or len(placement.deployment.replicas)
+    found = []
+    for operation in ("READ", "WRITE"):
+        own = ground.xs((operation, _measured(placement, level, replicas, ground)), level=("operation", "level"))
+        models = [
+            Model(placement, level, policy, replicas, float(row["service_ms"]), float(row["most_per_s"]))
+            for _, row in own.iterrows()
+        ]
+        bounds = models[0].bounds_ms(threads)
+        found.append(
+            Forecast(
+                operation, models[0], threads,
+                Estimate.mean(model.latency_ms(threads) for model in models),
+                Estimate.mean(model.throughput_per_s(threads) for model in models),
+                max(bounds, key=bounds.__getitem__),
+            )
+        )  # fmt: skip
+    return found
+
+
+def _measured(placement: Placement, level: str, replicas: int, ground: pd.DataFrame) -> str:
+    """Level of the run that waits for as many replicas, or for the most that it has."""
+    waits = waited_for(placement, level, replicas)
+    name = _MEASURED[min(waits, max(_MEASURED))]
+    levels = sorted(set(ground.index.get_level_values("level")))
+    if name not in levels:
+        raise InputError(
+            f"level: the run has {', '.join(levels)}, none that waits for {waits} replicas as {level} does"
+        )
+    return name
+
+
+def waited_for(placement: Placement, level: str, replicas: int) -> int:
+    """How many replicas a level waits for in all.
+
+    With fewer replicas than nodes, those of a data centre are taken to be its part of them.
+    """
+    plain = level.rpartition("_")[2]
+    nodes = placement.deployment.replicas
+    each = Counter(host.region for host in nodes)
+    part = {region: max(1, round(count * replicas / len(nodes))) for region, count in each.items()}
+    if level.startswith("LOCAL_"):
+        return replicas_waited_for(plain, max(part.values()))
+    if level == "EACH_QUORUM":
+        return sum(replicas_waited_for(plain, own) for own in part.values())
+    return replicas_waited_for(plain, replicas)

@@ -1,0 +1,194 @@
+"""What a level costs at a distance: the k-th of the round trips, and three bounds of throughput.
+
+A request goes from the client to a coordinator, which asks replicas and waits for the k nearest answers (its own among
+them if it holds the row): *hold* is the k-th smallest round trip from the coordinator, its own being nought. So one
+request alone takes
+
+    alone = round trip to the coordinator + hold + service.
+
+With N in flight in a closed loop (Little's law: latency = N / throughput), throughput is bounded by what the processors
+of the cluster can do, and by what a coordinator holds at a time: it gives each request a thread until its answer is
+complete, and has `in_flight` of them (`native_transport_max_threads`, 128 by default). Latency is the largest of
+
+    alone,   N / C (hold + service) / in_flight,   N / most_per_s
+
+where C coordinators share the load. The bounds are asymptotes: near a knee latency is above them.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cassbook.consistency import replicas_waited_for
+from cassbook.deployment.distances import Placement
+from cassbook.deployment.notation import CLIENT
+from cassbook.errors import InputError
+
+#: Requests that a coordinator works on at a time: Cassandra's native_transport_max_threads.
+IN_FLIGHT = 128
+LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM")
+POLICIES = ("nearest", "round_robin")
+_DRAWS, _SEED = 20_000, 20211207
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """A request through one coordinator.
+
+    Attributes
+    ----------
+    coordinator : str
+    share : float
+        Part of the requests that go there.
+    client_ms, hold_ms : float
+        Round trip to the coordinator, and how long that waits for replicas.
+    """
+
+    coordinator: str
+    share: float
+    client_ms: float
+    hold_ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A deployment that requests of one level go through.
+
+    Attributes
+    ----------
+    placement : Placement
+    level : str
+        One of `LEVELS`.
+    policy : str
+        'nearest', 'round_robin', or the name of a node that coordinates everything.
+    replication : int
+        Replicas of a row; they are neighbours in the ring, whose order is that of the names.
+    service_ms : float
+        What one request takes where nothing is far.
+    most_per_s : float
+        Throughput of the cluster where nothing is far.
+    in_flight : int
+        Requests that a coordinator holds at a time.
+
+    Raises
+    ------
+    InputError
+        For an unknown level or policy, or a level that waits for more replicas than there are.
+    """
+
+    placement: Placement
+    level: str
+    policy: str = "nearest"
+    replication: int = 3
+    service_ms: float = 0.0
+    most_per_s: float = float("inf")
+    in_flight: int = IN_FLIGHT
+
+    def __post_init__(self) -> None:
+        names = self._names
+        if self.level not in LEVELS:
+            raise InputError(f"level: {self.level!r} is unknown; use one of {', '.join(LEVELS)}")
+        if self.policy not in {*POLICIES, *names}:
+            raise InputError(
+                f"policy: {self.policy!r} is unknown; use {', '.join(POLICIES)} or one of {', '.join(names)}"
+            )
+        if not 1 <= self.replication <= len(names):
+            raise InputError(f"replication: {self.replication} replicas do not fit on {len(names)} nodes")
+        self.ways()
+
+    @property
+    def _names(self) -> list[str]:
+        return [host.name for host in self.placement.deployment.replicas]
+
+    def ways(self) -> list[Way]:
+        """How requests go: one entry a coordinator that is used."""
+        rtt = self._round_trips()
+        client_ms = {name: float(rtt[CLIENT, name].mean()) for name in self._names}
+        if self.policy == "round_robin":
+            used = self._names
+        else:
+            used = [min(client_ms, key=client_ms.__getitem__)] if self.policy == "nearest" else [self.policy]
+        return [Way(name, 1 / len(used), client_ms[name], self._hold_ms(name, rtt)) for name in used]
+
+    def alone_ms(self) -> float:
+        """Mean latency of one request at a time."""
+        return sum(way.share * (way.client_ms + way.hold_ms) for way in self.ways()) + self.service_ms
+
+    def throughput_per_s(self, threads: float) -> float:
+        """Requests a second with so many in flight."""
+        return threads / self.latency_ms(threads) * 1000
+
+    def latency_ms(self, threads: float) -> float:
+        """Mean latency with so many in flight in a closed loop."""
+        return max(self.bounds_ms(threads).values())
+
+    def bounds_ms(self, threads: float) -> dict[str, float]:
+        """What latency cannot be below, by what keeps it from being: 'distance', 'coordinator', 'processors'."""
+        ways = self.ways()
+        # Threads go where they find room, so that all coordinators together are the bound.
+        held_ms = sum(way.share * (way.hold_ms + self.service_ms) for way in ways)
+        return {
+            "distance": self.alone_ms(),
+            "coordinator": threads * held_ms / (self.in_flight * len(ways)),
+            "processors": threads / self.most_per_s * 1000,
+        }
+
+    def _round_trips(self) -> dict[tuple[str, str], np.ndarray]:
+        """Draws of each round trip in ms; one where nothing jitters."""
+        links = self.placement.links()
+        random = np.random.default_rng(_SEED)
+        draws = _DRAWS if any(link.jitter_ms for link in links.values()) else 1
+        one_way = {pair: link.delay_ms + link.jitter_ms * random.uniform(-1, 1, draws) for pair, link in links.items()}
+        return {(a, b): one_way[a, b] + one_way[b, a] for a, b in one_way}
+
+    def _hold_ms(self, coordinator: str, rtt: dict[tuple[str, str], np.ndarray]) -> float:
+        """Mean over the places in the ring where a row can be."""
+        names = self._names
+        turns = len(names) if self.replication < len(names) else 1
+        held = []
+        for start in range(turns):
+            replicas = [names[(start + k) % len(names)] for k in range(self.replication)]
+            held.append(self._waited_ms(coordinator, replicas, rtt))
+        return float(np.mean(held))
+
+    def _waited_ms(self, coordinator: str, replicas: Sequence[str], rtt: dict[tuple[str, str], np.ndarray]) -> float:
+        places = {host.name: host.region for host in self.placement.deployment.replicas}
+        own = places[coordinator]
+        if self.level.startswith("LOCAL_"):
+            groups = [[name for name in replicas if places[name] == own]]
+        elif self.level == "EACH_QUORUM":
+            by_region = itertools.groupby(sorted(replicas, key=places.__getitem__), key=places.__getitem__)
+            groups = [list(group) for _, group in by_region]
+        else:
+            groups = [list(replicas)]
+        plain = self.level.rpartition("_")[2]
+        slowest = []
+        for group in groups:
+            needed = replicas_waited_for(plain, len(group)) if group else 1
+            if needed > len(group):
+                raise InputError(f"level: {self.level} waits for {needed} replicas, {len(group)} are there to be asked")
+            draws = np.sort(np.stack([_to(coordinator, name, rtt) for name in group]), axis=0)
+            slowest.append(draws[needed - 1])
+        return float(np.max(np.stack(slowest), axis=0).mean())
+
+
+def _to(coordinator: str, name: str, rtt: dict[tuple[str, str], np.ndarray]) -> np.ndarray:
+    some = next(iter(rtt.values()))
+    return np.zeros_like(some) if name == coordinator else rtt[coordinator, name]
+
+
+def table(models: Sequence[Model], threads: Sequence[float]) -> pd.DataFrame:
+    """Predictions of several models: one row a (model, threads), with what bounds it."""
+    rows = []
+    for model in models:
+        for count in threads:
+            bounds = model.bounds_ms(count)
+            bound = max(bounds, key=bounds.__getitem__)
+            rows.append((str(model.placement.deployment), model.level, model.policy, count, bounds[bound], bound))
+    columns = ["deployment", "level", "policy", "threads", "latency_ms", "bound"]
+    return pd.DataFrame(rows, columns=columns)
