@@ -1,5 +1,5 @@
-"""The command line: `cassbook doctor`, `run`, `cluster`, `read`, `compare`, `export`, `claims`, `advise`, `book`,
-`reproduce`.
+"""The command line: `cassbook doctor`, `run`, `cluster`, `read`, `compare`, `export`, `claims`, `advise`,
+`demonstrate`, `deploy`, `book`, `reproduce`.
 """
 
 from __future__ import annotations
@@ -279,6 +279,48 @@ def demonstrate(what: str, name: str, out: Path | None, engine: str, repeats: in
         click.echo(record.record(out or rides / f"shift-{engine}", latency_map, engine, repeats, say=_say))
     else:
         click.echo(switches.record(out or rides / f"switches-{engine}.json", latency_map, engine, repeats, say=_say))
+
+
+@main.command()
+@click.argument("notation")
+@click.option(
+    "--rtt", type=click.Path(path_type=Path), help="CSV of round-trip times. Default: the 2021 paper's table."
+)
+@click.option("--regions", help="Names of its regions, the client's first: A,B,... Default: the table's first ones.")
+@click.option("--level", default="QUORUM", show_default=True, help="ONE, QUORUM, ALL, LOCAL_QUORUM, ...")
+@click.option("--threads", type=click.IntRange(1), default=100, show_default=True, help="Requests in flight.")
+@click.option("--coordinator", default="nearest", show_default=True, help="nearest, round_robin, or a node: R2.")
+@click.option("--replication", type=click.IntRange(1), help="Replicas of a row. Default: every node holds it.")
+@click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Run that says what is not distance.")
+@click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")
+@click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_plainly
+def deploy(
+    notation: str, rtt: Path | None, regions: str | None, level: str, threads: int, coordinator: str,
+    replication: int | None, name: str, measure: bool, engine: str, form: str,
+) -> None:  # fmt: skip
+    """Predict latency and throughput of a deployment, as "{[C], ([R1]}, {R2}, {R3})".
+
+    \b
+    ()  the cluster    {}  a region    []  a zone    C  the client    R1, R2, ...  nodes
+    """  # noqa: D301 - click wants the character itself
+    from cassbook import cli_deploy
+    from cassbook.paths import project_root
+
+    level = level.upper()
+    placement = cli_deploy.place(notation, rtt, regions)
+    found = cli_deploy.predict(placement, level, threads, name, coordinator, replication)
+    measured = None
+    if form == "text":
+        click.echo(cli_deploy.text(found, name))
+    if measure:
+        folder = project_root() / "_build" / "runs" / cli_deploy.folder_name(placement, level, threads)
+        measured = cli_deploy.measure(placement, level, threads, engine, coordinator, folder, _say)
+        if form == "text":
+            click.echo(f"measured, {folder.name}:\n{measured.to_string(index=False, float_format='{:.1f}'.format)}")
+    if form == "json":
+        click.echo(cli_deploy.as_json(found, measured))
 
 
 @main.command()

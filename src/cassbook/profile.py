@@ -14,6 +14,7 @@ from cassbook.engine.releases import DEFAULT_ENGINE, release
 from cassbook.errors import InputError
 from cassbook.paths import resource
 from cassbook.profile_conditions import ColdPart, PacedPart
+from cassbook.profile_distance import DistancePart
 from cassbook.profile_parts import (
     Distinct,
     Levels,
@@ -136,6 +137,7 @@ class Profile(Part):
     workloads: WorkloadsPart | None = None
     cold: ColdPart | None = None
     paced: PacedPart | None = None
+    distance: DistancePart | None = None
     keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
 
     @field_validator("engine")
@@ -148,6 +150,21 @@ class Profile(Part):
     def _something_to_measure(self) -> Self:
         if not any(self._parts):
             raise ValueError("nothing to measure: give pure, mixed or workloads")
+        return self
+
+    @model_validator(mode="after")
+    def _deployments_fit(self) -> Self:
+        if self.distance is None:
+            return self
+        further = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
+        if further:
+            raise ValueError(f"{', '.join(further)}: not with distance; give pure or mixed")
+        for name, placement in self.distance.placements().items():
+            replicas = len(placement.deployment.replicas)
+            if replicas != self.cluster.nodes:
+                raise ValueError(
+                    f"distance.deployments.{name} has {replicas} nodes, cluster.nodes is {self.cluster.nodes}"
+                )
         return self
 
     @model_validator(mode="after")

@@ -62,6 +62,8 @@ CELLS: dict[str, str] = {
     "client_cpu_share": "float64",  # of all cores, over the steady window
     "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
     "clock_resolution_ns": "float64",
+    "distance_off_ms": "float64",  # of the echo between two hosts whose round trip was farthest from what was asked
+    "relay_chunks_per_s": "float64",  # that the relay passed on, over the whole cell
     "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
 }
@@ -74,6 +76,8 @@ _BEFORE: dict[str, Any] = {
     "client_processes": 1,
     "loop_lag_us": float("nan"),
     "clock_resolution_ns": float("nan"),
+    "distance_off_ms": float("nan"),
+    "relay_chunks_per_s": float("nan"),
 }
 
 #: Outcomes of a write that leave it open whether it took effect: unknown, never failed.

@@ -45,6 +45,8 @@ class Spec:
         Extra keys of cassandra.yaml.
     node_options : mapping of int to mapping
         Keys for one node more, by its number from 1.
+    seed : str, optional
+        Address that nodes find the first one at, where that is not the one it listens on.
     """
 
     nodes: int = 3
@@ -52,6 +54,7 @@ class Spec:
     heap_mb: int = 1024
     options: Mapping[str, Any] = field(default_factory=dict)
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    seed: str | None = None
 
     def __post_init__(self) -> None:
         if self.nodes < 1:
@@ -229,6 +232,16 @@ class CassandraCluster(Cleared):
         return [self.folder / "ccm" / f"node{i}" for i in range(1, self.spec.nodes + 1)]
 
     @property
+    def replication(self) -> int | dict[str, int]:
+        """Replicas of a row: how many, or how many in each data centre."""
+        return self.spec.replication_factor
+
+    @property
+    def _listening(self) -> list[str]:
+        """Address that each node listens on."""
+        return self.addresses
+
+    @property
     def labels(self) -> list[str]:
         """What samples call the coordinators: their loopback addresses."""
         return self.addresses
@@ -282,7 +295,8 @@ class CassandraCluster(Cleared):
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes)
         if self.spec.node_options:
-            ccm.seeds = [ccm.nodelist()[0]]  # the others may be known by another address than they listen on
+            # The others may be known by another address than they listen on.
+            ccm.seeds = [self.spec.seed or ccm.nodelist()[0]]
             for node in ccm.nodelist():
                 node.set_configuration_options({})  # writes the seeds anew
             for number, own in self.spec.node_options.items():
@@ -296,7 +310,7 @@ class CassandraCluster(Cleared):
     def _wait_until_ready(self) -> None:
         """Wait until CQL answers on every node and each, as coordinator, reaches all replicas."""
         deadline = time.monotonic() + _READY_TIMEOUT_S
-        for i, address in enumerate(self.addresses, start=1):
+        for i, address in enumerate(self._listening, start=1):
             while not _answers(address):
                 self._check_alive()
                 if time.monotonic() > deadline:

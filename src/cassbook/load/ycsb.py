@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import struct
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -67,19 +67,22 @@ class Locked(Iterator[Request]):
 def create_table(
     session: Session,
     table: TablePart,
-    replication_factor: int | None,
+    replication: int | Mapping[str, int] | None,
     keyspace: str = KEYSPACE,
     name: str = "usertable",
 ) -> None:
     """Create YCSB's keyspace and table, as its Cassandra binding documents them (key `y_id`, text fields).
 
-    A `replication_factor` of None leaves the keyspace as it stands: on an existing cluster it was made before.
+    `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it stands:
+    on an existing cluster it was made before.
     """
-    if replication_factor is not None:
-        session.execute(
-            f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = "
-            f"{{'class': 'SimpleStrategy', 'replication_factor': {replication_factor}}}"
-        )
+    if replication is not None:
+        if isinstance(replication, int):
+            options = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
+        else:
+            each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
+            options = f"'class': 'NetworkTopologyStrategy', {each}"
+        session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{options}}}")
     fields = ", ".join(f"field{i} text" for i in range(table.field_count))
     session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{name} (y_id text PRIMARY KEY, {fields})")
 

@@ -22,6 +22,7 @@ from cassbook.run import conditions, workloads
 from cassbook.run.cell import Cell
 from cassbook.run.cellcheck import check_cell, errors_by_kind
 from cassbook.run.client import Client, Place
+from cassbook.run.distance import Seen, Watch
 from cassbook.run.processes import ClientProcesses
 from cassbook.run.store import RunStore
 from cassbook.run.warmup import WarmUp
@@ -66,7 +67,12 @@ class Block:
         starts.append(self._notes)
         store.save_notes()  # a start that is killed counts too: the next must not repeat its draws
         session = cluster.connect()
-        create_table(session, profile.table, None if made else profile.cluster.replication_factor, cluster.keyspace)
+        create_table(
+            session,
+            profile.table,
+            None if isinstance(cluster, ExistingCluster) else cluster.replication,
+            cluster.keyspace,
+        )
         session.cluster.shutdown()
         # A resumed block must not repeat the draws of its first start.
         self._seed = [profile.seed, number, self._start]
@@ -76,6 +82,7 @@ class Block:
         self._processes: ClientProcesses | None = None
         self._loaded: set[str] = set()
         self._clock_resolution_ns = clock_resolution_ns()
+        self._watch = Watch(cluster)
         self._hints_at_start = self._hints()
         self._previous: Cell | None = None
 
@@ -170,10 +177,27 @@ class Block:
         path = self._store.sample_path(cell.cell_id)
         client, count = self._runner(cell)
         began = time.perf_counter()
-        outcome, samples = client.run(cell, bound, path, during)
-        row = self._row(cell, outcome, began) | {"client_processes": count, "errors": errors_by_kind(samples)}
-        row |= check_cell(samples, row, marks or [])
+        self._watch.begin()
+        try:
+            outcome, samples = client.run(cell, bound, path, during)
+        finally:
+            seen = self._seen(cell)
+        row = (
+            seen.columns
+            | self._row(cell, outcome, began)
+            | {"client_processes": count, "errors": errors_by_kind(samples)}
+        )
+        row |= check_cell(samples, row, [*(marks or []), *seen.marks])
         self._store.finish_cell(row)
+
+    def _seen(self, cell: Cell) -> Seen:
+        """What is said of distances; a cell whose relay has died is put down as such, and measured again later."""
+        try:
+            return self._watch.end()
+        except LaboratoryError as error:
+            self._store.notes.setdefault("cut_off", []).append({"cell_id": cell.cell_id, "reason": str(error)})
+            self._store.save_notes()
+            raise LaboratoryError(f"{cell.cell_id}: {error}; `--resume` measures this cell again") from None
 
     def _runner(self, cell: Cell) -> tuple[Client | ClientProcesses, int]:
         """Return who runs a cell, and how many processes that are.

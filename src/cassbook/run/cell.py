@@ -23,6 +23,8 @@ class Cell:
         What was done before or during the cell; empty if nothing was.
     rate_per_s : float
         Intended rate of a paced cell; NaN in a closed loop.
+    deployment : str
+        Name that the profile gives to where the hosts are; empty if all are side by side.
     """
 
     cell_id: str
@@ -37,3 +39,4 @@ class Cell:
     workload: str = ""
     condition: str = ""
     rate_per_s: float = float("nan")
+    deployment: str = ""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import closing
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from cassbook.engine import CassandraCluster
 from cassbook.engine.cluster import Spec
+from cassbook.engine.distant import DistantCluster
 from cassbook.engine.existing import ExistingCluster
 from cassbook.profile import Profile
 from cassbook.progress import bar
@@ -71,8 +73,9 @@ def _measure(profile: Profile, store: RunStore, say: Say, existing: ExistingClus
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
-            if left:
-                _measure_block(profile, store, number, left, say, progress.update, existing)
+            for deployment, own in groupby(left, key=lambda cell: cell.deployment):
+                cluster = existing or _cluster(profile, deployment, say)
+                _measure_cells(profile, store, number, list(own), say, progress.update, cluster)
             store.finish_block(number)
     store.complete()
 
@@ -83,18 +86,26 @@ def _warn_if_busy(busy_percent: float, say: Say) -> None:
         say(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
 
 
-def _measure_block(
+def _cluster(profile: Profile, deployment: str, say: Say) -> CassandraCluster:
+    part = profile.cluster
+    spec = Spec(part.nodes, part.replication_factor, part.heap_mb, part.options)
+    if profile.distance is None:
+        return CassandraCluster(profile.engine, spec, name=profile.name, say=say)
+    placement = profile.distance.placements()[deployment]
+    say(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
+    return DistantCluster(profile.engine, placement, spec, name=profile.name, say=say)
+
+
+def _measure_cells(
     profile: Profile,
     store: RunStore,
     number: int,
     cells: list[Cell],
     say: Say,
     advance: Callable[[], Any],
-    existing: ExistingCluster | None,
+    ready: CassandraCluster | ExistingCluster,
 ) -> None:
-    part = profile.cluster
-    spec = Spec(part.nodes, part.replication_factor, part.heap_mb, part.options)
-    with existing or CassandraCluster(profile.engine, spec, name=profile.name, say=say) as cluster:
+    with ready as cluster:
         block = Block(profile, store, number, cluster, say)
         try:
             block.load()

@@ -23,6 +23,20 @@ def plan(profile: Profile) -> list[list[Cell]]:
 
 
 def _block(profile: Profile, block: int) -> list[Cell]:
+    if profile.distance is None:
+        cells = _pure_and_mixed(profile, block, [profile.seed, block], "")
+        cells += _workload_cells(profile, block, len(cells))
+        return cells + conditions.cells(profile, block, len(cells))
+    names = list(profile.distance.deployments)
+    order = np.random.default_rng([profile.seed, block, 2]).permutation(len(names))
+    return [
+        cell
+        for place in order
+        for cell in _pure_and_mixed(profile, block, [profile.seed, block, 3, place], names[place])
+    ]
+
+
+def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: str) -> list[Cell]:
     points: list[tuple[str, int, str, str, float, str]] = []
     if profile.pure and block <= profile.pure.repeats:
         for threads in profile.pure.threads:
@@ -46,13 +60,15 @@ def _block(profile: Profile, block: int) -> list[Cell]:
                             f"mix{100 * share:02g}-{name.replace('/', '+')}",
                         )
                     )
-    order = np.random.default_rng([profile.seed, block]).permutation(len(points))
-    cells = [
-        Cell(f"b{block}-t{threads:04d}-{what}", kind, threads, read_cl, write_cl, share, block, block, place)
+    order = np.random.default_rng(seed).permutation(len(points))
+    name = f"b{block}-{deployment}" if deployment else f"b{block}"
+    return [
+        Cell(
+            f"{name}-t{threads:04d}-{what}", kind, threads, read_cl, write_cl, share, block, block, place,
+            deployment=deployment,
+        )
         for place, (kind, threads, read_cl, write_cl, share, what) in enumerate(points[i] for i in order)
-    ]
-    cells += _workload_cells(profile, block, len(cells))
-    return cells + conditions.cells(profile, block, len(cells))
+    ]  # fmt: skip
 
 
 def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
@@ -101,7 +117,7 @@ def cell_seconds(profile: Profile, cell: Cell) -> float:
 
 def forecast_s(profile: Profile, cells: list[Cell]) -> float:
     """About how long `cells` take on 2 cores, cluster starts, loading and warm-up included."""
-    blocks = len({cell.block for cell in cells})
+    blocks = len({(cell.block, cell.deployment) for cell in cells})
     each = _CLUSTER_START_S + profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
     loads = {(cell.block, cell.workload): rows_to_load(profile, cell.workload) for cell in cells if cell.workload}
     seconds = blocks * each + sum(loads.values()) / _OPERATIONS_PER_S

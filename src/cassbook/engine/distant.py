@@ -1,0 +1,188 @@
+"""A local cluster whose nodes, and whose client, are as far apart as a deployment says.
+
+Node i listens on 127.0.0.i. The others know it as 127.0.1.i and clients as 127.0.2.i, where a relay listens for it.
+Each region is a data centre, each zone a rack.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from cassbook.deployment import CLIENT, Host, Placement
+from cassbook.engine.cluster import CassandraCluster, Spec
+from cassbook.engine.preflight import CQL_PORT
+from cassbook.errors import InputError
+from cassbook.wan import echo
+from cassbook.wan.relay import Relay, Route
+
+STORAGE_PORT = 7000
+#: How long the echo listens before the first load.
+_AT_REST_S = 2.0
+#: From this release on, nodes call from 127.0.0.1, all of them.
+_CALLS_FROM_ANYWHERE = (4, 0)
+
+
+def own_address(node: int) -> str:
+    """Where node `node`, from 1, listens."""
+    return f"127.0.0.{node}"
+
+
+def told_nodes(node: int) -> str:
+    """Where the other nodes find it: at the relay."""
+    return f"127.0.1.{node}"
+
+
+def told_clients(node: int) -> str:
+    """Where clients find it: at the relay."""
+    return f"127.0.2.{node}"
+
+
+class DistantCluster(CassandraCluster):
+    """As `CassandraCluster`, with a relay between its nodes and to its client.
+
+    Parameters
+    ----------
+    engine : str
+    placement : Placement
+        Of the client and of the replicas, each of which is to be a node.
+    spec : Spec, optional
+        Of as many nodes.
+    name : str
+    say : callable
+
+    Raises
+    ------
+    InputError
+        If the spec is of another number of nodes.
+    """
+
+    def __init__(
+        self,
+        engine: str,
+        placement: Placement,
+        spec: Spec | None = None,
+        name: str = "distant",
+        say: Callable[[str], None] = print,
+    ) -> None:
+        replicas = placement.deployment.replicas
+        spec = spec or Spec(nodes=len(replicas), replication_factor=len(replicas))
+        if spec.nodes != len(replicas):
+            raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
+        told = {
+            i: {"broadcast_address": told_nodes(i), "broadcast_rpc_address": told_clients(i)}
+            for i in range(1, spec.nodes + 1)
+        }
+        options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
+        super().__init__(engine, replace(spec, options=options, node_options=told, seed=told_nodes(1)), name, say)
+        self.placement = placement
+        self.deployment = str(placement.deployment)
+        self.addresses = [told_clients(i) for i in self._numbers]
+        self._names = [host.name for host in replicas]
+        hosts = {own_address(i): name for i, name in zip(self._numbers, self._names, strict=True)}
+        by_owner = self.release.major >= _CALLS_FROM_ANYWHERE
+        self.relay = Relay(self._routes(), placement.links(), hosts, by_owner)
+        self._echo: echo.Echo | None = None
+        self._at_rest = pd.DataFrame()
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the replicas."""
+        return self._names
+
+    @property
+    def replication(self) -> dict[str, int]:
+        """Replicas by data centre."""
+        return dict(Counter(self._data_centre(host) for host in self.placement.deployment.replicas))
+
+    def remove(self) -> None:
+        """Remove the nodes, then the relay; harmless to repeat."""
+        super().remove()
+        if self._echo:
+            self._echo.stop()
+        self.relay.stop()
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of hosts there are."""
+        return len(self._calls())
+
+    def notes(self) -> dict[str, Any]:
+        """As those of any cluster, with the round trips that were asked for and those that the echo found at rest."""
+        found = self._at_rest.drop(columns="kept").round(3)
+        return super().notes() | {
+            "regions": list(self.placement.regions), "distances": found.to_dict("records")
+        }  # fmt: skip
+
+    def echoes(self) -> pd.DataFrame:
+        """Round trips between all hosts since this was last asked (see `Echo.report`).
+
+        Raises
+        ------
+        LaboratoryError
+            If the relay or the echo has died.
+        """
+        assert self._echo is not None  # noqa: S101 - the cluster is up
+        return self._echo.report()
+
+    def distances(self, echoes: pd.DataFrame) -> pd.DataFrame:
+        """Round trips as found and as asked (see `echo.held_against`)."""
+        return echo.held_against(echoes, self.placement.rtt_ms())
+
+    @property
+    def _numbers(self) -> range:
+        return range(1, self.spec.nodes + 1)
+
+    @property
+    def _listening(self) -> list[str]:
+        return [own_address(i) for i in self._numbers]
+
+    def _data_centre(self, host: Host) -> str:
+        return self.placement.regions[host.region]
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        for host, folder in zip(self.placement.deployment.replicas, self.node_folders(), strict=True):
+            rack = f"dc={self._data_centre(host)}\nrack=zone{host.zone + 1}\n"
+            (folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
+            # A file of another snitch that is found there would speak for all nodes.
+            (folder / "conf" / "cassandra-topology.properties").unlink(missing_ok=True)
+        self.relay.start()
+        self._echo = echo.Echo([(own_address(i), echo.PORT) for i in self._numbers], self._calls())
+        self._echo.start()
+
+    def _wait_until_ready(self) -> None:
+        super()._wait_until_ready()
+        self.echoes()
+        time.sleep(_AT_REST_S)
+        self._at_rest = self.distances(self.echoes())
+        self.say(f"round trips, ms\n{self._at_rest.to_string(index=False, float_format='{:.2f}'.format)}")
+        off = self._at_rest[~self._at_rest["kept"]]
+        if len(off) or len(self._at_rest) < self.pairs:
+            self.say("not all round trips are as asked: cells will say so in their marks")
+
+    def _routes(self) -> list[Route]:
+        routes = []
+        for i, name in zip(self._numbers, self._names, strict=True):
+            own, nodes, clients = own_address(i), told_nodes(i), told_clients(i)
+            routes += [
+                Route((nodes, STORAGE_PORT), (own, STORAGE_PORT), name),
+                Route((clients, CQL_PORT), (own, CQL_PORT), name, caller=CLIENT),
+                Route((nodes, echo.PORT), (own, echo.PORT), name),
+                Route((clients, echo.PORT), (own, echo.PORT), name, caller=CLIENT),
+            ]
+        return routes
+
+    def _calls(self) -> list[echo.Call]:
+        """One call between every two hosts."""
+        nodes = list(zip(self._numbers, self._names, strict=True))
+        calls = [echo.Call(CLIENT, name, own_address(1), (told_clients(i), echo.PORT)) for i, name in nodes]
+        for place, (i, sender) in enumerate(nodes):
+            for j, receiver in nodes[place + 1 :]:
+                calls.append(echo.Call(sender, receiver, own_address(i), (told_nodes(j), echo.PORT)))
+        return calls

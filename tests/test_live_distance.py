@@ -1,0 +1,143 @@
+"""Unmodified nodes that are far apart: each level waits for its replicas, whoever calls from where."""
+
+import os
+import signal
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+from cassandra import ConsistencyLevel
+
+from cassbook.deployment import parse, placed
+from cassbook.deployment.distances import from_table
+from cassbook.deployment.model import Model
+from cassbook.engine.cluster import Spec
+from cassbook.engine.distant import DistantCluster
+from cassbook.errors import LaboratoryError
+from cassbook.load.nodes import Nodes
+from cassbook.load.ycsb import create_table
+from cassbook.profile import TablePart, load_profile
+from cassbook.run import RecordedRun
+from cassbook.run.measure import measure
+
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
+
+#: Round trips of 20 ms to the coordinator, and from it 60 and 140 ms to the others: every level is told apart.
+TABLE = [
+    ("here", "east", 20), ("here", "south", 90), ("here", "west", 170), ("east", "south", 60), ("east", "west", 140),
+    ("south", "west", 180),
+]  # fmt: skip
+SPEC = Spec(heap_mb=512)
+
+
+@pytest.fixture
+def far():
+    table = pd.DataFrame(TABLE, columns=["from", "to", "rtt_ms"], dtype=object)
+    return placed(parse("{C}, ({R1}, {R2}, {R3})"), ("here", "east", "south", "west"), from_table(table, "test"))
+
+
+def shortest_ms(cluster, placement, goes=10):
+    """Shortest echo of each pair: what else goes on in the machine makes others later, for seconds at times."""
+    found = {}
+    for _ in range(goes):
+        time.sleep(2)
+        found = cluster.echoes().groupby(["from", "to"])["rtt_ms"].min().to_dict()
+        if all(ms < placement.rtt_ms().loc[pair] + 2 for pair, ms in found.items()):
+            break
+    return found
+
+
+def usual_ms(session, statement, values, level):
+    statement.consistency_level = ConsistencyLevel.name_to_value[level]
+    host = next(host for host in session.hosts if host.address == "127.0.2.1")
+    taken = []
+    for _ in range(20):
+        began = time.monotonic()
+        session.execute(statement, values, host=host)
+        taken.append((time.monotonic() - began) * 1000)
+    return float(np.quantile(taken, 0.1))
+
+
+def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far):
+    engine = "5.0.9"  # whose nodes all call from one address; the run below is of 2.1.20
+    lines = []
+    with DistantCluster(engine, far, SPEC, say=lines.append) as cluster:
+        at_best = shortest_ms(cluster, far)
+        assert at_best == {pair: pytest.approx(far.rtt_ms().loc[pair], abs=2) for pair in at_best}
+        assert "round trips, ms" in "\n".join(lines)
+        session = cluster.connect()
+        part = TablePart(record_count=10)
+        create_table(session, part, cluster.replication, cluster.keyspace)
+        assert cluster.replication == {"east": 1, "south": 1, "west": 1}
+        read = session.prepare("SELECT * FROM ycsb.usertable WHERE y_id = ?")
+        write = session.prepare("UPDATE ycsb.usertable SET field0 = ? WHERE y_id = ?")
+        nodes = Nodes(session, cluster.addresses)
+        assert nodes.nearest() == 0
+        nodes.close()
+        for level in ("ONE", "QUORUM", "ALL"):
+            asked_ms = Model(far, level).alone_ms()
+            for statement, values in ((write, ("x", "a")), (read, ("a",))):
+                taken_ms = usual_ms(session, statement, values, level)
+                assert asked_ms <= taken_ms < asked_ms * 1.1 + 15, (engine, level, taken_ms, asked_ms)
+        assert cluster.relay.report().strangers == 0
+        session.cluster.shutdown()
+
+
+PROFILE = """
+name: far
+title: Two deployments, a few cells
+seed: 7
+cluster: {heap_mb: 512}
+table: {record_count: 500}
+load: {coordinator: nearest, ramp_s: 0.5, steady_s: 1.0}
+warm_up: {threads: 20, window_s: 0.5, windows: 2, tolerance: 0.3, cap_s: 3}
+distance:
+  deployments:
+    b: {notation: "{C}, ({R1, R2, R3})", regions: [here, east]}
+    d: {notation: "{C}, ({R1}, {R2}, {R3})", regions: [here, east, south, west]}
+  distances:
+%s
+pure: {threads: [10], levels: [ONE, QUORUM, ALL]}
+"""
+
+
+def test_a_run_of_two_deployments_survives_a_relay_that_dies(tmp_path):
+    path, folder = tmp_path / "far.yaml", tmp_path / "run"
+    rows = "\n".join(f"    - {{from: {a}, to: {b}, rtt_ms: {ms}}}" for a, b, ms in TABLE)
+    path.write_text(PROFILE % rows)
+    profile, killed = load_profile(str(path)), []
+
+    def kill_a_relay(line):
+        if not killed and "warm-up over" in line:
+            relays = [
+                int(pid) for pid in os.listdir("/proc") if pid.isdigit() and b"cassbook.wan.relaying" in command(pid)
+            ]
+            killed.extend(relays)
+            for pid in relays:
+                os.kill(pid, signal.SIGKILL)
+
+    with pytest.raises(LaboratoryError, match=r"relay|could not connect|died"):
+        measure(profile, folder, say=kill_a_relay)
+    assert killed
+    measure(profile, folder, resume=True, say=lambda _: None)
+    run = RecordedRun(folder)
+    cells = run.cells[run.cells["kind"] == "pure"]
+    assert len(cells) == 12
+    assert set(cells["deployment"]) == {str(parse(text)) for text in ("{C}, ({R1, R2, R3})", "{C}, ({R1}, {R2}, {R3})")}
+    off_ms = cells["distance_off_ms"].abs()
+    assert off_ms.notna().all()
+    assert not cells.loc[off_ms <= 1, "marks"].str.contains("distance").any()
+    assert [note["cell_id"] for note in run.manifest["cut_off"]]
+    means = run.statistics.set_index("cell_id")["latency_us"] / 1000
+    assert means["b1-d-t0010-read-ALL"] == pytest.approx(160, rel=0.2)
+    assert means["b1-d-t0010-write-QUORUM"] == pytest.approx(80, rel=0.3)
+    assert means["b1-b-t0010-read-ALL"] == pytest.approx(20, abs=15)
+
+
+def command(pid):
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
