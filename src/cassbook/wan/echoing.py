@@ -21,6 +21,8 @@ from cassbook.wan.precise import clock
 
 _STAMPS = struct.Struct("dd")
 _CONNECT_TIMEOUT_S = 5.0
+#: Its multiples, less their whole parts, are spread evenly however many there are.
+_GOLDEN = 0.6180339887
 
 
 @dataclass(slots=True)
@@ -57,14 +59,15 @@ class Echoing:
             loop.watch(server.fileno(), partial(self._accept, server))
 
     def call(self, sender: str, receiver: str, source: str, address: Sequence[Any]) -> None:
-        """Call a host from the address of another; the first message goes out an interval later."""
+        """Call a host from the address of another; calls take turns within an interval, so that they make no bursts."""
         own = socket.create_connection(
             (str(address[0]), int(address[1])), _CONNECT_TIMEOUT_S, source_address=(source, 0)
         )
         call = Call(sender, receiver, own)
         self._calls.append(call)
         self._read(own, partial(self._answered, call))
-        self._loop.at(clock() + self._interval_s, partial(self._send, call))
+        turn = len(self._calls) * _GOLDEN % 1
+        self._loop.at(clock() + turn * self._interval_s, partial(self._send, call))
 
     def report(self) -> list[dict[str, Any]]:
         """What each call found since the last report, in seconds; and how many messages wait for their answer."""
