@@ -108,6 +108,11 @@ def test_what_was_to_be_gained_is_told_from_the_fixed_rides_alone(rides):
     best = min(fixed.values()) * 1000
     assert told["there"].startswith(f"{(best / free).iloc[0]:.2f} [")
     assert float(told["promised"]) >= 1
+    found = paying.forecast(latency_map, adapting.schedule_of(rides), SweepCost(1.0))
+    quickest = min(fixed, key=fixed.get)  # in the made rides, in every phase
+    agreed = sum(name == quickest for name in paying.fastest(latency_map, adapting.schedule_of(rides)))
+    assert (told["agreed"], told["of_phases"]) == (str(agreed), "2")
+    assert told["slower"] == f"{best / found[quickest]:.1f}"
 
 
 def test_break_even_is_where_adapting_stays_below_the_best_fixed_setting(rides):

@@ -220,17 +220,24 @@ def gain(rides: Rides, latency_map: LatencyMap) -> dict[str, str]:
     -------
     dict
         promised (by the map); there (in the measured rides, with interval); adaptive_free (the adaptive ride's latency
-        by that of a free switch, with interval).
+        by that of a free switch, with interval); agreed (in how many phases the map's fastest setting was it),
+        of_phases; slower (latency of the best fixed setting, by its forecast).
     """
     schedule = schedule_of(rides)
     found = paying.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
-    free = rides.stitched(paying.fastest(latency_map, schedule))
+    fastest = paying.fastest(latency_map, schedule)
+    free = rides.stitched(fastest)
+    fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([paying.ADAPTIVE, NAIVE])]
+    measured = fixed.pivot_table("mean_us", "phase", "actor").idxmin(axis=1)
     whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
     best = verdict(rides)["best_fixed"]
     return {
         "promised": f"{found.drop([paying.ADAPTIVE, paying.FREE]).min() / found[paying.FREE]:.2f}",
         "there": interval(Estimate.ratio(whole[best] / free), "{:.2f}"),
         "adaptive_free": interval(Estimate.ratio(whole[paying.ADAPTIVE] / free), "{:.2f}"),
+        "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
+        "of_phases": str(len(fastest)),
+        "slower": f"{whole[best].mean() / float(found[best]):.1f}",
     }
 
 

@@ -101,7 +101,7 @@ def measure(
     Returns
     -------
     DataFrame
-        operation, latency_ms, low_ms, high_ms (95 % within the cell), throughput_per_s, distance_off_ms, marks.
+        operation, latency_ms, throughput_per_s, marks.
     """
     from cassbook.profile import Profile
     from cassbook.run.measure import measure as run

@@ -14,7 +14,7 @@ connection, in both directions.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -234,13 +234,3 @@ def placed(
     """
     own = distances or printed()
     return Placement(deployment, tuple(regions or own.regions[: deployment.regions]), own)
-
-
-def asked(placements: Iterable[Placement]) -> pd.DataFrame:
-    """One way between hosts, in ms, of several placements: one row an ordered pair."""
-    rows = [
-        (str(placement.deployment), *pair, link.delay_ms)
-        for placement in placements
-        for pair, link in placement.links().items()
-    ]
-    return pd.DataFrame(rows, columns=["deployment", "from", "to", "delay_ms"])
