@@ -12,9 +12,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from typing import Any
 
 from cassbook.errors import LaboratoryError
+from cassbook.wan.precise import Loop
 
 _TIMEOUT_S = 15.0
 
@@ -141,6 +143,20 @@ class Control:
             return None
         *whole, self._rest = (self._rest + got).split(b"\n")
         return [json.loads(line) for line in whole]
+
+    def serve(self, loop: Loop, reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+        """Run a loop that answers each line with `reply`, until whoever asks is gone."""
+
+        def readable(_: int) -> None:
+            lines = self.lines()
+            if lines is None:
+                loop.stop()
+                return
+            for line in lines:
+                self.answer(reply(line))
+
+        loop.watch(self.fd, readable)
+        loop.run()
 
     @staticmethod
     def answer(what: dict[str, Any]) -> None:

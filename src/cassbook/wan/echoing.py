@@ -137,17 +137,8 @@ def main() -> int:
         control.answer({"error": str(error)})
         return 1
 
-    def serve(_: int) -> None:
-        lines = control.lines()
-        if lines is None:
-            loop.stop()
-            return
-        for _line in lines:
-            control.answer({"calls": echoing.report()})
-
-    loop.watch(control.fd, serve)
     control.answer({"calls": len(config["calls"])})
-    loop.run()
+    control.serve(loop, lambda _: {"calls": echoing.report()})
     return 0
 
 

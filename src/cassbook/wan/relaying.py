@@ -306,19 +306,13 @@ def main() -> int:
         return 1
     relaying.set_links(config["links"])
 
-    def serve(_: int) -> None:
-        lines = control.lines()
-        if lines is None:
-            loop.stop()
-            return
-        for line in lines:
-            if "links" in line:
-                relaying.set_links(line["links"])
-            control.answer(relaying.report() if "report" in line else {})
+    def reply(line: dict[str, Any]) -> dict[str, Any]:
+        if "links" in line:
+            relaying.set_links(line["links"])
+        return relaying.report() if "report" in line else {}
 
-    loop.watch(control.fd, serve)
     control.answer({"listening": len(config["routes"])})
-    loop.run()
+    control.serve(loop, reply)
     return 0
 
 
