@@ -30,6 +30,8 @@ _SIZES = (64, 16_384)
 _CEILING_RTT_MS, _CEILING_S = 20.0, 3.0
 #: Of each rate: what else goes on in the machine can spoil one.
 _GOES = 3
+#: Rates in a row at which no go went well, until no higher one is tried.
+_TOO_MUCH = 2
 
 
 def _free() -> tuple[str, int]:
@@ -109,7 +111,7 @@ def ceiling(size: int) -> pd.DataFrame:
     rows: list[tuple[Any, ...]] = []
     for rate in _RATES_PER_S:
         rows += [_offered(size, rate) for _ in range(_GOES)]
-        if not any(kept for *_, kept in rows[-_GOES:]):
+        if not any(kept for *_, kept in rows[-_TOO_MUCH * _GOES :]):
             break
     columns = ["size", "offered_per_s", "chunks_per_s", "bytes_per_s", "asked_ms", "median_ms", "p95_ms", "kept"]
     return pd.DataFrame(rows, columns=columns)

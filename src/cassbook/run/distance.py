@@ -49,4 +49,5 @@ class Watch:
             "distance_off_ms": round(float(farthest), 3), "relay_chunks_per_s": round(moved.chunks_per_s, 1),
         }  # fmt: skip
         kept = len(found) == self._cluster.pairs and bool(found["kept"].all())
-        return Seen(columns, [] if kept else ["distance"])
+        marks = {"distance": not kept, "relay": moved.beyond_ceiling}
+        return Seen(columns, [mark for mark, earned in marks.items() if earned])

@@ -18,6 +18,11 @@ from cassbook.wan.link import Link
 Address = tuple[str, int]
 Links = Mapping[tuple[str, str], Link]
 
+#: What it was measured to carry with round trips still as asked, on two cores that an echo also uses: `make bench`
+#: measures it again (`bench.relay.ceiling`), `data/bench/relay-ceiling.csv` is the record.
+CEILING_CHUNKS_PER_S = 8_000
+CEILING_BYTES_PER_S = 130e6
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -73,6 +78,11 @@ class Moved:
     def bytes_per_s(self) -> float:
         """All pairs together."""
         return sum(self.bytes.values()) / self.seconds
+
+    @property
+    def beyond_ceiling(self) -> bool:
+        """Whether more went through than the relay is stated to carry."""
+        return self.chunks_per_s > CEILING_CHUNKS_PER_S or self.bytes_per_s > CEILING_BYTES_PER_S
 
     def late_ms(self, quantile: float) -> float:
         """Upper bound, by the next power of two, of a quantile of lateness; 0 if nothing was delayed."""
