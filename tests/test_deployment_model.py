@@ -67,6 +67,13 @@ def test_levels_of_data_centres():
     assert alone["QUORUM"] == pytest.approx(101)  # four of six
 
 
+def test_the_nodes_of_the_nearest_region_take_turns():
+    deployment = parse("{C}, ({[R1], [R2]}, {R3})")
+    there = placed(deployment, ("c", "r1", "r2"), known())
+    assert [way.coordinator for way in Model(there, "ONE").ways()] == ["R1", "R2"]
+    assert [way.coordinator for way in Model(there, "ONE", "nearest").ways()] == ["R1"]
+
+
 def test_rows_on_some_nodes_only_are_met_where_they_are():
     # with one replica, a third of the rows is at the coordinator, the rest 100 and 160 ms away
     assert Model(placement(), "ONE", "R1", replication=1).alone_ms() == pytest.approx(20 + 260 / 3)

@@ -289,7 +289,7 @@ def demonstrate(what: str, name: str, out: Path | None, engine: str, repeats: in
 @click.option("--regions", help="Names of its regions, the client's first: A,B,... Default: the table's first ones.")
 @click.option("--level", default="QUORUM", show_default=True, help="ONE, QUORUM, ALL, LOCAL_QUORUM, ...")
 @click.option("--threads", type=click.IntRange(1), default=100, show_default=True, help="Requests in flight.")
-@click.option("--coordinator", default="nearest", show_default=True, help="nearest, round_robin, or a node: R2.")
+@click.option("--coordinator", default="nearest_dc", show_default=True, help="Or nearest, round_robin, a node: R2.")
 @click.option("--replication", type=click.IntRange(1), help="Replicas of a row. Default: every node holds it.")
 @click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Run that says what is not distance.")
 @click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")

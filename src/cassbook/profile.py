@@ -29,6 +29,9 @@ from cassbook.profile_parts import (
 )
 from cassbook.profile_workloads import Distribution, WorkloadsPart
 
+#: How coordinators are chosen where no node is named: see `load.routing`.
+POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
+
 
 class ClusterPart(Part):
     """The cluster that each block starts afresh."""
@@ -71,11 +74,9 @@ class LoadPart(Part):
     @field_validator("coordinator")
     @classmethod
     def _known_policy(cls, value: str) -> str:
-        if value in {"round_robin", "token_aware", "nearest"} or re.fullmatch(r"node[1-9][0-9]{0,3}", value):
+        if value in POLICIES or re.fullmatch(r"node[1-9][0-9]{0,3}", value):
             return value
-        raise ValueError(
-            f"{value!r} is no coordinator policy; use round_robin, token_aware, nearest or node1, node2, ..."
-        )
+        raise ValueError(f"{value!r} is no coordinator policy; use {', '.join(POLICIES)} or node1, node2, ...")
 
     @model_validator(mode="after")
     def _one_bound(self) -> Self:

@@ -71,7 +71,7 @@ def forecast(
     level: str,
     threads: float,
     ground: pd.DataFrame,
-    policy: str = "nearest",
+    policy: str = "nearest_dc",
     replication: int | None = None,
 ) -> list[Forecast]:
     """Reads and writes of a level in a deployment.

@@ -32,7 +32,7 @@ from cassbook.errors import InputError
 #: Requests that a coordinator works on at a time: Cassandra's native_transport_max_threads.
 IN_FLIGHT = 128
 LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM")
-POLICIES = ("nearest", "round_robin")
+POLICIES = ("nearest_dc", "nearest", "round_robin")
 _DRAWS, _SEED = 20_000, 20211207
 
 
@@ -65,7 +65,8 @@ class Model:
     level : str
         One of `LEVELS`.
     policy : str
-        'nearest', 'round_robin', or the name of a node that coordinates everything.
+        'nearest_dc' (all nodes of the nearest one's region take turns), 'nearest', 'round_robin', or the name of a node
+        that coordinates everything.
     replication : int
         Replicas of a row; they are neighbours in the ring, whose order is that of the names.
     service_ms : float
@@ -83,7 +84,7 @@ class Model:
 
     placement: Placement
     level: str
-    policy: str = "nearest"
+    policy: str = "nearest_dc"
     replication: int = 3
     service_ms: float = 0.0
     most_per_s: float = float("inf")
@@ -105,14 +106,22 @@ class Model:
     def _names(self) -> list[str]:
         return [host.name for host in self.placement.deployment.replicas]
 
+    @property
+    def _places(self) -> dict[str, int]:
+        """Region of each replica."""
+        return {host.name: host.region for host in self.placement.deployment.replicas}
+
     def ways(self) -> list[Way]:
         """How requests go: one entry a coordinator that is used."""
         rtt = self._round_trips()
         client_ms = {name: float(rtt[CLIENT, name].mean()) for name in self._names}
-        if self.policy == "round_robin":
-            used = self._names
-        else:
-            used = [min(client_ms, key=client_ms.__getitem__)] if self.policy == "nearest" else [self.policy]
+        nearest = min(client_ms, key=client_ms.__getitem__)
+        places = self._places
+        used = {
+            "round_robin": self._names,
+            "nearest": [nearest],
+            "nearest_dc": [name for name in self._names if places[name] == places[nearest]],
+        }.get(self.policy, [self.policy])
         return [Way(name, 1 / len(used), client_ms[name], self._hold_ms(name, rtt)) for name in used]
 
     def alone_ms(self) -> float:
@@ -157,7 +166,7 @@ class Model:
         return float(np.mean(held))
 
     def _waited_ms(self, coordinator: str, replicas: Sequence[str], rtt: dict[tuple[str, str], np.ndarray]) -> float:
-        places = {host.name: host.region for host in self.placement.deployment.replicas}
+        places = self._places
         own = places[coordinator]
         if self.level.startswith("LOCAL_"):
             groups = [[name for name in replicas if places[name] == own]]

@@ -21,7 +21,8 @@ class Coordinators:
         Addresses of the coordinators, in the order of their indices.
     policy : str
         'round_robin'; 'token_aware' (the first replica of the key's token range); 'nearest' (the node that
-        answers an empty request soonest, see `load.nodes`); 'node1', 'node2', ...: one fixed node.
+        answers an empty request soonest, see `load.nodes`); 'nearest_dc' (the nodes of that one's data centre in turn,
+        which is what the drivers' DC-aware policy does); 'node1', 'node2', ...: one fixed node.
     nearest : int
         Index of the nearest node.
     """
@@ -30,10 +31,10 @@ class Coordinators:
         self._keyspace, self._policy = keyspace, policy
         self._index = {address: i for i, address in enumerate(nodes)}
         self._token_map = session.cluster.metadata.token_map
-        self._turns = itertools.cycle(range(len(nodes)))
+        self._turns = itertools.cycle(_in_turn(session, nodes, policy, nearest))
         self._fixed = int(policy[4:]) - 1 if policy.startswith("node") else nearest
         #: Whether nodes take turns, so that a partition has no coordinator of its own.
-        self.turns = policy == "round_robin"
+        self.turns = policy in {"round_robin", "nearest_dc"}
 
     def next(self) -> int:
         """Index of the node whose turn it is."""
@@ -45,4 +46,12 @@ class Coordinators:
             replicas = self._token_map.get_replicas(self._keyspace, Murmur3Token.from_key(routing_key))
             # A replica that is no coordinator (it does not answer, on an existing cluster) is passed over.
             return next((self._index[r.address] for r in replicas if r.address in self._index), 0)
-        return self.next() if self._policy in {"token_aware", "round_robin"} else self._fixed
+        return self.next() if self.turns or self._policy == "token_aware" else self._fixed
+
+
+def _in_turn(session: Session, nodes: Sequence[str], policy: str, nearest: int) -> list[int]:
+    """Indices of the nodes that take turns: all, or those in the nearest one's data centre."""
+    if policy != "nearest_dc":
+        return list(range(len(nodes)))
+    data_centre = {host.address: host.datacenter for host in session.hosts}
+    return [i for i, address in enumerate(nodes) if data_centre[address] == data_centre[nodes[nearest]]]

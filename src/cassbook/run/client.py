@@ -76,7 +76,7 @@ class Client:
         self.session = place.connect()
         self._nodes = Nodes(self.session, place.addresses, profile.load.connections_per_node)
         policy = profile.load.coordinator
-        nearest = self._nodes.nearest() if policy == "nearest" else 0
+        nearest = self._nodes.nearest() if policy.startswith("nearest") else 0
         self.table = Usertable(self.session, profile.table, place.addresses, policy, nearest, self._rng, place.keyspace)
         self.workloads = workloads.prepare(
             profile, self.session, place.addresses, nearest, self._rng, self.table, process, processes
