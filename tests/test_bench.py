@@ -7,10 +7,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.bench import generator, report
+from cassbook.bench import generator, relay, report
 from cassbook.bench.stress import stress_profile
 from cassbook.errors import InputError
 from cassbook.profile import TablePart
+from cassbook.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
 
 
 def test_every_point_comes_in_every_round_and_either_goes_first():
@@ -75,3 +76,20 @@ def test_without_a_record_it_says_how_to_make_one(tmp_path, monkeypatch):
     monkeypatch.setattr(report, "project_root", lambda: tmp_path)
     with pytest.raises(InputError, match="make bench"):
         report.pairs()
+
+
+def test_the_relay_carries_what_it_is_stated_to_carry():
+    assert report.relay_added_ms().median() <= relay.BAR_MS
+    ceiling = report.relay_ceiling()
+    assert ceiling.loc[64, "chunks/s"] >= CEILING_CHUNKS_PER_S
+    assert ceiling.loc[16_384, "MB/s"] * 1e6 >= CEILING_BYTES_PER_S
+    accuracy = report.relay_accuracy()
+    assert list(accuracy["asked, ms"])[-1] == "400.0"
+    assert (accuracy["within 1 ms or 2 %"] == "yes").mean() > 0.8
+
+
+def test_what_is_beyond_the_ceiling_is_known():
+    pair = ("a", "b")
+    assert not Moved(1.0, {pair: 100}, {pair: 10_000}, (), 0.0, 1).beyond_ceiling
+    assert Moved(1.0, {pair: CEILING_CHUNKS_PER_S + 1}, {pair: 10_000}, (), 0.0, 1).beyond_ceiling
+    assert Moved(0.5, {pair: 100}, {pair: int(CEILING_BYTES_PER_S)}, (), 0.0, 1).beyond_ceiling

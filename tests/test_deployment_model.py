@@ -68,7 +68,7 @@ def test_levels_of_data_centres():
 
 
 def test_the_nodes_of_the_nearest_region_take_turns():
-    deployment = parse("{C}, ({[R1], [R2]}, {R3})")
+    deployment = parse("{C}, ({[R1, R2]}, {R3})")
     there = placed(deployment, ("c", "r1", "r2"), known())
     assert [way.coordinator for way in Model(there, "ONE").ways()] == ["R1", "R2"]
     assert [way.coordinator for way in Model(there, "ONE", "nearest").ways()] == ["R1"]

@@ -119,7 +119,7 @@ def data_hash(*parts: str) -> str:
     root = paths.project_root() / "data"
     # A manifest holds the sums of all that its run consists of.
     data = [*paths.resource("data/published").glob("*.csv"), *(root / "bench").glob("*.*")]
-    data += [*root.glob("runs/*/manifest.json"), *root.glob("rides/**/*.json")]
+    data += [*root.glob("runs/*/manifest.json"), *root.glob("rides/**/*.json"), *root.glob("trials/*/*.json")]
     sources = [*data, *Path(__file__).parent.rglob("*.py")]
     for path in sorted(sources):
         digest.update(path.read_bytes())

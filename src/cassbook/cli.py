@@ -293,12 +293,13 @@ def demonstrate(what: str, name: str, out: Path | None, engine: str, repeats: in
 @click.option("--replication", type=click.IntRange(1), help="Replicas of a row. Default: every node holds it.")
 @click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Run that says what is not distance.")
 @click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")
+@click.option("--netem", is_flag=True, help="Have the kernel delay in place of the relay, where it can and we may.")
 @click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
 @_plainly
 def deploy(
     notation: str, rtt: Path | None, regions: str | None, level: str, threads: int, coordinator: str,
-    replication: int | None, name: str, measure: bool, engine: str, form: str,
+    replication: int | None, name: str, measure: bool, netem: bool, engine: str, form: str,
 ) -> None:  # fmt: skip
     """Predict latency and throughput of a deployment, as "{[C], ([R1]}, {R2}, {R3})".
 
@@ -316,11 +317,37 @@ def deploy(
         click.echo(cli_deploy.text(found, name))
     if measure:
         folder = project_root() / "_build" / "runs" / cli_deploy.folder_name(placement, level, threads)
-        measured = cli_deploy.measure(placement, level, threads, engine, coordinator, folder, _say)
+        means = "netem" if netem else "relay"
+        measured = cli_deploy.measure(placement, level, threads, engine, coordinator, folder, _say, means)
         if form == "text":
             click.echo(f"measured, {folder.name}:\n{measured.to_string(index=False, float_format='{:.1f}'.format)}")
     if form == "json":
         click.echo(cli_deploy.as_json(found, measured))
+
+
+@main.command()
+@click.argument("name", metavar="NAME")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder. Default: in _build/trials.")
+@click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
+@click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="Of each of its clusters.")
+@_plainly
+def trial(name: str, out: Path | None, engine: str, starts: int) -> None:
+    """Record an experiment on what distance does; an interrupted one goes on with what is missing.
+
+    \b
+    coordinators  one coordinator against three, and what it can hold     (15 minutes)
+    uplinks       slow uplinks against slow downlinks                     (10 minutes)
+    asynchronous  more requests in flight                                 (12 minutes)
+    proxy         a proxy near the cluster                                (9 minutes)
+    two-centres   LOCAL_ONE, LOCAL_QUORUM, EACH_QUORUM                    (12 minutes)
+    speculation   speculative retry                                       (12 minutes)
+    timeouts      time-outs fixed and set at run time                     (9 minutes)
+    """  # noqa: D301 - click wants the character itself
+    from cassbook.paths import project_root
+    from cassbook.trials.record import record
+
+    folder = out or project_root() / "_build" / "trials" / f"{name}-{engine}"
+    click.echo(record(name, folder, engine, starts, say=_say))
 
 
 @main.command()

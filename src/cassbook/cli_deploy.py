@@ -17,6 +17,8 @@ from cassbook.estimate import Estimate
 from cassbook.ingest.folder import open_run
 
 FORMATS = ("text", "json")
+#: Of a node, as long as there are few of them.
+_HEAP_MB, _FEW = 1024, 3
 
 
 def place(notation: str, rtt: Path | None, regions: str | None) -> Placement:
@@ -94,8 +96,9 @@ def _numbers(value: Estimate) -> dict[str, float | None]:
 
 
 def measure(
-    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, say: Callable[[str], None]
-) -> pd.DataFrame:
+    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, say: Callable[[str], None],
+    means: str = "relay",
+) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
     Returns
@@ -111,7 +114,9 @@ def measure(
     profile = Profile.model_validate(
         {
             "name": folder.name, "title": str(where), "engine": engine, "seed": 20211207,
-            "cluster": {"nodes": nodes, "replication_factor": nodes},
+            "cluster": {
+                "nodes": nodes, "replication_factor": nodes, "heap_mb": _HEAP_MB if nodes <= _FEW else _HEAP_MB // 2,
+            },
             "table": {"record_count": 10_000},
             "load": {
                 "coordinator": _policy(policy, placement), "ramp_s": 1 + longest_s, "steady_s": 5 + 10 * longest_s,
@@ -120,6 +125,7 @@ def measure(
             "distance": {
                 "deployments": {"asked": {"notation": str(where), "regions": list(placement.regions)}},
                 "distances": rows(placement.distances),
+                "means": means,
             },
         }
     )  # fmt: skip

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 import pandas as pd
 from pydantic import Field, model_validator
@@ -23,12 +23,13 @@ class DistancePart(Part):
     """Deployments that each block measures, each behind a relay.
 
     Without `distances` they are those of the 2021 paper's Table 1, times `scale`; a row holds what a line of a table of
-    one's own would (see `deployment.distances`).
+    one's own would (see `deployment.distances`). `means` is what delays: our relay, or the kernel's netem.
     """
 
     deployments: Annotated[dict[Name, DeploymentPart], Field(min_length=1)]
     distances: list[dict[str, Any]] | None = None
     scale: Annotated[float, Field(gt=0, le=100)] = 1.0
+    means: Literal["relay", "netem"] = "relay"
 
     @model_validator(mode="after")
     def _hosts_have_places(self) -> Self:

@@ -7,7 +7,6 @@ machine with an echo on it, not of a processor to itself.
 from __future__ import annotations
 
 import itertools
-import socket
 import time
 from contextlib import ExitStack
 from pathlib import Path
@@ -18,7 +17,7 @@ import pandas as pd
 from cassbook.paths import project_root
 from cassbook.wan.echo import TOLERANCE, TOLERANCE_MS, Call, Echo
 from cassbook.wan.link import Link
-from cassbook.wan.relay import Relay, Route
+from cassbook.wan.relay import Relay, Route, free_address
 
 #: The most that the relay may add to a round trip with one message in flight and no delay.
 BAR_MS = 0.3
@@ -34,12 +33,6 @@ _GOES = 3
 _TOO_MUCH = 2
 
 
-def _free() -> tuple[str, int]:
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        host, port = found.getsockname()
-        return str(host), int(port)
-
-
 def added() -> pd.DataFrame:
     """Round trips of one message in flight, straight and through a relay without delay, in turns.
 
@@ -48,7 +41,7 @@ def added() -> pd.DataFrame:
     DataFrame
         One row a round: round, straight_ms, relayed_ms (medians), added_ms.
     """
-    own, told = _free(), _free()
+    own, told = free_address(), free_address()
     rows = []
     with (
         Relay([Route(told, own, "s", "c")], {}),
@@ -72,7 +65,7 @@ def accuracy() -> pd.DataFrame:
     DataFrame
         asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
     """
-    own, told = _free(), _free()
+    own, told = free_address(), free_address()
     rows = []
     with (
         Relay([Route(told, own, "s", "c")], {}) as relay,
@@ -118,7 +111,7 @@ def ceiling(size: int) -> pd.DataFrame:
 
 
 def _offered(size: int, rate: int) -> tuple[Any, ...]:
-    own, told = _free(), _free()
+    own, told = free_address(), free_address()
     link = Link(_CEILING_RTT_MS / 2)
     calls = [Call("c", f"s{k}", "127.0.0.1", told) for k in range(_CONNECTIONS)]
     with ExitStack() as stack:

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from cassbook.bench.generator import ratios
@@ -61,3 +62,31 @@ def own_error() -> pd.DataFrame:
     """The generator's own error by the stub's delay and the threads, in whole microseconds (see `bench.own_error`)."""
     table = pd.read_csv(_recorded("own-error.csv")).set_index(["delay_ms", "threads"])
     return table.rename(columns=lambda name: name.removesuffix("_us").replace("_", " ")).round().astype(int)
+
+
+def relay_added_ms() -> pd.Series:
+    """What the relay adds to a round trip without delay, ms: a value a round (see `bench.relay.added`)."""
+    return pd.read_csv(_recorded("relay-added.csv"))["added_ms"]
+
+
+def relay_accuracy() -> pd.DataFrame:
+    """Round trips asked for and found, ms (see `bench.relay.accuracy`), as text."""
+    table = pd.read_csv(_recorded("relay-accuracy.csv"))
+    shown = table[["asked_ms", "median_ms", "p95_ms", "p99_ms"]].map("{:.1f}".format)
+    return shown.assign(kept=np.where(table["kept"], "yes", "no")).set_axis(
+        ["asked, ms", "median", "95 %", "99 %", "within 1 ms or 2 %"], axis=1
+    )
+
+
+def relay_ceiling() -> pd.DataFrame:
+    """Highest rate of which a go was as asked (what else goes on in the machine spoils others): index bytes of a chunk.
+
+    Returns
+    -------
+    DataFrame
+        chunks/s and MB/s that the relay passed on.
+    """
+    table = pd.read_csv(_recorded("relay-ceiling.csv"))
+    best = table[table["kept"]].sort_values("chunks_per_s").groupby("size").tail(1).set_index("size").sort_index()
+    shown = pd.DataFrame({"chunks/s": best["chunks_per_s"], "MB/s": best["bytes_per_s"] / 1e6})
+    return shown.round().astype(int).rename_axis("bytes")

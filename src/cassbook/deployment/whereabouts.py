@@ -175,3 +175,10 @@ def throughput_from_latency() -> pd.DataFrame:
         {"printed_per_s": known, "implied_per_s": most["implied_per_s"], "at_threads": most["threads"]}
     )
     return found.assign(ratio=found["printed_per_s"] / found["implied_per_s"])
+
+
+def nearest_distance_ms(rtt_ms: float, distances: Distances | None = None) -> float:
+    """Round trip of the table, between two regions, that is nearest to one."""
+    distances = distances or printed()
+    pairs = [2 * link.delay_ms for (a, b), link in distances.links.items() if a != b]
+    return min(pairs, key=lambda own_ms: abs(own_ms - rtt_ms))

@@ -1,7 +1,7 @@
 """A local cluster whose nodes, and whose client, are as far apart as a deployment says.
 
 Node i listens on 127.0.0.i. The others know it as 127.0.1.i and clients as 127.0.2.i, where a relay listens for it.
-Each region is a data centre, each zone a rack.
+Each region is a data centre, each zone a rack. Where netem takes the relay's place, all know the address it listens on.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from cassbook.engine.cluster import CassandraCluster, Spec
 from cassbook.engine.preflight import CQL_PORT
 from cassbook.errors import InputError
 from cassbook.wan import echo
+from cassbook.wan.netem import CLIENT_ADDRESS, Netem
 from cassbook.wan.relay import Relay, Route
 
 STORAGE_PORT = 7000
@@ -26,6 +27,7 @@ STORAGE_PORT = 7000
 _AT_REST_S = 2.0
 #: From this release on, nodes call from 127.0.0.1, all of them.
 _CALLS_FROM_ANYWHERE = (4, 0)
+MEANS = ("relay", "netem")
 
 
 def own_address(node: int) -> str:
@@ -44,7 +46,7 @@ def told_clients(node: int) -> str:
 
 
 class DistantCluster(CassandraCluster):
-    """As `CassandraCluster`, with a relay between its nodes and to its client.
+    """As `CassandraCluster`, with a relay, or netem, between its nodes and to its client.
 
     Parameters
     ----------
@@ -55,11 +57,13 @@ class DistantCluster(CassandraCluster):
         Of as many nodes.
     name : str
     say : callable
+    means : str
+        One of `MEANS`.
 
     Raises
     ------
     InputError
-        If the spec is of another number of nodes.
+        If the spec is of another number of nodes, or the means cannot tell nodes of this release apart.
     """
 
     def __init__(
@@ -69,24 +73,26 @@ class DistantCluster(CassandraCluster):
         spec: Spec | None = None,
         name: str = "distant",
         say: Callable[[str], None] = print,
+        means: str = "relay",
     ) -> None:
         replicas = placement.deployment.replicas
         spec = spec or Spec(nodes=len(replicas), replication_factor=len(replicas))
         if spec.nodes != len(replicas):
             raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
+        self._numbers = range(1, spec.nodes + 1)
+        self._relayed = means == "relay"
         told = {
-            i: {"broadcast_address": told_nodes(i), "broadcast_rpc_address": told_clients(i)}
-            for i in range(1, spec.nodes + 1)
+            i: {"broadcast_address": self._told_nodes(i), "broadcast_rpc_address": self._told_clients(i)}
+            for i in self._numbers
         }
         options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
-        super().__init__(engine, replace(spec, options=options, node_options=told, seed=told_nodes(1)), name, say)
+        super().__init__(engine, replace(spec, options=options, node_options=told, seed=self._told_nodes(1)), name, say)
         self.placement = placement
+        self._home = placement  # names the data centres, wherever the hosts are moved
         self.deployment = str(placement.deployment)
-        self.addresses = [told_clients(i) for i in self._numbers]
+        self.addresses = [self._told_clients(i) for i in self._numbers]
         self._names = [host.name for host in replicas]
-        hosts = {own_address(i): name for i, name in zip(self._numbers, self._names, strict=True)}
-        by_owner = self.release.major >= _CALLS_FROM_ANYWHERE
-        self.relay = Relay(self._routes(), placement.links(), hosts, by_owner)
+        self.relay = self._relay() if self._relayed else self._netem()
         self._echo: echo.Echo | None = None
         self._at_rest = pd.DataFrame()
 
@@ -98,7 +104,7 @@ class DistantCluster(CassandraCluster):
     @property
     def replication(self) -> dict[str, int]:
         """Replicas by data centre."""
-        return dict(Counter(self._data_centre(host) for host in self.placement.deployment.replicas))
+        return dict(Counter(self._data_centre(host) for host in self._home.deployment.replicas))
 
     def remove(self) -> None:
         """Remove the nodes, then the relay; harmless to repeat."""
@@ -106,6 +112,20 @@ class DistantCluster(CassandraCluster):
         if self._echo:
             self._echo.stop()
         self.relay.stop()
+
+    def move(self, placement: Placement) -> None:
+        """Put the hosts elsewhere, also on connections that are up; data centres keep their names.
+
+        Raises
+        ------
+        InputError
+            If the placement is of other hosts.
+        """
+        names = [[host.name for host in own.deployment.replicas] for own in (self.placement, placement)]
+        if names[0] != names[1]:
+            raise InputError(f"{placement.deployment}: has other nodes than {self.placement.deployment}")
+        self.placement = placement
+        self.relay.set_links(placement.links())
 
     @property
     def pairs(self) -> int:
@@ -116,7 +136,7 @@ class DistantCluster(CassandraCluster):
         """As those of any cluster, with the round trips that were asked for and those that the echo found at rest."""
         found = self._at_rest.drop(columns="kept").round(3)
         return super().notes() | {
-            "regions": list(self.placement.regions), "distances": found.to_dict("records")
+            "regions": list(self._home.regions), "distances": found.to_dict("records")
         }  # fmt: skip
 
     def echoes(self) -> pd.DataFrame:
@@ -135,19 +155,15 @@ class DistantCluster(CassandraCluster):
         return echo.held_against(echoes, self.placement.rtt_ms())
 
     @property
-    def _numbers(self) -> range:
-        return range(1, self.spec.nodes + 1)
-
-    @property
     def _listening(self) -> list[str]:
         return [own_address(i) for i in self._numbers]
 
     def _data_centre(self, host: Host) -> str:
-        return self.placement.regions[host.region]
+        return self._home.regions[host.region]
 
     def _prepare(self) -> None:
         super()._prepare()
-        for host, folder in zip(self.placement.deployment.replicas, self.node_folders(), strict=True):
+        for host, folder in zip(self._home.deployment.replicas, self.node_folders(), strict=True):
             rack = f"dc={self._data_centre(host)}\nrack=zone{host.zone + 1}\n"
             (folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
             # A file of another snitch that is found there would speak for all nodes.
@@ -166,6 +182,26 @@ class DistantCluster(CassandraCluster):
         if len(off) or len(self._at_rest) < self.pairs:
             self.say("not all round trips are as asked: cells will say so in their marks")
 
+    def _told_nodes(self, node: int) -> str:
+        return told_nodes(node) if self._relayed else own_address(node)
+
+    def _told_clients(self, node: int) -> str:
+        return told_clients(node) if self._relayed else own_address(node)
+
+    def _relay(self) -> Relay:
+        hosts = {own_address(i): name for i, name in zip(self._numbers, self._names, strict=True)}
+        by_owner = self.release.major >= _CALLS_FROM_ANYWHERE
+        return Relay(self._routes(), self.placement.links(), hosts, by_owner)
+
+    def _netem(self) -> Netem:
+        if self.release.major >= _CALLS_FROM_ANYWHERE:
+            raise InputError(
+                f"netem: tells nodes apart by their addresses, and those of Cassandra {self.release.version} all call "
+                f"from 127.0.0.1; use the relay, or a version before {'.'.join(map(str, _CALLS_FROM_ANYWHERE))}"
+            )
+        addresses = {name: own_address(i) for i, name in zip(self._numbers, self._names, strict=True)}
+        return Netem(self.placement.links(), addresses, CLIENT, CQL_PORT)
+
     def _routes(self) -> list[Route]:
         routes = []
         for i, name in zip(self._numbers, self._names, strict=True):
@@ -181,8 +217,9 @@ class DistantCluster(CassandraCluster):
     def _calls(self) -> list[echo.Call]:
         """One call between every two hosts."""
         nodes = list(zip(self._numbers, self._names, strict=True))
-        calls = [echo.Call(CLIENT, name, own_address(1), (told_clients(i), echo.PORT)) for i, name in nodes]
+        client = own_address(1) if self._relayed else CLIENT_ADDRESS
+        calls = [echo.Call(CLIENT, name, client, (self._told_clients(i), echo.PORT)) for i, name in nodes]
         for place, (i, sender) in enumerate(nodes):
             for j, receiver in nodes[place + 1 :]:
-                calls.append(echo.Call(sender, receiver, own_address(i), (told_nodes(j), echo.PORT)))
+                calls.append(echo.Call(sender, receiver, own_address(i), (self._told_nodes(j), echo.PORT)))
         return calls

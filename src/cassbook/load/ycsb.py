@@ -70,21 +70,26 @@ def create_table(
     replication: int | Mapping[str, int] | None,
     keyspace: str = KEYSPACE,
     name: str = "usertable",
+    options: Mapping[str, str | float] | None = None,
 ) -> None:
     """Create YCSB's keyspace and table, as its Cassandra binding documents them (key `y_id`, text fields).
 
     `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it stands:
-    on an existing cluster it was made before.
+    on an existing cluster it was made before. `options` are the table's, such as speculative_retry.
     """
     if replication is not None:
         if isinstance(replication, int):
-            options = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
+            strategy = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
         else:
             each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
-            options = f"'class': 'NetworkTopologyStrategy', {each}"
-        session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{options}}}")
+            strategy = f"'class': 'NetworkTopologyStrategy', {each}"
+        session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{strategy}}}")
     fields = ", ".join(f"field{i} text" for i in range(table.field_count))
-    session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{name} (y_id text PRIMARY KEY, {fields})")
+    wanted = " AND ".join(f"{key} = {value!r}" for key, value in (options or {}).items())
+    session.execute(
+        f"CREATE TABLE IF NOT EXISTS {keyspace}.{name} (y_id text PRIMARY KEY, {fields})"
+        + (f" WITH {wanted}" if wanted else "")
+    )
 
 
 def random_fields(length: int, count: int, rng: np.random.Generator) -> list[bytes]:

@@ -41,15 +41,10 @@ def machine() -> dict[str, Any]:
     }
 
 
-def begin(profile: Profile) -> dict[str, Any]:
-    """Return the manifest of a run that begins now; no path, no host name, no password goes in."""
+def circumstances() -> dict[str, Any]:
+    """Return when, where and with what something that begins now is measured; no path and no host name goes in."""
     return {
-        "schema_version": SCHEMA_VERSION,
-        "complete": False,
         "begun": datetime.now(UTC).isoformat(timespec="seconds"),
-        "engine": profile.engine,
-        "seed": profile.seed,
-        "profile": profile.model_dump(mode="json"),
         "versions": {
             "cassbook": __version__,
             "python": platform.python_version(),
@@ -58,8 +53,15 @@ def begin(profile: Profile) -> dict[str, Any]:
         "machine": machine(),
         "load_before": os.getloadavg()[0],
         "busy_before_percent": psutil.cpu_percent(interval=1.0),
-        "cluster_starts": [],
     }
+
+
+def begin(profile: Profile) -> dict[str, Any]:
+    """Return the manifest of a run that begins now; no path, no host name, no password goes in."""
+    own = {"engine": profile.engine, "seed": profile.seed, "profile": profile.model_dump(mode="json")}
+    return {
+        "schema_version": SCHEMA_VERSION, "complete": False, **own, **circumstances(), "cluster_starts": [],
+    }  # fmt: skip
 
 
 def read(folder: Path) -> dict[str, Any]:

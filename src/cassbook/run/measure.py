@@ -93,7 +93,7 @@ def _cluster(profile: Profile, deployment: str, say: Say) -> CassandraCluster:
         return CassandraCluster(profile.engine, spec, name=profile.name, say=say)
     placement = profile.distance.placements()[deployment]
     say(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
-    return DistantCluster(profile.engine, placement, spec, name=profile.name, say=say)
+    return DistantCluster(profile.engine, placement, spec, name=profile.name, say=say, means=profile.distance.means)
 
 
 def _measure_cells(

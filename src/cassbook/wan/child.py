@@ -63,7 +63,7 @@ class Child:
             start_new_session=True,  # a Ctrl-C in the terminal is for the owner
         )
         try:
-            answer = self.ask(config)
+            answer = self._ask(config)
             if "error" in answer:
                 raise LaboratoryError(f"{self._what} cannot start: {answer['error']}")
         except BaseException:
@@ -77,8 +77,14 @@ class Child:
         Raises
         ------
         LaboratoryError
-            If it has died, or does not answer.
+            If it has died, or does not answer; with its own reason, if its answer is one ('error').
         """
+        answer = self._ask(question)
+        if "error" in answer:
+            raise LaboratoryError(f"{self._what}: {answer['error']}")
+        return answer
+
+    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
         process = self._process
         if process is None:
             raise LaboratoryError(f"{self._what} is not started")

@@ -7,6 +7,7 @@ behind all that came before, and a reset is passed on at once. Module `relaying`
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +23,13 @@ Links = Mapping[tuple[str, str], Link]
 #: measures it again (`bench.relay.ceiling`), `data/bench/relay-ceiling.csv` is the record.
 CEILING_CHUNKS_PER_S = 8_000
 CEILING_BYTES_PER_S = 130e6
+
+
+def free_address() -> Address:
+    """An address of the loopback device that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        host, port = found.getsockname()
+        return str(host), int(port)
 
 
 @dataclass(frozen=True, slots=True)

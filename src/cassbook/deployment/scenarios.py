@@ -1,0 +1,401 @@
+"""The 2021 paper's scenarios, printed and measured in one shape: its Tables 2 to 4, and what the model makes of both.
+
+A *point* is what a scenario does at a level and a number of threads: columns `POINTS`. Printed ones come from Tables 3
+and 4, with throughput by Little's law; measured ones from the cells of a run, a row a block.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook import published
+from cassbook.deployment.distances import Distances, Placement, placed, printed
+from cassbook.deployment.model import IN_FLIGHT, Model
+from cassbook.deployment.notation import parse
+from cassbook.deployment.whereabouts import LEVELS, SCENARIOS, held_at_coordinator, latencies
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.latency.summaries import pure_cells
+
+POINTS = ("scenario", "operation", "level", "threads", "block", "latency_ms", "throughput_per_s", "marks")
+KEYS = ["scenario", "operation", "level", "threads"]
+#: Where the hosts are, in the profile `distance` and in the model: the paper does not say.
+REGIONS: Mapping[str, tuple[str, ...]] = {
+    "a": ("ap_south_1",),
+    "b": ("eu_west_2", "ap_south_1"),
+    "c": ("ap_south_1", "eu_west_2", "ca_central_1"),
+    "d": ("ap_south_1", "eu_west_2", "ca_central_1", "us_west_2"),
+}
+_OPERATIONS = ("READ", "WRITE")
+
+
+def placements(distances: Distances | None = None) -> dict[str, Placement]:
+    """Each scenario where these chapters have it."""
+    return {name: placed(parse(text), REGIONS[name], distances) for name, text in SCENARIOS.items()}
+
+
+def printed_points() -> pd.DataFrame:
+    """Tables 3 and 4 as points of one block."""
+    table = latencies()
+    per_s = table["threads"] / table["latency_ms"] * 1000
+    return table.assign(throughput_per_s=per_s, block=1, marks="")[list(POINTS)]
+
+
+def measured_points(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Points of a run, by its cells' deployments.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`; cells of other deployments are left out.
+
+    Raises
+    ------
+    InputError
+        If there is no cell of any of the scenarios.
+    """
+    names = {str(parse(text)): name for name, text in SCENARIOS.items()}
+    parts = [
+        pure_cells(own).assign(scenario=names[str(deployment)])
+        for deployment, own in cell_stats.groupby("deployment")
+        if deployment in names
+    ]
+    if not parts:
+        raise InputError(f"the run has none of the deployments {', '.join(names)}")
+    cells = pd.concat(parts, ignore_index=True)
+    return cells.assign(latency_ms=cells["latency_us"] / 1000)[list(POINTS)]
+
+
+def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
+    """Means over blocks with 95 % intervals: `KEYS`, then latency_ms and throughput_per_s, each also _low and _high."""
+    rows = []
+    for key, own in points.groupby(KEYS, sort=False):
+        row = dict(zip(KEYS, key, strict=True))
+        for name in ("latency_ms", "throughput_per_s"):
+            mean = Estimate.mean(own[name])
+            row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
+        rows.append(row | {"blocks": len(own)})
+    return pd.DataFrame(rows)
+
+
+def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Tables 3 and 4: mean latency in ms, each source's column beside the others.
+
+    Parameters
+    ----------
+    operation : str
+        READ or WRITE.
+    sources : mapping of str to DataFrame
+        Points, by what the column is to be called.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (level, threads); columns (scenario, source). With half the width of the 95 % interval over blocks.
+    """
+    columns = {}
+    for label, points in sources.items():
+        means = over_blocks(points[points["operation"] == operation])
+        for name, own in means.groupby("scenario"):
+            half = (own["latency_ms_high"] - own["latency_ms_low"]) / 2
+            text = [_with_half(v, h) for v, h in zip(own["latency_ms"], half, strict=True)]
+            columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(own[["level", "threads"]]))
+    table = pd.DataFrame(columns).fillna("")
+    rows = [(level, n) for level in LEVELS for n in sorted({n for own, n in table.index if own == level})]
+    return table.loc[rows, [(name, label) for name in SCENARIOS for label in sources if (name, label) in columns]]
+
+
+def _with_half(value: float, half: float) -> str:
+    digits = 1 if value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
+    return f"{value:.{digits}f}" + ("" if np.isnan(half) else f" ± {half:.{digits}f}")
+
+
+def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
+    """Highest throughput over the threads of each block: index (scenario, operation, level).
+
+    Returns
+    -------
+    DataFrame
+        per_s, low, high (over blocks) and at_threads (of the highest mean).
+    """
+    keys = KEYS[:-1]
+    most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.mean)
+    means = points.groupby(KEYS)["throughput_per_s"].mean().reset_index()
+    at = means.loc[means.groupby(keys)["throughput_per_s"].idxmax()].set_index(keys)["threads"]
+    rows = [(own.value, own.low, own.high) for own in most]
+    return pd.DataFrame(rows, most.index, ["per_s", "low", "high"]).assign(at_threads=at)
+
+
+def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Table 2 as printed beside the highest throughputs of each source.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (scenario, operation); columns (level, 'Table 2' or source). An asterisk as in the paper: the highest came
+        with the most threads, so that more of them may have brought more.
+    """
+    known = published.table("g21_table2").set_index(KEYS[:-1])
+    columns = {}
+    for level in LEVELS:
+        own = known.xs(level, level="level")
+        star = np.where(own["saturated"].astype(str).str.lower() == "true", "", " *")
+        columns[level, "Table 2"] = own["throughput_per_s"].map("{:,.0f}".format) + star
+        for label, points in sources.items():
+            found = highest_throughput(points).xs(level, level="level")
+            half = (found["high"] - found["low"]) / 2
+            text = [
+                f"{v:,.0f}" + ("" if np.isnan(h) else f" ± {h:,.0f}") for v, h in zip(found["per_s"], half, strict=True)
+            ]
+            star = np.where(found["at_threads"] == points["threads"].max(), " *", "")
+            columns[level, label] = pd.Series(text, found.index) + star
+    table = pd.DataFrame(columns).fillna("")
+    rows = [(name, operation) for name in SCENARIOS for operation in _OPERATIONS if (name, operation) in table.index]
+    return table.loc[rows]
+
+
+def model_of(
+    scenario: str,
+    level: str,
+    distances: Distances | None = None,
+    in_flight: int = IN_FLIGHT,
+    service_ms: float = 0.0,
+    most_per_s: float = float("inf"),
+) -> Model:
+    """Return the model of a scenario, its hosts in `REGIONS` and the nearest region's nodes taking turns."""
+    placement = placements(distances)[scenario]
+    return Model(placement, level, service_ms=service_ms, most_per_s=most_per_s, in_flight=in_flight)
+
+
+def ground(points: pd.DataFrame, distances: Distances | None = None, alone: pd.DataFrame | None = None) -> pd.DataFrame:
+    """What requests take by scenario a, where hardly anything is far.
+
+    Parameters
+    ----------
+    points : DataFrame
+    distances : Distances, optional
+        Default: the printed ones.
+    alone : DataFrame, optional
+        From `forecast.near`, of a run with fewer threads. Where the fewest of scenario a keep processors busy, what a
+        request takes by itself does not show there.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level): service_ms (latency at the fewest threads less the round trips, at least 0; or that of
+        `alone`) and most_per_s (highest throughput), means over blocks.
+    """
+    own = points[points["scenario"] == "a"].groupby(KEYS[1:])[["latency_ms", "throughput_per_s"]].mean().reset_index()
+    if own.empty:
+        raise InputError("there are no points of scenario a, which tell what is not distance")
+    keys = ["operation", "level"]
+    few_ms = own.loc[own.groupby(keys)["threads"].idxmin()].set_index(keys)["latency_ms"]
+    round_trips_ms = {level: model_of("a", level, distances).alone_ms() for level in LEVELS}
+    far_ms = few_ms.index.get_level_values("level").map(round_trips_ms)
+    most = own.groupby(keys)["throughput_per_s"].max()
+    service_ms = (few_ms - far_ms).clip(lower=0.0)
+    if alone is not None:
+        service_ms = alone.groupby(keys)["service_ms"].mean().reindex(service_ms.index)
+    return pd.DataFrame({"service_ms": service_ms, "most_per_s": most})
+
+
+def predicted(
+    points: pd.DataFrame,
+    distances: Distances | None = None,
+    in_flight: int = IN_FLIGHT,
+    known: pd.DataFrame | None = None,
+) -> pd.DataFrame:
+    """Points of the far scenarios beside what the model says of them.
+
+    Parameters
+    ----------
+    points : DataFrame
+    distances : Distances, optional
+        Default: the printed ones.
+    in_flight : int
+        Requests that a coordinator holds.
+    known : DataFrame, optional
+        From `ground`. Default: of these points' own scenario a, of which nothing else is used.
+
+    Returns
+    -------
+    DataFrame
+        `KEYS`, latency_ms (mean over blocks), predicted_ms, bound (see `Model.bounds_ms`), ratio (predicted by found).
+    """
+    known = ground(points, distances) if known is None else known
+    means = points[points["scenario"] != "a"].groupby(KEYS, as_index=False, sort=False)["latency_ms"].mean()
+    found = means.merge(known.reset_index(), on=["operation", "level"])
+    largest = []
+    for row in found.itertuples(index=False):
+        model = model_of(row.scenario, row.level, distances, in_flight, row.service_ms, row.most_per_s)
+        bounds = model.bounds_ms(row.threads)
+        largest.append(max(bounds.items(), key=lambda own: own[1]))
+    bound, predicted_ms = zip(*largest, strict=True)
+    found = found.assign(predicted_ms=predicted_ms, bound=bound)
+    found["ratio"] = found["predicted_ms"] / found["latency_ms"]
+    return found[[*KEYS, "latency_ms", "predicted_ms", "bound", "ratio"]]
+
+
+def errors(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How far the model is off, in percent, by source: what `predicted` returned, by label.
+
+    Returns
+    -------
+    DataFrame
+        Index (scenario, level); columns (source, 'typical'): half of the points are closer; (source, 'mean'): with its
+        sign, of the logarithms; (source, 'worst').
+    """
+    columns = {}
+    for label, table in sources.items():
+        logs = table.assign(log=np.log(table["ratio"])).groupby(["scenario", "level"])["log"]
+        columns[label, "typical"] = logs.apply(lambda x: float(np.expm1(x.abs().median())))
+        columns[label, "mean"] = logs.apply(lambda x: float(np.expm1(x.mean())))
+        columns[label, "worst"] = logs.apply(lambda x: float(np.expm1(x.abs().max())))
+    found = pd.DataFrame(columns) * 100
+    rows = [(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]
+    return found.loc[rows].round(1)
+
+
+def bounds(table: pd.DataFrame) -> pd.DataFrame:
+    """What bounds latency, by the model: index (scenario, level), columns threads; of reads."""
+    own = table[table["operation"] == "READ"]
+    found = own.pivot_table("bound", ["scenario", "level"], "threads", aggfunc="first")
+    rows = [(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]
+    return found.loc[rows]
+
+
+def over_round_trips(points: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:
+    """Points of the far scenarios with `times`: latency by the round trips that a request alone waits for.
+
+    Parameters
+    ----------
+    points : DataFrame
+    scale : float
+        How many times as long as printed all distances were.
+    """
+    distances = printed().scaled(scale) if scale != 1 else printed()
+    own = points[points["scenario"] != "a"]
+    alone_ms = {(s, lv): model_of(s, lv, distances).alone_ms() for s in REGIONS for lv in LEVELS}
+    far_ms = [alone_ms[s, lv] for s, lv in zip(own["scenario"], own["level"], strict=True)]
+    return own.assign(times=own["latency_ms"] / far_ms)
+
+
+def ratio_of_levels(
+    points: pd.DataFrame, scenario: str, operation: str, over: str = "ALL", under: str = "ONE"
+) -> float:
+    """Mean over threads of one level's latency by another's, as section 2.3 has it; of points of one block."""
+    own = points[(points["scenario"] == scenario) & (points["operation"] == operation)]
+    means = own.pivot_table("latency_ms", "threads", "level")
+    return float((means[over] / means[under]).mean())
+
+
+def ratio_of_scenarios(
+    points: pd.DataFrame, operation: str, over: str = "a", under: str = "c", level: str = "ONE"
+) -> float:
+    """Highest throughput of one scenario by another's, as section 2.2 has it; of points of one block."""
+    most = highest_throughput(points)["per_s"]
+    return float(most[over, operation, level] / most[under, operation, level])
+
+
+#: What sections 2.2 and 2.3 say: name, what they print, and how it comes from points of one block.
+_SENTENCES: tuple[tuple[str, str, Callable[[pd.DataFrame], float]], ...] = (
+    ("latency of a, ALL by ONE, reads", "1.36", lambda p: ratio_of_levels(p, "a", "READ")),
+    ("latency of a, ALL by ONE, writes", "1.22", lambda p: ratio_of_levels(p, "a", "WRITE")),
+    ("latency of c, ALL by ONE, reads", "47", lambda p: ratio_of_levels(p, "c", "READ")),
+    ("latency of c, ALL by ONE, writes", "53", lambda p: ratio_of_levels(p, "c", "WRITE")),
+    ("latency of d, ALL by ONE, reads", "6.6", lambda p: ratio_of_levels(p, "d", "READ")),
+    ("latency of d, ALL by ONE, writes", "7.0", lambda p: ratio_of_levels(p, "d", "WRITE")),
+    ("throughput at ONE, a by c, reads", "1.13", lambda p: ratio_of_scenarios(p, "READ")),
+    ("throughput at ONE, a by c, writes", "1.13", lambda p: ratio_of_scenarios(p, "WRITE")),
+)
+
+
+def sentences(points: pd.DataFrame) -> pd.DataFrame:
+    """What the paper says of its scenarios, beside what its own tables and a run give.
+
+    Section 2.3 calls the third and fourth those of b; they are those of c, whose latencies are so far apart. "By an
+    average of 560 %" higher is 6.6 times.
+
+    Returns
+    -------
+    DataFrame of str
+        Index: what is compared; columns: the text, its tables, here (with the 95 % interval over blocks).
+    """
+    rows = {}
+    printed_ones = printed_points()
+    known = published.table("g21_table2").set_index(KEYS[:-1])["throughput_per_s"]
+    for name, text, compute in _SENTENCES:
+        here = Estimate.ratio(compute(own) for _, own in points.groupby("block"))
+        if name.startswith("throughput"):
+            operation = "READ" if name.endswith("reads") else "WRITE"
+            table = float(known["a", operation, "ONE"] / known["c", operation, "ONE"])
+        else:
+            table = compute(printed_ones)
+        rows[name] = (text, f"{table:.3g}", str(here))
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["the text", "its tables", "here"])
+
+
+def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
+    """Round trips as asked and as the echo found them before the first load of each cluster start.
+
+    Parameters
+    ----------
+    manifest : mapping
+        Of a run of scenarios.
+
+    Returns
+    -------
+    DataFrame
+        Index (scenario, from, to): asked_ms, found_ms (median over cluster starts), farthest_off_ms.
+    """
+    by_regions = {regions: name for name, regions in REGIONS.items()}
+    parts = [
+        pd.DataFrame(start["distances"]).assign(scenario=by_regions[tuple(start["regions"])])
+        for start in manifest["cluster_starts"]
+        if start.get("distances") and tuple(start["regions"]) in by_regions
+    ]
+    if not parts:
+        raise InputError("the run says nothing of distances between the scenarios' hosts")
+    pairs = pd.concat(parts).groupby(["scenario", "from", "to"], sort=False)
+    off_ms = pairs["off_ms"].agg(lambda values: max(values, key=abs))
+    found = pd.DataFrame({"asked_ms": pairs["asked_ms"].first(), "found_ms": pairs["median_ms"].median()})
+    return found.assign(farthest_off_ms=off_ms).sort_index(level="scenario", sort_remaining=False).round(2)
+
+
+def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """How many requests a coordinator holds by the slopes of latency, by source (see `held_at_coordinator`).
+
+    Returns
+    -------
+    DataFrame
+        Index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
+    """
+    found = {}
+    for label, points in sources.items():
+        held = held_at_coordinator(points.groupby(KEYS)["latency_ms"].mean().reset_index())
+        found["hold_ms", label] = held["hold_ms"]
+        found["requests", label] = held["requests"]
+    table = pd.DataFrame(found).round(0).astype(int)
+    return table[[(value, label) for value in ("hold_ms", "requests") for label in sources]]
+
+
+def by_one_coordinator(ways: pd.DataFrame) -> pd.DataFrame:
+    """Assignments in which one node coordinates everything, from `whereabouts.assignments`, best first."""
+    return ways[ways["coordinator"] != "round_robin"].reset_index(drop=True)
+
+
+def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.DataFrame:
+    """The assignments of regions that fit best, by scenario: index (scenario, place), from `whereabouts.assignments`.
+
+    Returns
+    -------
+    DataFrame
+        regions (the client's first), coordinator, rms_percent, worst_percent.
+    """
+    columns = ["regions", "coordinator", "rms_percent", "worst_percent"]
+    parts = {name: own.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, own in ways.items()}
+    return pd.concat(parts, names=["scenario", "place"])

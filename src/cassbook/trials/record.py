@@ -1,0 +1,140 @@
+"""Record an experiment: a file of rows a cluster start, and a manifest whose last word is that all are there."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.engine.checksums import sha256
+from cassbook.engine.cluster import Spec
+from cassbook.engine.distant import DistantCluster
+from cassbook.errors import InputError
+from cassbook.progress import bar
+from cassbook.run import manifest
+from cassbook.run.store import write_whole
+from cassbook.trials.catalogue import TRIALS
+from cassbook.trials.trial import Setup, Trial
+
+SEED = 20211212
+_SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
+
+Say = Callable[[str], None]
+
+
+def record(name: str, folder: Path, engine: str, starts: int = 3, say: Say = print) -> Path:
+    """Measure what is missing of an experiment.
+
+    Parameters
+    ----------
+    name : str
+        In `catalogue.TRIALS`.
+    folder : Path
+        New, or one to go on with that was begun alike.
+    engine : str
+    starts : int
+        Of each of its clusters.
+    say : callable
+
+    Returns
+    -------
+    Path
+        The folder: `start-N-SETUP.csv` a cluster start, `manifest.json`.
+
+    Raises
+    ------
+    InputError
+        For an unknown name, or a folder that holds something else.
+    """
+    trial = named(name)
+    notes = _begin(folder, name, trial, engine, starts)
+    units = [(start, setup) for start in range(1, starts + 1) for setup in _order(trial, start)]
+    todo = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
+    total = sum(trial.rows(setup) for _, setup in units)
+    left = sum(trial.rows(setup) for _, setup in todo)
+    say(f"{name}: {trial.question}")
+    with bar(total, total - left, "row") as progress:
+        for start, setup in todo:
+            _measure(folder, trial, start, setup, engine, notes, say, progress.update)
+    files = sorted(folder.glob("start-*.csv"))
+    notes |= {"artefacts": {path.name: sha256(path) for path in files}, "complete": True}
+    _save(folder, notes)
+    return folder
+
+
+def named(name: str) -> Trial:
+    """Return an experiment of the catalogue.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    if name not in TRIALS:
+        raise InputError(f"trial: there is no {name!r}; use one of {', '.join(TRIALS)}")
+    return TRIALS[name]()
+
+
+def _order(trial: Trial, start: int) -> list[str]:
+    return np.random.default_rng([SEED, start]).permutation(list(trial.setups)).tolist()
+
+
+def _path(folder: Path, start: int, setup: str) -> Path:
+    return folder / f"start-{start}-{setup}.csv"
+
+
+def _save(folder: Path, notes: dict[str, Any]) -> None:
+    write_whole(folder / "manifest.json", json.dumps(notes, indent=1) + "\n")
+
+
+def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> dict[str, Any]:
+    """Return the manifest of a record that begins, or goes on."""
+    own = {
+        "trial": name, "starts": starts, "seed": SEED, "numbers": trial.notes(),
+        "setups": {key: _told(setup) for key, setup in trial.setups.items()},
+    }  # fmt: skip
+    own = json.loads(json.dumps(own)) | {"engine": engine}
+    path = folder / "manifest.json"
+    if path.is_file():
+        there = dict(json.loads(path.read_text()))
+        differs = [key for key in _SAME if there.get(key) != own[key]]
+        if differs:
+            raise InputError(f"{path}: was begun with another {', '.join(differs)}; use another folder")
+        return there
+    if folder.exists() and any(folder.iterdir()):
+        raise InputError(f"{folder}: is not empty and holds no experiment; name a new folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    notes = own | manifest.circumstances() | {"complete": False, "cluster_starts": []}
+    _save(folder, notes)
+    return notes
+
+
+def _told(setup: Setup) -> dict[str, Any]:
+    where = setup.placement
+    return {
+        "deployment": str(where.deployment), "regions": list(where.regions), "distances": where.distances.name,
+        "options": dict(setup.options), "heap_mb": setup.heap_mb,
+    }  # fmt: skip
+
+
+def _measure(
+    folder: Path, trial: Trial, start: int, name: str, engine: str, notes: dict[str, Any], say: Say,
+    advance: Callable[[], Any],
+) -> None:  # fmt: skip
+    setup = trial.setups[name]
+    nodes = len(setup.placement.deployment.replicas)
+    spec = Spec(nodes, nodes, setup.heap_mb, setup.options)
+    say(f"start {start}, {name}: {setup.placement.deployment} in {', '.join(setup.placement.regions)}")
+    rng = np.random.default_rng([SEED, start, list(trial.setups).index(name)])
+    rows = []
+    with DistantCluster(engine, setup.placement, spec, name="trial", say=say) as cluster:
+        for row in trial.measure(name, cluster, rng):
+            rows.append({"start": start, "setup": name} | row)
+            advance()
+        notes["cluster_starts"].append({"start": start, "setup": name, **cluster.notes()})
+    _save(folder, notes)
+    write_whole(_path(folder, start, name), pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))

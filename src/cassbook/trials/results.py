@@ -1,0 +1,99 @@
+"""Recorded experiments, read and summed up: means over cluster starts, and ratios of conditions within one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.paths import project_root
+from cassbook.trials.catalogue import TRIALS
+
+#: Columns of text that are mostly empty.
+_WORDS = ("errors", "marks")
+
+
+class Results:
+    """A recorded experiment.
+
+    Parameters
+    ----------
+    name_or_path : str
+        In `data/trials`, or a folder.
+
+    Attributes
+    ----------
+    manifest : dict
+    rows : DataFrame
+        All rows, in order of start and setup; `errors` and `marks` empty where there are none.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, or it is not complete.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        folder = Path(name_or_path)
+        if not folder.is_dir():
+            folder = project_root() / "data" / "trials" / name_or_path
+        try:
+            self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{folder}: there is no recorded experiment (no manifest.json)") from None
+        except ValueError as error:
+            raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
+        if not self.manifest.get("complete"):
+            raise InputError(f"{folder}: is not complete; `cassbook trial` goes on with it")
+        parts = [_rows(folder / name) for name in sorted(self.manifest["artefacts"])]
+        self.rows = pd.concat(parts, ignore_index=True)
+
+    def mean(self, value: str, by: Sequence[str]) -> pd.Series:
+        """Means of a column over cluster starts, those of a start averaged first: index `by`, values `Estimate`."""
+        starts = self.rows.groupby([*by, "start"], sort=False)[value].mean().reset_index()
+        keys = list(by) if len(by) > 1 else by[0]
+        return pd.Series(
+            {key: Estimate.mean(own[value]) for key, own in starts.groupby(keys, sort=False)}, dtype=object
+        )
+
+    def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:
+        """Ratio of two conditions, given by the values of columns, over cluster starts.
+
+        Raises
+        ------
+        InputError
+            If one of them was not measured.
+        """
+        parts = []
+        for which in (over, under):
+            own = self.rows
+            for column, wanted in which.items():
+                own = own[own[column] == wanted]
+            if own.empty:
+                raise InputError(f"the experiment has no row with {dict(which)}")
+            parts.append(own.groupby("start")[value].mean())
+        return Estimate.ratio((parts[0] / parts[1]).dropna())
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, dtype=dict.fromkeys(_WORDS, "str"))
+    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    return table.assign(**{name: table[name].fillna("") for name in _WORDS if name in table.columns})
+
+
+def recorded(version: str) -> dict[str, Results]:
+    """All experiments that `data/trials` holds for a version of Cassandra, in the order of the catalogue.
+
+    Raises
+    ------
+    InputError
+        If one is missing.
+    """
+    return {name: Results(f"{name}-{version}") for name in TRIALS}

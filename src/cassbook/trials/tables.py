@@ -1,0 +1,204 @@
+"""Tables of the recorded experiments, as the chapter shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.deployment.model import IN_FLIGHT, Model
+from cassbook.estimate import Estimate
+from cassbook.trials.catalogue import TRIALS
+from cassbook.trials.loaded import LoadTrial
+from cassbook.trials.results import Results
+
+_OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+_WORDS = {
+    "latency_ms": "latency, ms", "p50_ms": "median, ms", "p99_ms": "99 %, ms", "p999_ms": "99.9 %, ms",
+    "throughput_per_s": "1/s", "relay_chunks_per_s": "chunks/s", "longest_ms": "longest, ms",
+}  # fmt: skip
+
+
+def text(value: Estimate) -> str:
+    """A mean with half the width of its interval, as many digits as that is worth."""
+    digits = 0 if abs(value.value) >= 100 else 1  # noqa: PLR2004 - as in the tables of latencies
+    plain = f"{value.value:,.{digits}f}"
+    return plain if np.isnan(value.low) else f"{plain} ± {(value.high - value.low) / 2:,.{digits}f}"
+
+
+def under_load(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
+    """Conditions of an experiment with a closed loop: index (setup, condition), columns (operation, value).
+
+    Parameters
+    ----------
+    results : Results
+    values : sequence of str
+        Columns of its rows.
+
+    Returns
+    -------
+    DataFrame of str
+        Means over cluster starts with their intervals.
+    """
+    columns = {}
+    for value in values:
+        means = results.mean(value, ["operation", "setup", "condition"])
+        for operation, word in _OPERATIONS.items():
+            if operation in means.index:
+                columns[word, _WORDS[value]] = means.xs(operation).map(text)
+    table = pd.DataFrame(columns).fillna("")
+    shown = [
+        (word, _WORDS[value]) for word in _OPERATIONS.values() for value in values if (word, _WORDS[value]) in columns
+    ]
+    return table.reindex(_order(results, table.index))[shown]
+
+
+def _order(results: Results, found: pd.Index) -> pd.MultiIndex:
+    """Conditions in the order of the catalogue."""
+    trial = TRIALS[results.manifest["trial"]]()
+    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
+    rows = [(setup, name) for setup, own in trial.conditions.items() for name in own if (setup, name) in found]
+    return pd.MultiIndex.from_tuples(rows, names=["setup", "condition"])
+
+
+def model_ms(results: Results) -> pd.DataFrame:
+    """What distance alone makes of each condition, ms: index (setup, condition).
+
+    Returns
+    -------
+    DataFrame
+        alone (one request at a time) and held (what coordinators that hold so many at a time make of all threads).
+    """
+    trial = TRIALS[results.manifest["trial"]]()
+    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
+    rows = {}
+    for setup, conditions in trial.conditions.items():
+        where = trial.setups[setup].placement
+        names = [host.name for host in where.deployment.replicas]
+        held = int(trial.setups[setup].options.get("native_transport_max_threads", IN_FLIGHT))
+        for name, own in conditions.items():
+            policy = names[int(own.coordinator[4:]) - 1] if own.coordinator.startswith("node") else own.coordinator
+            placement = type(where)(where.deployment, where.regions, own.distances or where.distances)
+            model = Model(placement, own.level, policy, len(names), in_flight=held)
+            bounds = model.bounds_ms(own.threads)
+            rows[setup, name] = (bounds["distance"], bounds["coordinator"])
+    index = pd.MultiIndex.from_tuples(list(rows), names=["setup", "condition"])
+    return pd.DataFrame(list(rows.values()), index, ["alone", "held"]).round(1)
+
+
+def pages(results: Results) -> pd.DataFrame:
+    """Latency of a page in ms, directly and by the proxy, and their ratio: index rows_a_page."""
+    means = results.mean("latency_ms", ["way", "rows_a_page"])
+    sizes = sorted(results.rows["rows_a_page"].unique())
+    rows = {}
+    for size in sizes:
+        faster = results.ratio(
+            "latency_ms", {"way": "direct", "rows_a_page": size}, {"way": "proxy", "rows_a_page": size}
+        )
+        rows[size] = (text(means["direct", size]), text(means["proxy", size]), str(faster))
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["direct, ms", "by the proxy, ms", "direct by proxy"])
+
+
+def timeouts(results: Results) -> pd.DataFrame:
+    """What each time-out made of each phase: index timeout, columns (phase, value).
+
+    Returns
+    -------
+    DataFrame of str
+        Mean and longest latency, ms, and attempts given up a hundred requests.
+    """
+    own = results.rows.assign(given_up=100 * results.rows["expired"] / results.rows["requests"].clip(lower=1))
+    phases = list(dict.fromkeys(own.sort_values("place")["phase"]))
+    columns = {}
+    for phase in phases:
+        part = own[own["phase"] == phase].groupby("timeout")
+        columns[phase, "mean, ms"] = part["latency_ms"].mean().map("{:,.0f}".format)
+        columns[phase, "longest, ms"] = part["longest_ms"].max().map("{:,.0f}".format)
+        columns[phase, "given up a hundred"] = part["given_up"].mean().map("{:.1f}".format)
+    order = [name for name in results.manifest["numbers"]["timeouts"] if name in set(own["timeout"])]
+    return pd.DataFrame(columns).loc[order]
+
+
+def questions(trials: Mapping[str, Results]) -> pd.DataFrame:
+    """What each experiment asks, and on how many starts of which clusters: index name."""
+    rows = {}
+    for name, found in trials.items():
+        setups = found.manifest["setups"]
+        where = "; ".join(dict.fromkeys(setup["deployment"] for setup in setups.values()))
+        rows[name] = (TRIALS[name]().question, where, found.manifest["starts"] * len(setups), len(found.rows))
+    columns = ["question", "deployments", "cluster starts", "rows"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+
+
+def with_model(results: Results) -> pd.DataFrame:
+    """`under_load`, with what distance alone makes of each condition (see `model_ms`)."""
+    model = model_ms(results).map("{:,.1f}".format)
+    model.columns = pd.MultiIndex.from_product([["distance alone, ms"], ["one at a time", "held"]])
+    return under_load(results).join(model)
+
+
+def coordinators_told(results: Results) -> dict[str, str]:
+    """Ratios of throughput: three_reads, three_writes (three by one at ONE in a), spread, held (see the chapter)."""
+    three = {
+        f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
+        for word, name in (("reads", "READ"), ("writes", "UPDATE"))
+    }
+    default = {"setup": "c", "condition": "one at QUORUM"}
+    return three | {
+        "spread": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
+        "held": _times(results, {"setup": "c-1024", "condition": "one at QUORUM"}, default, "READ"),
+    }
+
+
+def _times(results: Results, over: Mapping[str, str], under: Mapping[str, str], operation: str) -> str:
+    own = {"operation": operation}
+    return ratio_text(results.ratio("throughput_per_s", {**over, **own}, {**under, **own}))
+
+
+def ratio_text(value: Estimate) -> str:
+    """A ratio with its interval, two digits behind the point."""
+    plain = f"{value.value:.2f}"
+    return plain if np.isnan(value.low) else f"{plain} [{value.low:.2f}, {value.high:.2f}]"
+
+
+def uplinks_told(results: Results) -> dict[str, str]:
+    """Latency of writes by that of reads, by condition."""
+    names = list(dict.fromkeys(results.rows["condition"]))
+    return {
+        name.replace(" ", "_"): ratio_text(
+            results.ratio(
+                "latency_ms", {"condition": name, "operation": "UPDATE"}, {"condition": name, "operation": "READ"}
+            )
+        )
+        for name in names
+    }
+
+
+def asynchronous_told(results: Results) -> dict[str, str]:
+    """Throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
+    own = results.rows[results.rows["operation"] == "READ"]
+    near = own[own["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
+    most = {"setup": "a", "condition": str(near.idxmax())}
+    far = {"setup": "b", "condition": "2000"}
+    return {
+        "more": _times(results, far, {"setup": "b", "condition": "100"}, "READ"),
+        "reached": _times(results, far, most, "READ"),
+    }
+
+
+def speculation_told(results: Results) -> dict[str, str]:
+    """99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
+    told = {}
+    for name in dict.fromkeys(results.rows["condition"]):
+        if name != "NONE":
+            for word, value in (("tail", "p999_ms"), ("work", "relay_chunks_per_s")):
+                ratio = results.ratio(value, {"condition": name}, {"condition": "NONE"})
+                told[f"{word}_{str(name).lower()}"] = ratio_text(ratio)
+    return told
+
+
+def timeouts_told(results: Results) -> dict[str, float]:
+    """Mean latency in ms while the coordinator stood still: stalled_observed (set at run time), stalled_12."""
+    own = results.rows[results.rows["phase"] == "stalled"].groupby("timeout")["latency_ms"].mean()
+    return {"stalled_observed": float(own["run time"]), "stalled_12": float(own["12 s"])}

@@ -1,0 +1,91 @@
+"""The experiments at a distance, short, on one cluster: each shows what it is there to show."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.deployment import parse, placed
+from cassbook.deployment.distances import from_table
+from cassbook.engine.cluster import Spec
+from cassbook.engine.distant import DistantCluster
+from cassbook.trials.loaded import Condition, LoadTrial, Pauses
+from cassbook.trials.paged import PageTrial
+from cassbook.trials.retrying import Fixed, Observed
+from cassbook.trials.timeouts import Phase, TimeoutTrial
+from cassbook.trials.trial import Setup
+from cassbook.wan.link import Link
+
+pytestmark = pytest.mark.live
+
+PLAIN = {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
+
+
+def where(client_ms=20.0):
+    """A client, R1 near it, R2 40 ms and R3 100 ms from R1."""
+    rows = [("here", "east", client_ms), ("here", "south", 60), ("here", "west", 120), ("east", "south", 40)]
+    rows += [("east", "west", 100), ("south", "west", 140)]
+    table = from_table(
+        pd.DataFrame(rows, columns=["from", "to", "rtt_ms"], dtype=object), f"client at {client_ms:g} ms"
+    )
+    return placed(parse("{C}, ({R1}, {R2}, {R3})"), ("here", "east", "south", "west"), table)
+
+
+def rows_of(trial, cluster):
+    found = pd.DataFrame(trial.measure("only", cluster, np.random.default_rng(1)))
+    assert len(found) == trial.rows("only")
+    return found
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    with DistantCluster("2.1.20", where(), Spec(heap_mb=512), say=lambda _: None) as own:
+        yield own
+
+
+def test_conditions_under_load(cluster):
+    conditions = {
+        "one": Condition("ONE", threads=10),
+        "all": Condition("ALL", threads=10),
+        "farther": Condition("ONE", threads=10, distances=where(80.0).distances, operations=("UPDATE",)),
+        "each": Condition("EACH_QUORUM", "round_robin", threads=10),
+        "late": Condition(
+            threads=10, table=PLAIN | {"speculative_retry": "NONE"}, operations=("READ",), pauses=Pauses(2, 1.0, 0.4)
+        ),
+    }  # fmt: skip
+    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.7, 300, warm_up_s=3.0)
+    found = rows_of(trial, cluster)
+    by = found.set_index(["condition", "operation"])
+    usual_ms = by["p50_ms"]
+    assert usual_ms["one", "READ"] == pytest.approx(20, abs=12)
+    assert usual_ms["all", "READ"] == pytest.approx(120, rel=0.2)
+    assert usual_ms["farther", "UPDATE"] == pytest.approx(80, rel=0.2)
+    assert ("each", "READ") not in by.index  # reads have no such level
+    assert by.loc[("late", "READ"), "p99_ms"] > usual_ms["late", "READ"] + 100
+    assert (found["n_ok"] > 0).all()
+    assert found["distance_off_ms"].notna().all()
+    # The hosts are back where they were.
+    assert cluster.placement.distances.name == "client at 20 ms"
+
+
+def test_time_outs(cluster):
+    schedule = (Phase("calm", 1.5), Phase("stalled", 2.0), Phase("farther", 1.5, 3.0))
+    timeouts = {"12 s": lambda: Fixed(12.0), "run time": Observed}
+    found = rows_of(TimeoutTrial("?", {"only": Setup(where())}, 5, schedule, timeouts), cluster)
+    calm_ms = found.pivot_table("p50_ms", "timeout", "phase")["calm"]
+    assert calm_ms.min() >= 20
+    assert calm_ms.max() < 60  # of the distances the longest way is 120
+    latency_ms = found.pivot_table("latency_ms", "timeout", "phase")
+    expired = found.pivot_table("expired", "timeout", "phase")
+    assert latency_ms.loc["12 s", "stalled"] > 500  # whoever asked first waits for the whole stall
+    assert latency_ms.loc["run time", "stalled"] < latency_ms.loc["12 s", "stalled"]
+    assert expired.loc["run time", "stalled"] > 0
+    assert expired.loc["12 s"].sum() == 0
+    assert found["unanswered"].sum() == 0
+
+
+def test_pages_by_a_proxy(cluster):
+    trial = PageTrial("?", {"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100)
+    latency_ms = rows_of(trial, cluster).set_index(["way", "rows_a_page"])["p50_ms"]
+    # The proxy is as far away as the first node; from there all nodes are 1 ms away, and QUORUM takes what it takes.
+    assert latency_ms["direct", 5] > 4 * latency_ms["direct", 1]
+    assert latency_ms["proxy", 5] < latency_ms["direct", 5]

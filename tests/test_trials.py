@@ -1,0 +1,93 @@
+"""The experiments as they are planned, and how their records are read."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.errors import InputError, LaboratoryError
+from cassbook.load.recorder import Window
+from cassbook.trials import record
+from cassbook.trials.catalogue import TRIALS
+from cassbook.trials.loaded import figures
+from cassbook.trials.results import Results
+
+
+@pytest.mark.parametrize("name", list(TRIALS))
+def test_every_experiment_can_be_told_and_has_rows(name):
+    trial = record.named(name)
+    assert trial.question.endswith("?")
+    assert all(trial.rows(setup) for setup in trial.setups)
+    assert json.loads(json.dumps(trial.notes()))
+
+
+def test_an_unknown_experiment_is_named_with_the_known(tmp_path):
+    with pytest.raises(InputError, match="there is no 'magic'; use one of coordinators, "):
+        record.record("magic", tmp_path, "2.1.20")
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no experiment"):
+        record.record("uplinks", tmp_path, "2.1.20")
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_an_experiment_begun_otherwise_is_not_gone_on_with(tmp_path):
+    notes = {"trial": "uplinks", "engine": "2.1.20", "starts": 9, "complete": False}
+    (tmp_path / "manifest.json").write_text(json.dumps(notes))
+    with pytest.raises(InputError, match="was begun with another starts, seed, setups, numbers"):
+        record.record("uplinks", tmp_path, "2.1.20")
+
+
+def test_figures_are_of_what_began_in_the_window():
+    samples = [(0.5, 9.0, 0), (1.0, 0.1, 0), (1.5, 0.3, 0), (1.9, 12.0, 2), (2.0, 9.0, 0)]
+    found = figures(samples, Window(1.0, 2.0))
+    assert found["n_ok"] == 2
+    assert found["latency_ms"] == pytest.approx(200)
+    assert found["errors"] == "client_timeout:1"
+    assert found["throughput_per_s"] == 2
+    with pytest.raises(LaboratoryError, match="not one request was answered within 1 s: client_timeout:1"):
+        figures(samples[3:4], Window(1.0, 2.0))
+
+
+@pytest.fixture
+def recorded(tmp_path):
+    """Two starts of a setup: condition 'slow' takes twice as long as 'fast'."""
+    rng = np.random.default_rng(1)
+    names = []
+    for start in (1, 2, 3):
+        base = rng.uniform(9, 11)
+        rows = [
+            {"start": start, "setup": "c", "round": r, "condition": name, "latency_ms": base * factor, "errors": None}
+            for r in (1, 2)
+            for name, factor in (("fast", 1), ("slow", 2))
+        ]
+        names.append(f"start-{start}-c.csv")
+        pd.DataFrame(rows).to_csv(tmp_path / names[-1], index=False)
+    (tmp_path / "manifest.json").write_text(json.dumps({"complete": True, "artefacts": dict.fromkeys(names, "")}))
+    return tmp_path
+
+
+def test_ratios_are_within_a_start(recorded):
+    results = Results(str(recorded))
+    ratio = results.ratio("latency_ms", {"condition": "slow"}, {"condition": "fast"})
+    assert (ratio.value, ratio.low, ratio.high) == pytest.approx((2, 2, 2))
+    means = results.mean("latency_ms", ["condition"])
+    assert means["slow"].n == 3
+    assert means["slow"].low < means["slow"].value < means["slow"].high
+    assert set(results.rows["errors"]) == {""}
+    with pytest.raises(InputError, match="no row with"):
+        results.ratio("latency_ms", {"condition": "none"}, {"condition": "fast"})
+
+
+def test_what_is_not_complete_is_not_read(recorded):
+    (recorded / "manifest.json").write_text('{"complete": false}')
+    with pytest.raises(InputError, match="is not complete"):
+        Results(str(recorded))
+    (recorded / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match=r"manifest\.json: is damaged"):
+        Results(str(recorded))
+    with pytest.raises(InputError, match="there is no recorded experiment"):
+        Results("nothing-of-the-kind")
