@@ -10,7 +10,7 @@ from cassbook.claims.g21 import source as g21_source
 from cassbook.claims.g21.cells import crossing, peak_times
 from cassbook.claims.g21.latency import other_averages
 from cassbook.claims.g21.notation import balanced, deepest, in_cluster, replicas
-from cassbook.claims.g21.placements import Placement, admitted, placements
+from cassbook.claims.g21.placements import Arrangement, admitted, placements
 from cassbook.claims.g21.source import percent_of_one
 from cassbook.claims.interval import as_printed, exactly, high, low, middle, overlap
 from cassbook.claims.littles_law import deficit, in_flight, run_times
@@ -341,12 +341,12 @@ def test_number_of_placements():
 
 
 def test_bounds_go_by_the_nearest_coordinator():
-    spread = Placement("west", ("far", "mid", "east"))
+    spread = Arrangement("west", ("far", "mid", "east"))
     assert [middle(spread.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [10, 10 + 20, 10 + 90]
     assert spread.hops("ALL", LINE) == [("west", "mid"), ("mid", "far")]
-    near = Placement("west", ("west", "east", "mid"))
+    near = Arrangement("west", ("west", "east", "mid"))
     assert [middle(near.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [0, 10, 30]
-    away = Placement("west", ("east",) * 3)
+    away = Arrangement("west", ("east",) * 3)
     assert [middle(away.bound(level, LINE)) for level in ("ONE", "QUORUM", "ALL")] == [30, 30, 30]
 
 
@@ -365,7 +365,7 @@ def test_admitted_placements_of_known_distances():
 
 
 def test_rounding_does_not_rule_a_placement_out():
-    away = [Placement("west", ("mid",) * 3)]
+    away = [Arrangement("west", ("mid",) * 3)]
     assert admitted(away, {"ONE": as_printed("9.5")}, LINE) == []
     assert admitted(away, {"ONE": as_printed("10")}, LINE) == away
 

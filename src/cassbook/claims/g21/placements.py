@@ -35,7 +35,7 @@ def regions(between: Distances) -> list[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Placement:
+class Arrangement:
     """Regions of a client and of the replicas."""
 
     client: str
@@ -56,7 +56,7 @@ class Placement:
         return sum((between[hop] for hop in self.hops(level, between) if hop[0] != hop[1]), exactly(0))
 
 
-def placements(scenario: str, names: Iterable[str]) -> list[Placement]:
+def placements(scenario: str, names: Iterable[str]) -> list[Arrangement]:
     """Every way to place scenario b, c or d in the regions named.
 
     Replicas are alike, so that two placements that differ in the replicas' numbers only are one.
@@ -66,20 +66,20 @@ def placements(scenario: str, names: Iterable[str]) -> list[Placement]:
     for client in names:
         others = [name for name in names if name != client]
         if scenario == "b":
-            found += [Placement(client, (other,) * REPLICAS) for other in others]
+            found += [Arrangement(client, (other,) * REPLICAS) for other in others]
         elif scenario == "c":
-            found += [Placement(client, (client, *rest)) for rest in combinations(others, REPLICAS - 1)]
+            found += [Arrangement(client, (client, *rest)) for rest in combinations(others, REPLICAS - 1)]
         else:
-            found += [Placement(client, apart) for apart in combinations(others, REPLICAS)]
+            found += [Arrangement(client, apart) for apart in combinations(others, REPLICAS)]
     return found
 
 
-def admitted(chosen: Iterable[Placement], floors: Mapping[str, Interval], between: Distances) -> list[Placement]:
+def admitted(chosen: Iterable[Arrangement], floors: Mapping[str, Interval], between: Distances) -> list[Arrangement]:
     """Placements whose distances are nowhere longer than the least latency of a level.
 
     Parameters
     ----------
-    chosen : iterable of Placement
+    chosen : iterable of Arrangement
     floors : mapping
         Level to the least latency in ms.
     between : mapping
