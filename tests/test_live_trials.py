@@ -44,8 +44,8 @@ def cluster():
 
 def test_conditions_under_load(cluster):
     conditions = {
-        "one": Condition("ONE", threads=10),
-        "all": Condition("ALL", threads=10),
+        "one": Condition("ONE", threads=10, operations=("READ",)),
+        "all": Condition("ALL", threads=10, operations=("READ",)),
         "farther": Condition("ONE", threads=10, distances=where(80.0).distances, operations=("UPDATE",)),
         "each": Condition("EACH_QUORUM", "round_robin", threads=10),
         "late": Condition(

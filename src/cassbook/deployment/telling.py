@@ -36,7 +36,7 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
     dict
         far_off and far_off_worst (median and most difference in percent of c at QUORUM and ALL); b_here and
         b_paper (latency of reads of b at ONE with the most threads by that with the fewest); c_quorum_here and
-        c_quorum_paper (highest throughput of reads).
+        c_quorum_paper (highest throughput of reads); near_by_far (that of a by that of c, here).
     """
     means = [points.groupby(KEYS)["latency_ms"].mean() for points in (here, paper)]
     off = (means[0] / means[1]).map(_off).rename("off").reset_index()
@@ -46,7 +46,8 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
         flat = mean["b", "READ", "ONE"].sort_index()
         found[f"b_{label}"] = float(flat.iloc[-1] / flat.iloc[0])
         found[f"c_quorum_{label}"] = float(highest_throughput(points)["per_s"]["c", "READ", "QUORUM"])
-    return found
+    most = highest_throughput(here)["per_s"]
+    return found | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
 
 
 def same_in_round_trips(near: pd.DataFrame, far: pd.DataFrame) -> dict[str, float]:
