@@ -256,16 +256,19 @@ def errors(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         columns[label, "mean"] = logs.apply(lambda x: float(np.expm1(x.mean())))
         columns[label, "worst"] = logs.apply(lambda x: float(np.expm1(x.abs().max())))
     found = pd.DataFrame(columns) * 100
-    rows = [(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]
-    return found.loc[rows].round(1)
+    return _in_order(found).round(1)
+
+
+def _in_order(found: pd.DataFrame) -> pd.DataFrame:
+    """Rows by scenario and level, as the paper orders them."""
+    return found.loc[[(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]]
 
 
 def bounds(table: pd.DataFrame) -> pd.DataFrame:
     """What bounds latency, by the model: index (scenario, level), columns threads; of reads."""
     own = table[table["operation"] == "READ"]
     found = own.pivot_table("bound", ["scenario", "level"], "threads", aggfunc="first")
-    rows = [(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]
-    return found.loc[rows]
+    return _in_order(found)
 
 
 def over_round_trips(points: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:

@@ -28,7 +28,7 @@ SCENARIOS = {
 LEVELS = ("ONE", "QUORUM", "ALL")
 FAR = ("b", "c", "d")
 #: From so many threads on, latencies of c and d at QUORUM and ALL are on a line.
-_MANY = 500
+MANY = 500
 
 
 def latencies() -> pd.DataFrame:
@@ -148,7 +148,7 @@ def held_at_coordinator(table: pd.DataFrame | None = None) -> pd.DataFrame:
             for level in ("QUORUM", "ALL"):
                 hold_ms = few.loc[(scenario, operation), level] - few.loc[(scenario, operation), "ONE"]
                 own = whole.query(
-                    "scenario == @scenario and operation == @operation and level == @level and threads >= 500"
+                    "scenario == @scenario and operation == @operation and level == @level and threads >= @MANY"
                 )
                 slope_ms = float(np.polyfit(own["threads"], own["latency_ms"], 1)[0])
                 rows[scenario, operation, level] = (hold_ms, slope_ms, hold_ms / slope_ms)

@@ -242,13 +242,22 @@ class _Bench:
 
 @contextmanager
 def again_and_again(cluster: DistantCluster, pauses: Pauses) -> Iterator[None]:
-    """Within the block a node stands still again and again."""
-    over = threading.Event()
+    """Within the block a node stands still again and again.
+
+    Raises
+    ------
+    LaboratoryError
+        At its end, if the node could not be made to: what was measured then is something else.
+    """
+    over, failed = threading.Event(), []
 
     def pause() -> None:
-        while not over.wait(pauses.every_s - pauses.for_s):
-            with cluster.paused(pauses.node):
-                time.sleep(pauses.for_s)
+        try:
+            while not over.wait(pauses.every_s - pauses.for_s):
+                with cluster.paused(pauses.node):
+                    time.sleep(pauses.for_s)
+        except Exception as error:
+            failed.append(error)
 
     thread = threading.Thread(target=pause, name="pauses", daemon=True)
     thread.start()
@@ -257,6 +266,8 @@ def again_and_again(cluster: DistantCluster, pauses: Pauses) -> Iterator[None]:
     finally:
         over.set()
         thread.join()
+    if failed:
+        raise LaboratoryError(f"node{pauses.node} could not be paused: {failed[0]}") from failed[0]
 
 
 def figures(samples: list[tuple[float, float, int]], window: Window) -> Row:

@@ -72,8 +72,7 @@ class PageTrial:
         Returns
         -------
         iterator of dict
-            way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms,
-            pages_per_s.
+            way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
         """
         keys = _load(cluster, self.records, rng)
         pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)
@@ -108,7 +107,6 @@ class PageTrial:
         return {
             "pages": int(took_ms.size), "latency_ms": round(float(took_ms.mean()), 3),
             "p50_ms": round(float(np.quantile(took_ms, 0.5)), 3), "p95_ms": round(float(np.quantile(took_ms, 0.95)), 3),
-            "pages_per_s": round(self.clients / float(took_ms.mean()) * 1000, 3),
         }  # fmt: skip
 
 
