@@ -323,7 +323,7 @@ def test_an_interruption_ends_the_pause(sleeper):
         interrupted(process)
     assert goes_on(process)
     assert len(bench.notes["pauses"]) == 2
-    assert not [t for t in threading.enumerate() if t.name.startswith("pause of")]
+    assert not [t for t in threading.enumerate() if t.name == "meanwhile"]
 
 
 @pytest.mark.parametrize("node", [1, 2])
@@ -353,7 +353,8 @@ def test_ctrl_c_in_the_terminal_leaves_no_node_paused(tmp_path, sleeper):
         f"cluster.folder = Path({str(tmp_path)!r})\n"
         "bench = SimpleNamespace(own=cluster, notes={}, epoch=0.0)\n"
         "part = PausePart(node=2, after_s=0.01, for_s=5.0)\n"
-        "with conditions.pausing(bench, part, None, Window(time.perf_counter())):\n"
+        "cell = SimpleNamespace(cell_id='b1-x')\n"
+        "with conditions.pausing(bench, part, cell, Window(time.perf_counter())):\n"
         "    print('paused', flush=True)\n"
         "    time.sleep(30)\n"
     )

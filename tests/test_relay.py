@@ -268,7 +268,7 @@ def test_it_says_what_it_moved_and_how_late(server):
         assert moved.chunks == {("c", "s"): 20, ("s", "c"): 20}
         assert moved.bytes_per_s == pytest.approx(200 / moved.seconds)
         assert sum(moved.late) == 20
-        assert 0 < moved.late_ms(0.5) <= moved.late_ms(1.0) < 20
+        assert sum(moved.late[:15]) == 20  # less than 2^14 us, 16 ms
         assert sum(relay.report().bytes.values()) == 0
 
 

@@ -7,6 +7,7 @@ and 4, with throughput by Little's law; measured ones from the cells of a run, a
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -304,17 +305,38 @@ def ratio_of_scenarios(
     return float(most[over, operation, level] / most[under, operation, level])
 
 
-#: What sections 2.2 and 2.3 say: name, what they print, and how it comes from points of one block.
-_SENTENCES: tuple[tuple[str, str, Callable[[pd.DataFrame], float]], ...] = (
-    ("latency of a, ALL by ONE, reads", "1.36", lambda p: ratio_of_levels(p, "a", "READ")),
-    ("latency of a, ALL by ONE, writes", "1.22", lambda p: ratio_of_levels(p, "a", "WRITE")),
-    ("latency of c, ALL by ONE, reads", "47", lambda p: ratio_of_levels(p, "c", "READ")),
-    ("latency of c, ALL by ONE, writes", "53", lambda p: ratio_of_levels(p, "c", "WRITE")),
-    ("latency of d, ALL by ONE, reads", "6.6", lambda p: ratio_of_levels(p, "d", "READ")),
-    ("latency of d, ALL by ONE, writes", "7.0", lambda p: ratio_of_levels(p, "d", "WRITE")),
-    ("throughput at ONE, a by c, reads", "1.13", lambda p: ratio_of_scenarios(p, "READ")),
-    ("throughput at ONE, a by c, writes", "1.13", lambda p: ratio_of_scenarios(p, "WRITE")),
-)
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    """What is compared, what sections 2.2 and 2.3 print, and how it comes from tables and from points of one block."""
+
+    name: str
+    text: str
+    tables: Callable[[], float]
+    here: Callable[[pd.DataFrame], float]
+
+
+def _of_levels(scenario: str, operation: str, text: str) -> _Sentence:
+    def compute(points: pd.DataFrame) -> float:
+        return ratio_of_levels(points, scenario, operation)
+
+    name = f"latency of {scenario}, ALL by ONE, {operation.lower()}s"
+    return _Sentence(name, text, lambda: compute(printed_points()), compute)
+
+
+def _of_scenarios(operation: str, text: str) -> _Sentence:
+    def printed_ratio() -> float:
+        known = published.table("g21_table2").set_index(KEYS[:-1])["throughput_per_s"]
+        return float(known["a", operation, "ONE"] / known["c", operation, "ONE"])
+
+    name = f"throughput at ONE, a by c, {operation.lower()}s"
+    return _Sentence(name, text, printed_ratio, lambda points: ratio_of_scenarios(points, operation))
+
+
+_SENTENCES = (
+    _of_levels("a", "READ", "1.36"), _of_levels("a", "WRITE", "1.22"), _of_levels("c", "READ", "47"),
+    _of_levels("c", "WRITE", "53"), _of_levels("d", "READ", "6.6"), _of_levels("d", "WRITE", "7.0"),
+    _of_scenarios("READ", "1.13"), _of_scenarios("WRITE", "1.13"),
+)  # fmt: skip
 
 
 def sentences(points: pd.DataFrame) -> pd.DataFrame:
@@ -328,17 +350,10 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
     DataFrame of str
         Index: what is compared; columns: the text, its tables, here (with the 95 % interval over blocks).
     """
-    rows = {}
-    printed_ones = printed_points()
-    known = published.table("g21_table2").set_index(KEYS[:-1])["throughput_per_s"]
-    for name, text, compute in _SENTENCES:
-        here = Estimate.ratio(compute(own) for _, own in points.groupby("block"))
-        if name.startswith("throughput"):
-            operation = "READ" if name.endswith("reads") else "WRITE"
-            table = float(known["a", operation, "ONE"] / known["c", operation, "ONE"])
-        else:
-            table = compute(printed_ones)
-        rows[name] = (text, f"{table:.3g}", str(here))
+    blocks = [own for _, own in points.groupby("block")]
+    rows = {
+        one.name: (one.text, f"{one.tables():.3g}", str(Estimate.ratio(map(one.here, blocks)))) for one in _SENTENCES
+    }
     return pd.DataFrame.from_dict(rows, orient="index", columns=["the text", "its tables", "here"])
 
 

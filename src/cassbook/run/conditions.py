@@ -21,6 +21,7 @@ from cassbook.engine.existing import ExistingCluster
 from cassbook.errors import LaboratoryError
 from cassbook.load.loop import Bound
 from cassbook.load.recorder import Window
+from cassbook.meanwhile import meanwhile
 from cassbook.profile import Profile
 from cassbook.profile_conditions import COLD_CONDITIONS, PausePart
 from cassbook.run.cell import Cell
@@ -257,32 +258,20 @@ def pausing(bench: Bench, part: PausePart, cell: Cell, window: Window) -> Iterat
         If the node could not be paused, or the loop ended before the pause did.
     """
     found: list[tuple[float, float]] = []
-    failed: list[BaseException] = []
-    over = threading.Event()
 
-    def keep_time() -> None:
-        try:
-            while math.isinf(window.steady_from):
-                if over.wait(_POLL_S):
-                    return
-            if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
+    def keep_time(over: threading.Event) -> None:
+        while math.isinf(window.steady_from):
+            if over.wait(_POLL_S):
                 return
-            with bench.own.paused(part.node):
-                began = time.perf_counter()
-                if not over.wait(part.for_s):
-                    found.append((began, time.perf_counter()))
-        except BaseException as error:
-            failed.append(error)
+        if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
+            return
+        with bench.own.paused(part.node):
+            began = time.perf_counter()
+            if not over.wait(part.for_s):
+                found.append((began, time.perf_counter()))
 
-    thread = threading.Thread(target=keep_time, name=f"pause of node{part.node}", daemon=True)
-    thread.start()
-    try:
+    with meanwhile(keep_time, f"{cell.cell_id}: node{part.node} could not be paused"):
         yield
-    finally:
-        over.set()
-        thread.join()
-    if failed:
-        raise LaboratoryError(f"{cell.cell_id}: node{part.node} could not be paused ({failed[0]})") from failed[0]
     if not found:
         raise LaboratoryError(f"{cell.cell_id}: the load ended before the pause of node{part.node} did")
     from_s, to_s = (round(moment - bench.epoch, 6) for moment in found[0])

@@ -23,6 +23,7 @@ from cassbook.load.nodes import Nodes
 from cassbook.load.recorder import Window
 from cassbook.load.wire import OK, OUTCOMES
 from cassbook.load.ycsb import READ, UPDATE, Usertable, create_table
+from cassbook.meanwhile import meanwhile
 from cassbook.profile import TablePart, WarmUpPart
 from cassbook.run.client import fill, mix
 from cassbook.run.distance import Watch
@@ -249,25 +250,14 @@ def again_and_again(cluster: DistantCluster, pauses: Pauses) -> Iterator[None]:
     LaboratoryError
         At its end, if the node could not be made to: what was measured then is something else.
     """
-    over, failed = threading.Event(), []
 
-    def pause() -> None:
-        try:
-            while not over.wait(pauses.every_s - pauses.for_s):
-                with cluster.paused(pauses.node):
-                    time.sleep(pauses.for_s)
-        except Exception as error:
-            failed.append(error)
+    def pause(over: threading.Event) -> None:
+        while not over.wait(pauses.every_s - pauses.for_s):
+            with cluster.paused(pauses.node):
+                time.sleep(pauses.for_s)
 
-    thread = threading.Thread(target=pause, name="pauses", daemon=True)
-    thread.start()
-    try:
+    with meanwhile(pause, f"node{pauses.node} could not be paused"):
         yield
-    finally:
-        over.set()
-        thread.join()
-    if failed:
-        raise LaboratoryError(f"node{pauses.node} could not be paused: {failed[0]}") from failed[0]
 
 
 def figures(samples: list[tuple[float, float, int]], window: Window) -> Row:

@@ -14,8 +14,8 @@ from cassbook.estimate import Estimate
 from cassbook.paths import project_root
 from cassbook.trials.catalogue import TRIALS
 
-#: Columns of text that are mostly empty.
-_WORDS = ("errors", "marks")
+#: Columns of text: those that are mostly empty, and names that may look like numbers.
+_WORDS = ("errors", "marks", "condition")
 
 
 class Results:

@@ -13,7 +13,10 @@ from cassbook.trials.catalogue import TRIALS
 from cassbook.trials.loaded import LoadTrial
 from cassbook.trials.results import Results
 
-_OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+#: The time-out that is set at run time, in the experiment's rows.
+OBSERVED = "run time"
+#: What the book calls operations.
+OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
 _WORDS = {
     "latency_ms": "latency, ms", "p50_ms": "median, ms", "p99_ms": "99 %, ms", "p999_ms": "99.9 %, ms",
     "throughput_per_s": "1/s", "relay_chunks_per_s": "chunks/s", "longest_ms": "longest, ms",
@@ -44,12 +47,12 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
     columns = {}
     for value in values:
         means = results.mean(value, ["operation", "setup", "condition"])
-        for operation, word in _OPERATIONS.items():
+        for operation, word in OPERATIONS.items():
             if operation in means.index:
                 columns[word, _WORDS[value]] = means.xs(operation).map(text)
     table = pd.DataFrame(columns).fillna("")
     shown = [
-        (word, _WORDS[value]) for word in _OPERATIONS.values() for value in values if (word, _WORDS[value]) in columns
+        (word, _WORDS[value]) for word in OPERATIONS.values() for value in values if (word, _WORDS[value]) in columns
     ]
     return table.reindex(_order(results, table.index))[shown]
 
@@ -116,6 +119,9 @@ def timeouts(results: Results) -> pd.DataFrame:
         columns[phase, "mean, ms"] = part["latency_ms"].mean().map("{:,.0f}".format)
         columns[phase, "longest, ms"] = part["longest_ms"].max().map("{:,.0f}".format)
         columns[phase, "given up a hundred"] = part["given_up"].mean().map("{:.1f}".format)
+        begun = part["requests"].sum() > 0  # where each client still waits for a request of an earlier phase, none does
+        for name in ("mean, ms", "longest, ms", "given up a hundred"):
+            columns[phase, name] = columns[phase, name].where(begun, "none began")
     order = [name for name in results.manifest["numbers"]["timeouts"] if name in set(own["timeout"])]
     return pd.DataFrame(columns).loc[order]
 
@@ -139,13 +145,16 @@ def with_model(results: Results) -> pd.DataFrame:
 
 
 def coordinators_told(results: Results) -> dict[str, str]:
-    """Ratios of throughput: three_reads, three_writes (three by one at ONE in a), spread, held (see the chapter)."""
+    """Ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE), and in c at
+    QUORUM spread (three by one) and held (1024 requests at a coordinator by 128).
+    """
     three = {
         f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
         for word, name in (("reads", "READ"), ("writes", "UPDATE"))
     }
     default = {"setup": "c", "condition": "one at QUORUM"}
     return three | {
+        "near": _times(results, {"setup": "c", "condition": "one at ONE"}, {"condition": "three at ONE"}, "READ"),
         "spread": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
         "held": _times(results, {"setup": "c-1024", "condition": "one at QUORUM"}, default, "READ"),
     }
@@ -187,6 +196,32 @@ def asynchronous_told(results: Results) -> dict[str, str]:
     }
 
 
+def proxy_told(results: Results) -> dict[str, str]:
+    """Pages of the most rows: spared (latency directly by that by the proxy), a_row_ms (a row more by the proxy)."""
+    sizes = results.rows["rows_a_page"]
+    least, most = int(sizes.min()), int(sizes.max())
+    own = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
+    return {
+        "spared": ratio_text(
+            results.ratio("latency_ms", {"way": "direct", "rows_a_page": most}, {"way": "proxy", "rows_a_page": most})
+        ),
+        "a_row_ms": text(Estimate.mean((own[most] - own[least]) / (most - least))),
+    }
+
+
+def two_centres_told(results: Results) -> dict[str, str]:
+    """Latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
+    return {
+        "away": _slower(results, "QUORUM", "LOCAL_QUORUM", "READ"),
+        "each": _slower(results, "EACH_QUORUM", "QUORUM", "UPDATE"),
+    }
+
+
+def _slower(results: Results, over: str, under: str, operation: str) -> str:
+    own = {"operation": operation}
+    return ratio_text(results.ratio("latency_ms", {"condition": over, **own}, {"condition": under, **own}))
+
+
 def speculation_told(results: Results) -> dict[str, str]:
     """99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
     told = {}
@@ -199,6 +234,24 @@ def speculation_told(results: Results) -> dict[str, str]:
 
 
 def timeouts_told(results: Results) -> dict[str, float]:
-    """Mean latency in ms while the coordinator stood still: stalled_observed (set at run time), stalled_12."""
-    own = results.rows[results.rows["phase"] == "stalled"].groupby("timeout")["latency_ms"].mean()
-    return {"stalled_observed": float(own["run time"]), "stalled_12": float(own["12 s"])}
+    """The time-out set at run time beside the fixed ones, mean latencies in ms over requests.
+
+    Returns
+    -------
+    dict
+        stalled_observed, stalled_longest (the longest fixed time-out), stalled_best (the fixed one that is best there,
+        of those that always brought an answer), calm_observed, calm_best (the same one), given_up (attempts a hundred
+        requests that the one set at run time gave up while all was calm again).
+    """
+    rows = results.rows
+    waited = rows.assign(all_ms=rows["latency_ms"] * rows["requests"]).groupby(["phase", "timeout"])
+    mean_ms = waited["all_ms"].sum() / waited["requests"].sum()
+    answers = rows.groupby("timeout")["unanswered"].sum().drop(OBSERVED)
+    fixed = [name for name in results.manifest["numbers"]["timeouts"] if answers.get(name) == 0]
+    best = min(fixed, key=lambda name: mean_ms["stalled", name])
+    calm = rows[(rows["phase"] == "calm again") & (rows["timeout"] == OBSERVED)]
+    return {
+        "stalled_observed": mean_ms["stalled", OBSERVED], "stalled_longest": mean_ms["stalled", fixed[-1]],
+        "stalled_best": mean_ms["stalled", best], "calm_observed": mean_ms["calm again", OBSERVED],
+        "calm_best": mean_ms["calm again", best], "given_up": 100 * calm["expired"].sum() / calm["requests"].sum(),
+    }  # fmt: skip

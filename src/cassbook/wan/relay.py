@@ -92,15 +92,6 @@ class Moved:
         """Whether more went through than the relay is stated to carry."""
         return self.chunks_per_s > CEILING_CHUNKS_PER_S or self.bytes_per_s > CEILING_BYTES_PER_S
 
-    def late_ms(self, quantile: float) -> float:
-        """Upper bound, by the next power of two, of a quantile of lateness; 0 if nothing was delayed."""
-        total, seen = sum(self.late), 0
-        for power, count in enumerate(self.late):
-            seen += count
-            if total and seen >= quantile * total:
-                return 2.0**power / 1000
-        return 0.0
-
     @property
     def strangers(self) -> int:
         """Chunks from or to callers that are no host."""
