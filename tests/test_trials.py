@@ -125,7 +125,7 @@ def test_the_best_fixed_time_out_is_one_that_brings_answers(tmp_path):
     })  # fmt: skip
     shown = tables.timeouts(found)
     assert shown.loc["0.1 s", ("stalled", "mean, ms")] == "none began"
-    assert shown.loc["run time", ("stalled", "given up a hundred")] == "105.0"
+    assert shown.loc["run time", ("stalled", "given up")] == "105.0"
 
 
 def test_what_a_row_more_costs_by_the_proxy(tmp_path):

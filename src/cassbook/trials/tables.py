@@ -99,8 +99,9 @@ def pages(results: Results) -> pd.DataFrame:
         faster = results.ratio(
             "latency_ms", {"way": "direct", "rows_a_page": size}, {"way": "proxy", "rows_a_page": size}
         )
-        rows[size] = (text(means["direct", size]), text(means["proxy", size]), str(faster))
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["direct, ms", "by the proxy, ms", "direct by proxy"])
+        rows[size] = (text(means["direct", size]), text(means["proxy", size]), ratio_text(faster))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["direct, ms", "by the proxy, ms", "direct by proxy"])
+    return table.rename_axis("rows a page")
 
 
 def timeouts(results: Results) -> pd.DataFrame:
@@ -109,32 +110,35 @@ def timeouts(results: Results) -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        Mean and longest latency, ms, and attempts given up a hundred requests.
+        Mean latency, ms, and attempts given up a hundred requests.
     """
-    own = results.rows.assign(given_up=100 * results.rows["expired"] / results.rows["requests"].clip(lower=1))
-    phases = list(dict.fromkeys(own.sort_values("place")["phase"]))
+    mean_ms, given_up = by_phase(results)
+    phases = results.rows.drop_duplicates("place").sort_values("place")["phase"]
     columns = {}
     for phase in phases:
-        part = own[own["phase"] == phase].groupby("timeout")
-        columns[phase, "mean, ms"] = part["latency_ms"].mean().map("{:,.0f}".format)
-        columns[phase, "longest, ms"] = part["longest_ms"].max().map("{:,.0f}".format)
-        columns[phase, "given up a hundred"] = part["given_up"].mean().map("{:.1f}".format)
-        begun = part["requests"].sum() > 0  # where each client still waits for a request of an earlier phase, none does
-        for name in ("mean, ms", "longest, ms", "given up a hundred"):
-            columns[phase, name] = columns[phase, name].where(begun, "none began")
-    order = [name for name in results.manifest["numbers"]["timeouts"] if name in set(own["timeout"])]
-    return pd.DataFrame(columns).loc[order]
+        begun = mean_ms[phase].notna()  # where each client still waits for a request of an earlier phase, none does
+        columns[phase, "mean, ms"] = mean_ms[phase].map("{:,.0f}".format).where(begun, "none began")
+        columns[phase, "given up"] = given_up[phase].map("{:,.1f}".format).where(begun, "")
+    return pd.DataFrame(columns).loc[results.manifest["numbers"]["timeouts"]]
 
 
-def questions(trials: Mapping[str, Results]) -> pd.DataFrame:
-    """What each experiment asks, and on how many starts of which clusters: index name."""
+def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
+    """Mean latency over requests, ms, and attempts given up a hundred requests: index (phase, timeout)."""
+    rows = results.rows.assign(all_ms=results.rows["latency_ms"] * results.rows["requests"])
+    sums = rows.groupby(["phase", "timeout"])[["all_ms", "requests", "expired"]].sum()
+    requests = sums["requests"].where(sums["requests"] > 0)
+    return sums["all_ms"] / requests, 100 * sums["expired"] / requests
+
+
+def questions(trials: Mapping[str, Results]) -> str:
+    """What each experiment asks, on how many cluster starts, and how many rows it gave, as an HTML table."""
     rows = {}
     for name, found in trials.items():
         setups = found.manifest["setups"]
-        where = "; ".join(dict.fromkeys(setup["deployment"] for setup in setups.values()))
-        rows[name] = (TRIALS[name]().question, where, found.manifest["starts"] * len(setups), len(found.rows))
-    columns = ["question", "deployments", "cluster starts", "rows"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns)
+        rows[name] = (TRIALS[name]().question, found.manifest["starts"] * len(setups), len(found.rows))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
+    with pd.option_context("display.max_colwidth", None):
+        return str(table.to_html(justify="left"))
 
 
 def with_model(results: Results) -> pd.DataFrame:
@@ -243,15 +247,12 @@ def timeouts_told(results: Results) -> dict[str, float]:
         of those that always brought an answer), calm_observed, calm_best (the same one), given_up (attempts a hundred
         requests that the one set at run time gave up while all was calm again).
     """
-    rows = results.rows
-    waited = rows.assign(all_ms=rows["latency_ms"] * rows["requests"]).groupby(["phase", "timeout"])
-    mean_ms = waited["all_ms"].sum() / waited["requests"].sum()
-    answers = rows.groupby("timeout")["unanswered"].sum().drop(OBSERVED)
+    mean_ms, given_up = by_phase(results)
+    answers = results.rows.groupby("timeout")["unanswered"].sum().drop(OBSERVED)
     fixed = [name for name in results.manifest["numbers"]["timeouts"] if answers.get(name) == 0]
     best = min(fixed, key=lambda name: mean_ms["stalled", name])
-    calm = rows[(rows["phase"] == "calm again") & (rows["timeout"] == OBSERVED)]
     return {
         "stalled_observed": mean_ms["stalled", OBSERVED], "stalled_longest": mean_ms["stalled", fixed[-1]],
         "stalled_best": mean_ms["stalled", best], "calm_observed": mean_ms["calm again", OBSERVED],
-        "calm_best": mean_ms["calm again", best], "given_up": 100 * calm["expired"].sum() / calm["requests"].sum(),
+        "calm_best": mean_ms["calm again", best], "given_up": given_up["calm again", OBSERVED],
     }  # fmt: skip
