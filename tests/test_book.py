@@ -16,6 +16,7 @@ from cassbook.claims.registry import ledger
 from cassbook.doctor import browser
 from cassbook.errors import LaboratoryError
 from cassbook.run import RecordedRun
+from tests.folder_of_logs import make
 
 pytestmark = pytest.mark.book
 SCORECARD = "notebooks/analyse/30-scorecard.html"
@@ -24,11 +25,15 @@ FRONT, CHAPTER = "book/index.html", "notebooks/analyse/05-mixed-estimates.html"
 
 @pytest.fixture(scope="module")
 def html(tmp_path_factory):
-    """The whole book, built from the recorded runs with a small one shown as if just measured."""
+    """The whole book, built from the recorded runs and, as if just measured, from a folder of another tool's logs."""
+    logs = tmp_path_factory.mktemp("logs")
+    run = RecordedRun("quick-2.1.20")
+    make(logs, run, tuple(run.cells["threads"].unique()))
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CASSBOOK_BUILD", str(tmp_path_factory.mktemp("build")))
+        patch.setenv("CASSBOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
         before = tracked()
-        index = book.build(fresh=RecordedRun("quick-2.1.20").folder, say=lambda line: None)
+        index = book.build(fresh=logs, say=lambda line: None)
         assert tracked() == before
     return index.parent
 

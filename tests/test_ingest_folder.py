@@ -1,6 +1,5 @@
 """A folder of logs in place of a run: what it says is what the run says that the logs were made from."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -8,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from cassbook import book, notebook, plots, tables
+from cassbook import notebook, plots, tables
 from cassbook.errors import InputError
 from cassbook.ingest import summed
 from cassbook.ingest.folder import LogFolder, open_run
@@ -26,13 +25,6 @@ def _own_cache(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CASSBOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
         yield
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    path = tmp_path_factory.mktemp("logs")
-    make(path, RecordedRun(RUN))
-    return path
 
 
 @pytest.fixture(scope="module")
@@ -197,17 +189,3 @@ def test_a_cell_that_there_is_not_is_refused(few):
 )
 def test_what_a_tag_stands_for(tag, operation):
     assert summed.operation_of(tag) == operation
-
-
-def shows_sources(path):
-    """Whether a notebook does more with its sources than to load and describe them; the others show no run's data."""
-    cells = json.loads(path.read_text())["cells"]
-    code = "".join(line for cell in cells if cell["cell_type"] == "code" for line in cell["source"])
-    return "sources" in re.sub(r"sources = begin\(.*\)|describe\(sources\)", "", code)
-
-
-@pytest.mark.book
-@pytest.mark.parametrize("path", [p for p in book.analyse_notebooks() if shows_sources(p)], ids=lambda p: p.stem)
-def test_every_analysis_runs_on_a_folder_of_logs(folder, tmp_path, path):
-    book.execute(path, tmp_path / path.name, {"recorded": str(folder)})
-    assert (tmp_path / path.name).is_file()

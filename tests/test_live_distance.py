@@ -92,7 +92,7 @@ name: far
 title: A few cells at a distance
 seed: 7
 cluster: {heap_mb: 512}
-table: {record_count: 500}
+table: {record_count: 100}
 load: {coordinator: nearest, ramp_s: 0.5, steady_s: 1.5}
 warm_up: {threads: 20, window_s: 0.5, windows: 2, tolerance: 0.3, cap_s: 3}
 distance:

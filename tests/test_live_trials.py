@@ -52,7 +52,7 @@ def test_conditions_under_load(cluster):
             threads=10, table=PLAIN | {"speculative_retry": "NONE"}, operations=("READ",), pauses=Pauses(2, 1.0, 0.4)
         ),
     }  # fmt: skip
-    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.7, 300, warm_up_s=3.0)
+    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.7, 100, warm_up_s=2.0)
     found = rows_of(trial, cluster)
     by = found.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
