@@ -335,13 +335,13 @@ def trial(name: str, out: Path | None, engine: str, starts: int) -> None:
     """Record an experiment on what distance does; an interrupted one goes on with what is missing.
 
     \b
-    coordinators  one coordinator against three, and what it can hold     (15 minutes)
-    uplinks       slow uplinks against slow downlinks                     (10 minutes)
-    asynchronous  more requests in flight                                 (12 minutes)
-    proxy         a proxy near the cluster                                (9 minutes)
-    two-centres   LOCAL_ONE, LOCAL_QUORUM, EACH_QUORUM                    (12 minutes)
-    speculation   speculative retry                                       (12 minutes)
-    timeouts      time-outs fixed and set at run time                     (9 minutes)
+    coordinators  one coordinator against three, and what it can hold     (21 minutes)
+    uplinks       slow uplinks against slow downlinks                     (12 minutes)
+    asynchronous  more requests in flight                                 (17 minutes)
+    proxy         a proxy near the cluster                                (6 minutes)
+    two-centres   LOCAL_ONE, LOCAL_QUORUM, EACH_QUORUM                    (14 minutes)
+    speculation   speculative retry                                       (13 minutes)
+    timeouts      time-outs fixed and set at run time                     (10 minutes)
     """  # noqa: D301 - click wants the character itself
     from cassbook.paths import project_root
     from cassbook.trials.record import record
