@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -82,7 +83,7 @@ def model_ms(results: Results) -> pd.DataFrame:
         held = int(trial.setups[setup].options.get("native_transport_max_threads", IN_FLIGHT))
         for name, own in conditions.items():
             policy = names[int(own.coordinator[4:]) - 1] if own.coordinator.startswith("node") else own.coordinator
-            placement = type(where)(where.deployment, where.regions, own.distances or where.distances)
+            placement = replace(where, distances=own.distances or where.distances)
             model = Model(placement, own.level, policy, len(names), in_flight=held)
             bounds = model.bounds_ms(own.threads)
             rows[setup, name] = (bounds["distance"], bounds["coordinator"])
@@ -150,7 +151,7 @@ def with_model(results: Results) -> pd.DataFrame:
 
 def coordinators_told(results: Results) -> dict[str, str]:
     """Ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE), and in c at
-    QUORUM spread (three by one) and held (1024 requests at a coordinator by 128).
+    QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are told too).
     """
     three = {
         f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
@@ -158,15 +159,19 @@ def coordinators_told(results: Results) -> dict[str, str]:
     }
     default = {"setup": "c", "condition": "one at QUORUM"}
     return three | {
+        "default": str(IN_FLIGHT),
+        "many": str(results.manifest["setups"]["c-1024"]["options"]["native_transport_max_threads"]),
         "near": _times(results, {"setup": "c", "condition": "one at ONE"}, {"condition": "three at ONE"}, "READ"),
         "spread": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
         "held": _times(results, {"setup": "c-1024", "condition": "one at QUORUM"}, default, "READ"),
     }
 
 
-def _times(results: Results, over: Mapping[str, str], under: Mapping[str, str], operation: str) -> str:
+def _times(
+    results: Results, over: Mapping[str, str], under: Mapping[str, str], operation: str, value: str = "throughput_per_s"
+) -> str:
     own = {"operation": operation}
-    return ratio_text(results.ratio("throughput_per_s", {**over, **own}, {**under, **own}))
+    return ratio_text(results.ratio(value, {**over, **own}, {**under, **own}))
 
 
 def ratio_text(value: Estimate) -> str:
@@ -216,14 +221,9 @@ def proxy_told(results: Results) -> dict[str, str]:
 def two_centres_told(results: Results) -> dict[str, str]:
     """Latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
     return {
-        "away": _slower(results, "QUORUM", "LOCAL_QUORUM", "READ"),
-        "each": _slower(results, "EACH_QUORUM", "QUORUM", "UPDATE"),
+        "away": _times(results, {"condition": "QUORUM"}, {"condition": "LOCAL_QUORUM"}, "READ", "latency_ms"),
+        "each": _times(results, {"condition": "EACH_QUORUM"}, {"condition": "QUORUM"}, "UPDATE", "latency_ms"),
     }
-
-
-def _slower(results: Results, over: str, under: str, operation: str) -> str:
-    own = {"operation": operation}
-    return ratio_text(results.ratio("latency_ms", {"condition": over, **own}, {"condition": under, **own}))
 
 
 def speculation_told(results: Results) -> dict[str, str]:
