@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, generator, library, logs, own_error, relay
+from cassbook.bench import adviser, generator, library, logs, own_error, relay, staleness
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
@@ -14,6 +14,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
     "own-error": own_error.main,
     "adviser": adviser.main,
     "relay": relay.main,
+    "staleness": staleness.main,
     "generator": generator.main,
 }
 
@@ -21,7 +22,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
 @click.command()
 @click.argument("what", nargs=-1, type=click.Choice(list(_COMPARISONS)))
 def main(what: tuple[str, ...]) -> None:
-    """Compare the library with what bounds it; all of it takes about 40 minutes, most of it `generator`."""
+    """Compare the library with what bounds it; all of it takes about 42 minutes, most of it `generator`."""
     for name in what or _COMPARISONS:
         click.echo(f"--- {name}")
         _COMPARISONS[name]()

@@ -20,7 +20,7 @@ from cassbook.load import keys, wire
 from cassbook.load.wire import OUTCOMES
 from cassbook.schema import CELLS, PHASES
 
-_PAIRS = 7
+PAIRS = 7
 _ROWS = 2_000_000
 _CELLS = 200
 
@@ -30,7 +30,7 @@ def ratio(ours: Callable[[], object], bound: Callable[[], object]) -> tuple[floa
     ours()
     bound()
     ratios = []
-    for _ in range(_PAIRS):
+    for _ in range(PAIRS):
         times = []
         for function in (ours, bound):
             begun = time.perf_counter()
@@ -91,7 +91,7 @@ def _draws() -> tuple[Callable[[], object], Callable[[], object]]:
 
 def main() -> None:
     """Print a row a comparison."""
-    print(f"{'what':34}{'bound':34}{'median':>8}{'least':>8}{'most':>8}   (time over bound, {_PAIRS} pairs)")
+    print(f"{'what':34}{'bound':34}{'median':>8}{'least':>8}{'most':>8}   (time over bound, {PAIRS} pairs)")
     for what, bound, pair in (
         ("frame of the light path", "the driver's message objects", _frames()),
         ("statistics of 2 million samples", "one group mean", _summaries()),

@@ -1,0 +1,1 @@
+"""Staleness: predicted in the manner of PBS, and measured."""

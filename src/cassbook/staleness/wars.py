@@ -1,0 +1,215 @@
+"""WARS: how long the four legs of quorum replication take, in ms one way (Bailis et al., VLDB 2012, section 4).
+
+A write is sent to N replicas (W), each acknowledges (A). A read is sent (R), each answers (S). A leg is a `Mixture` of
+simple distributions, measured samples, or any function that draws.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from cassbook.errors import InputError
+
+Floats = NDArray[np.float64]
+#: Draws so many times: (rng, shape) to ms.
+Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
+
+EXPONENTIAL, PARETO, UNIFORM, EMPIRICAL = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One distribution of a mixture; made by `exponential`, `pareto`, `uniform`, `constant` or `empirical`.
+
+    Attributes
+    ----------
+    kind : int
+    first, second : float
+        Mean; or least value and 1 / alpha; or least value and width.
+    samples : ndarray, optional
+        Of a measured distribution: drawn with equal chance.
+    """
+
+    kind: int
+    first: float = 0.0
+    second: float = 0.0
+    samples: Floats | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Part):
+            return NotImplemented
+        alike = (self.kind, self.first, self.second) == (other.kind, other.first, other.second)
+        return alike and np.array_equal(_none(self.samples), _none(other.samples))
+
+    def __hash__(self) -> int:
+        return hash((self.kind, self.first, self.second))
+
+
+def _none(samples: Floats | None) -> Floats:
+    return np.empty(0) if samples is None else samples
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Distributions with weights, and a time that all take longer.
+
+    Attributes
+    ----------
+    parts : tuple of (float, Part)
+        Weights of any scale.
+    offset_ms : float
+    """
+
+    parts: tuple[tuple[float, Part], ...]
+    offset_ms: float = 0.0
+
+    def later(self, ms: float) -> Mixture:
+        """All of it so much longer."""
+        return replace(self, offset_ms=self.offset_ms + ms)
+
+
+Leg = Mixture | Sampler
+
+
+def exponential(rate_per_ms: float) -> Mixture:
+    """Exponential of mean 1 / rate ms.
+
+    Raises
+    ------
+    InputError
+        Unless the rate is positive.
+    """
+    if not rate_per_ms > 0:
+        raise InputError(f"rate: {rate_per_ms!r} must be positive")
+    return Mixture(((1.0, Part(EXPONENTIAL, 1 / rate_per_ms)),))
+
+
+def pareto(least_ms: float, alpha: float) -> Mixture:
+    """Pareto: least value xm, and alpha.
+
+    Raises
+    ------
+    InputError
+        Unless both are positive.
+    """
+    if not (least_ms > 0 and alpha > 0):
+        raise InputError(f"pareto: xm {least_ms!r} and alpha {alpha!r} must be positive")
+    return Mixture(((1.0, Part(PARETO, least_ms, 1 / alpha)),))
+
+
+def uniform(low_ms: float, high_ms: float) -> Mixture:
+    """Evenly between two bounds.
+
+    Raises
+    ------
+    InputError
+        Unless 0 <= low <= high.
+    """
+    if not 0 <= low_ms <= high_ms:
+        raise InputError(f"uniform: {low_ms!r} to {high_ms!r} is no interval of times")
+    return Mixture(((1.0, Part(UNIFORM, low_ms, high_ms - low_ms)),))
+
+
+def constant(ms: float) -> Mixture:
+    """Always the same."""
+    return uniform(ms, ms)
+
+
+def empirical(samples_ms: ArrayLike) -> Mixture:
+    """Draw from what was measured.
+
+    Raises
+    ------
+    InputError
+        Without samples, or for one that is negative or not finite.
+    """
+    samples = np.ascontiguousarray(samples_ms, dtype=float).ravel()
+    if samples.size == 0:
+        raise InputError("empirical: there are no samples")
+    if not (np.isfinite(samples).all() and (samples >= 0).all()):
+        raise InputError("empirical: samples must be finite and not negative, in ms")
+    return Mixture(((1.0, Part(EMPIRICAL, 0.0, 0.0, samples)),))
+
+
+def mixture(*parts: tuple[float, Mixture]) -> Mixture:
+    """Weigh distributions.
+
+    Raises
+    ------
+    InputError
+        Unless weights are positive.
+    """
+    if not parts or not all(weight > 0 for weight, _ in parts):
+        raise InputError(f"mixture: weights {[weight for weight, _ in parts]} must be positive")
+    if any(part.offset_ms for _, part in parts):
+        raise InputError("mixture: parts with an offset; give it to the whole")
+    return Mixture(tuple((weight * own, part) for weight, mixed in parts for own, part in mixed.parts))
+
+
+@dataclass(frozen=True, slots=True)
+class Wars:
+    """The four legs.
+
+    Attributes
+    ----------
+    w, a, r, s : Mixture or Sampler
+    far_ms : float
+        All replicas but one are so much farther, on each leg. Which one is near is drawn for the write, and again for
+        the read, whose client is somewhere else.
+    offsets_ms : tuple of float
+        How much farther each replica is, on each leg; empty for not at all.
+    """
+
+    w: Leg
+    a: Leg
+    r: Leg
+    s: Leg
+    far_ms: float = 0.0
+    offsets_ms: tuple[float, ...] = field(default=())
+
+    @property
+    def legs(self) -> tuple[Leg, Leg, Leg, Leg]:
+        """In the order of their name."""
+        return self.w, self.a, self.r, self.s
+
+    @property
+    def parametric(self) -> bool:
+        """Whether the fast path will do."""
+        return all(isinstance(leg, Mixture) for leg in self.legs)
+
+
+_SSD = mixture((0.9122, pareto(0.235, 10)), (0.0878, exponential(1.66)))
+_DISK_W = mixture((0.38, pareto(1.05, 1.51)), (0.62, exponential(0.183)))
+_YMMR_W = mixture((0.939, pareto(3, 3.35)), (0.061, exponential(0.0028)))
+_YMMR = mixture((0.982, pareto(1.5, 3.8)), (0.018, exponential(0.0217)))
+#: Bailis et al., Table 3 and section 5.5: fits to production latencies, and the same with data centres 75 ms apart.
+PRODUCTION: Mapping[str, Wars] = {
+    "LNKD-SSD": Wars(_SSD, _SSD, _SSD, _SSD),
+    "LNKD-DISK": Wars(_DISK_W, _SSD, _SSD, _SSD),
+    "YMMR": Wars(_YMMR_W, _YMMR, _YMMR, _YMMR),
+    "WAN": Wars(_DISK_W, _SSD, _SSD, _SSD, far_ms=75.0),
+}
+
+
+def wars_of(what: Wars | str | Sequence[Leg]) -> Wars:
+    """Four legs, the name of a production fit, or `Wars` as they are.
+
+    Raises
+    ------
+    InputError
+        For an unknown name or another number of legs.
+    """
+    if isinstance(what, Wars):
+        return what
+    if isinstance(what, str):
+        if what not in PRODUCTION:
+            raise InputError(f"wars: {what!r} is unknown; use one of {', '.join(PRODUCTION)}, or four distributions")
+        return PRODUCTION[what]
+    legs = tuple(what)
+    if len(legs) != 4:  # noqa: PLR2004
+        raise InputError(f"wars: four distributions are needed, W, A, R and S; got {len(legs)}")
+    return Wars(*legs)
