@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 from cassbook.bench import generator, relay, report
-from cassbook.bench.stress import stress_profile
 from cassbook.errors import InputError
+from cassbook.load.stress import stress_profile
 from cassbook.profile import TablePart
 from cassbook.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
 

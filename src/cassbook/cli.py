@@ -351,6 +351,46 @@ def trial(name: str, out: Path | None, engine: str, starts: int) -> None:
 
 
 @main.command()
+@click.option("--run", "run_name", required=True, metavar="DIR", help="A record of `cassbook probe`, or any run.")
+@click.option("--r", required=True, type=click.IntRange(1), help="Replicas that a read waits for.")
+@click.option("--w", required=True, type=click.IntRange(1), help="Replicas that a write waits for.")
+@click.option("--t", "t_ms", required=True, type=click.FloatRange(0), help="Milliseconds after the acknowledgement.")
+@click.option("--setup", help="Where the nodes were, in a record of the probe. Default: its first.")
+@click.option("--threads", type=click.IntRange(0), help="The load. Default: the least that the run has.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_plainly
+def stale(run_name: str, r: int, w: int, t_ms: float, setup: str | None, threads: int | None, form: str) -> None:
+    """Say how likely a read is to see the last write, and what the next stronger setting costs."""
+    from cassbook import cli_stale
+    from cassbook.staleness.answers import of_run
+
+    say = cli_stale.as_json if form == "json" else cli_stale.text
+    click.echo(say(of_run(run_name, setup, threads), r, w, t_ms))
+
+
+@main.command()
+@click.argument("name", metavar="NAME")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder. Default: in _build/runs.")
+@click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
+@click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="Of each of its clusters.")
+@_plainly
+def probe(name: str, out: Path | None, engine: str, starts: int) -> None:
+    """Measure how stale reads are; an interrupted record goes on with what is missing.
+
+    \b
+    three  replication 3, side by side and far apart, alone and under load
+    five   the same with replication 5
+    study  the ccm study's own: latency on eight nodes with three replicas
+    """  # noqa: D301 - click wants the character itself
+    from cassbook.paths import project_root
+    from cassbook.staleness.catalogue import PROBES
+    from cassbook.trials.record import record
+
+    folder = out or project_root() / "_build" / "runs" / f"stale-{name}-{engine}"
+    click.echo(record(name, folder, engine, starts, say=_say, catalogue=PROBES))
+
+
+@main.command()
 @click.option("--recorded", help="Run in data/runs of the papers' Cassandra. Default: the notebooks' own.")
 @click.option("--today", help="Run in data/runs of today's Cassandra. Default: the notebooks' own.")
 @click.option("--fresh", type=click.Path(path_type=Path), help="A run to show beside them.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
 from cassbook.errors import InputError
@@ -64,6 +65,19 @@ def level_waiting_for(replicas: int, replication_factor: int) -> str:
         if replicas_waited_for(level, replication_factor) == replicas:
             return level
     raise InputError(f"no consistency level waits for {replicas} of {replication_factor} replicas")
+
+
+def levels(n: int) -> dict[int, str]:
+    """Levels by how many of n replicas they wait for; for four of five there is none.
+
+    >>> levels(5)
+    {1: 'ONE', 2: 'TWO', 3: 'QUORUM', 5: 'ALL'}
+    """
+    found = {}
+    for replicas in range(1, n + 1):
+        with suppress(InputError):
+            found[replicas] = level_waiting_for(replicas, n)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.bench.stress import Rate, Stress
 from cassbook.engine.cluster import CassandraCluster, Spec
 from cassbook.errors import LaboratoryError
 from cassbook.estimate import Estimate
@@ -25,6 +24,7 @@ from cassbook.load import wire
 from cassbook.load.loop import Bound, ClosedLoop, Record
 from cassbook.load.nodes import Nodes
 from cassbook.load.recorder import Window
+from cassbook.load.stress import Rate, Stress
 from cassbook.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
 from cassbook.paths import project_root
 from cassbook.profile import TablePart, WarmUpPart

@@ -242,6 +242,11 @@ class CassandraCluster(Cleared):
         return self.addresses
 
     @property
+    def told_nodes(self) -> list[str]:
+        """Address that the other nodes, and traces, know each node by."""
+        return self.addresses
+
+    @property
     def labels(self) -> list[str]:
         """What samples call the coordinators: their loopback addresses."""
         return self.addresses

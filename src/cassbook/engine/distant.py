@@ -102,8 +102,15 @@ class DistantCluster(CassandraCluster):
         return self._names
 
     @property
-    def replication(self) -> dict[str, int]:
-        """Replicas by data centre."""
+    def told_nodes(self) -> list[str]:
+        """Address that the other nodes, and traces, know each node by."""
+        return [self._told_nodes(i) for i in self._numbers]
+
+    @property
+    def replication(self) -> int | dict[str, int]:
+        """Replicas by data centre, where every node is one; else how many, anywhere."""
+        if self.spec.replication_factor < self.spec.nodes:
+            return self.spec.replication_factor
         return dict(Counter(self._data_centre(host) for host in self._home.deployment.replicas))
 
     def remove(self) -> None:

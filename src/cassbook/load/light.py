@@ -21,6 +21,7 @@ _header = struct.Struct(">BBhBi")
 _short = struct.Struct(">H").unpack_from
 _short_size = 2
 _WARNING = 0x08
+_UUID_SIZE = 16
 _BUFFER = 1 << 16
 #: The driver numbers its own requests from 0 upwards; those of the light path have the upper half to themselves.
 _FIRST_STREAM, _LAST_STREAM = 1 << 14, (1 << 15) - 1
@@ -34,6 +35,13 @@ class Waiting(Protocol):
 
     def lost(self, ticket: Any) -> None:
         """Learn that the connection is gone; called by any thread."""
+
+
+class Tracing(Waiting, Protocol):
+    """Whoever waits for the answer to a request that the cluster traces."""
+
+    def traced(self, session_id: bytes) -> None:
+        """Learn, just before the answer, the id of its trace (16 bytes)."""
 
 
 class LightPath:
@@ -74,10 +82,10 @@ class LightPath:
             raise ConnectionError(f"the connection to {self.endpoint} is gone")
         return int(stream)
 
-    def ask_later(self: Any, body: bytes, waiting: Waiting, ticket: Any) -> int:
-        """Put an EXECUTE body down for `flush`; from the event loop's thread only."""
+    def ask_later(self: Any, body: bytes, waiting: Waiting, ticket: Any, tracing: bool = False) -> int:
+        """Put an EXECUTE body down for `flush`; from the event loop's thread only. `tracing` is for a `Tracing`."""
         stream = self._enter(waiting, ticket)
-        self._frames.append(wire.encode(body, stream, self.protocol_version))
+        self._frames.append(wire.encode(body, stream, self.protocol_version, flags=wire.TRACING if tracing else 0))
         return int(stream)
 
     def _enter(self: Any, waiting: Waiting, ticket: Any) -> int:
@@ -127,6 +135,10 @@ class LightPath:
                 if stream in self._waiting:
                     entry = self._waiting.pop(stream)
                     self._streams.append(stream)
+                    if flags & wire.TRACING:
+                        session_id, body = body[:_UUID_SIZE], body[_UUID_SIZE:]
+                        if entry is not None:
+                            entry[0].traced(session_id)
                     if flags & _WARNING:
                         body = _without_warnings(body)
                     if entry is not None:

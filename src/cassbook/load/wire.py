@@ -15,6 +15,8 @@ _EXECUTE, _ERROR, _RESULT = 0x0A, 0x00, 0x08
 _VOID, _ROWS = 1, 2
 _WITH_VALUES, _SKIP_METADATA = 0x01, 0x02
 _HAS_MORE_PAGES, _NO_METADATA = 0x02, 0x04
+#: Flag of a frame: trace this request; and of its answer, which then begins with the trace's id.
+TRACING = 0x02
 
 #: What can become of an operation; samples hold the word, the hot path the number. 0 is success.
 OUTCOMES = (
@@ -61,10 +63,15 @@ def execute_prefix(query_id: bytes, level: str, values: int) -> bytes:
 
 
 def encode(
-    body: bytes, stream: int, protocol: int, compressor: Any = None, allow_beta_protocol_version: bool = False
+    body: bytes,
+    stream: int,
+    protocol: int,
+    compressor: Any = None,
+    allow_beta_protocol_version: bool = False,
+    flags: int = 0,
 ) -> bytes:
-    """Frame an EXECUTE body; the signature is that of the driver's encoder."""
-    return _header(protocol, 0, stream, _EXECUTE, len(body)) + body
+    """Frame an EXECUTE body; the signature is that of the driver's encoder, but for the frame's flags."""
+    return _header(protocol, flags, stream, _EXECUTE, len(body)) + body
 
 
 def judge(opcode: int, body: bytes, expected: bytes | None, most_rows: int = 1) -> int:

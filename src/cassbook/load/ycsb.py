@@ -64,6 +64,16 @@ class Locked(Iterator[Request]):
             return next(self._requests)
 
 
+def create_keyspace(session: Session, keyspace: str, replication: int | Mapping[str, int]) -> None:
+    """Create a keyspace that is not there, with so many replicas of a row, or so many in each data centre."""
+    if isinstance(replication, int):
+        strategy = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
+    else:
+        each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
+        strategy = f"'class': 'NetworkTopologyStrategy', {each}"
+    session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{strategy}}}")
+
+
 def create_table(
     session: Session,
     table: TablePart,
@@ -78,12 +88,7 @@ def create_table(
     on an existing cluster it was made before. `options` are the table's, such as speculative_retry.
     """
     if replication is not None:
-        if isinstance(replication, int):
-            strategy = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
-        else:
-            each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
-            strategy = f"'class': 'NetworkTopologyStrategy', {each}"
-        session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{strategy}}}")
+        create_keyspace(session, keyspace, replication)
     fields = ", ".join(f"field{i} text" for i in range(table.field_count))
     wanted = " AND ".join(f"{key} = {value!r}" for key, value in (options or {}).items())
     session.execute(

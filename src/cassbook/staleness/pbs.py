@@ -12,8 +12,9 @@ each of it does to the answer:
   is slow for both is late for the write and late to answer, so that its late answers do not count; a pause of
   everything delays write and read alike. In either case the prediction is low; a slow node that answers reads fast and
   applies writes late makes it high.
-* *A read asks all N.* Cassandra asks R of them only, unless read repair strikes: `ask='r'`, with its chance. Fewer
-  asked are less often consistent.
+* *A read asks all N and takes the first R answers.* Cassandra asks R of them only, unless read repair strikes:
+  `ask='r'`, with its chance. The first to answer tend to be those that were asked soonest, so that R drawn by chance
+  are a little more often consistent; where one replica is near and the others are not, much more often.
 * *There is one coordinator for a write and another for its read*, and neither holds a replica at no distance: offsets
   say otherwise where that matters.
 """

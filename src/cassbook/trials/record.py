@@ -1,56 +1,64 @@
-"""Record an experiment: a file of rows a cluster start, and a manifest whose last word is that all are there."""
+"""Record an experiment: a file of rows a cluster start, and a manifest whose last word is that all are there.
+
+Tables within rows go to Parquet files beside it, which are there before it is.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from cassbook.engine.checksums import sha256
-from cassbook.engine.cluster import Spec
-from cassbook.engine.distant import DistantCluster
 from cassbook.errors import InputError
 from cassbook.progress import bar
 from cassbook.run import manifest
 from cassbook.run.store import write_whole
 from cassbook.trials.catalogue import TRIALS
-from cassbook.trials.trial import Setup, Trial
+from cassbook.trials.trial import Row, Trial
 
 SEED = 20211212
 _SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
 
 Say = Callable[[str], None]
+Catalogue = Mapping[str, Callable[[], Trial]]
 
 
-def record(name: str, folder: Path, engine: str, starts: int = 3, say: Say = print) -> Path:
+def record(
+    name: str, folder: Path, engine: str, starts: int = 3, say: Say = print, catalogue: Catalogue = TRIALS
+) -> Path:
     """Measure what is missing of an experiment.
 
     Parameters
     ----------
     name : str
-        In `catalogue.TRIALS`.
+        In the catalogue.
     folder : Path
         New, or one to go on with that was begun alike.
     engine : str
     starts : int
         Of each of its clusters.
     say : callable
+    catalogue : mapping of str to callable
+        Experiments by name.
 
     Returns
     -------
     Path
-        The folder: `start-N-SETUP.csv` a cluster start, `manifest.json`.
+        The folder: `start-N-SETUP.csv` a cluster start, `start-N-SETUP-TABLE.parquet`, `manifest.json`.
 
     Raises
     ------
     InputError
         For an unknown name, or a folder that holds something else.
     """
-    trial = named(name)
+    trial = named(name, catalogue)
     notes = _begin(folder, name, trial, engine, starts)
     units = [(start, setup) for start in range(1, starts + 1) for setup in _order(trial, start)]
     todo = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
@@ -60,23 +68,23 @@ def record(name: str, folder: Path, engine: str, starts: int = 3, say: Say = pri
     with bar(total, total - left, "row") as progress:
         for start, setup in todo:
             _measure(folder, trial, start, setup, engine, notes, say, progress.update)
-    files = sorted(folder.glob("start-*.csv"))
+    files = sorted([*folder.glob("start-*.csv"), *folder.glob("start-*.parquet")])
     notes |= {"artefacts": {path.name: sha256(path) for path in files}, "complete": True}
     _save(folder, notes)
     return folder
 
 
-def named(name: str) -> Trial:
-    """Return an experiment of the catalogue.
+def named(name: str, catalogue: Catalogue = TRIALS) -> Trial:
+    """Return an experiment of a catalogue.
 
     Raises
     ------
     InputError
         If there is none of that name.
     """
-    if name not in TRIALS:
-        raise InputError(f"trial: there is no {name!r}; use one of {', '.join(TRIALS)}")
-    return TRIALS[name]()
+    if name not in catalogue:
+        raise InputError(f"trial: there is no {name!r}; use one of {', '.join(catalogue)}")
+    return catalogue[name]()
 
 
 def _order(trial: Trial, start: int) -> list[str]:
@@ -95,7 +103,7 @@ def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> d
     """Return the manifest of a record that begins, or goes on."""
     own = {
         "trial": name, "starts": starts, "seed": SEED, "numbers": trial.notes(),
-        "setups": {key: _told(setup) for key, setup in trial.setups.items()},
+        "setups": {key: setup.told() for key, setup in trial.setups.items()},
     }  # fmt: skip
     own = json.loads(json.dumps(own)) | {"engine": engine}
     path = folder / "manifest.json"
@@ -113,28 +121,35 @@ def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> d
     return notes
 
 
-def _told(setup: Setup) -> dict[str, Any]:
-    where = setup.placement
-    return {
-        "deployment": str(where.deployment), "regions": list(where.regions), "distances": where.distances.name,
-        "options": dict(setup.options), "heap_mb": setup.heap_mb,
-    }  # fmt: skip
-
-
 def _measure(
     folder: Path, trial: Trial, start: int, name: str, engine: str, notes: dict[str, Any], say: Say,
     advance: Callable[[], Any],
 ) -> None:  # fmt: skip
     setup = trial.setups[name]
-    nodes = len(setup.placement.deployment.replicas)
-    spec = Spec(nodes, nodes, setup.heap_mb, setup.options)
-    say(f"start {start}, {name}: {setup.placement.deployment} in {', '.join(setup.placement.regions)}")
+    say(f"start {start}, {name}: {setup}")
     rng = np.random.default_rng([SEED, start, list(trial.setups).index(name)])
-    rows = []
-    with DistantCluster(engine, setup.placement, spec, name="trial", say=say) as cluster:
+    rows: list[Row] = []
+    with setup.cluster(engine, say) as cluster:
         for row in trial.measure(name, cluster, rng):
             rows.append({"start": start, "setup": name} | row)
             advance()
         notes["cluster_starts"].append({"start": start, "setup": name, **cluster.notes()})
     _save(folder, notes)
-    write_whole(_path(folder, start, name), pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+    write_rows(_path(folder, start, name), rows)
+
+
+def write_rows(path: Path, rows: list[Row]) -> None:
+    """Write what a cluster start gave: tables within rows first, then the rows themselves; `rows` lose their tables."""
+    start, name = rows[0]["start"], rows[0]["setup"]
+    for table in [key for key, value in rows[0].items() if isinstance(value, pd.DataFrame)]:
+        parts = [row.pop(table).assign(panel=row["panel"]) for row in rows]
+        whole = pd.concat([part for part in parts if len(part)], ignore_index=True).assign(start=start, setup=name)
+        write_parquet(whole, path.with_name(f"{path.stem}-{table}.parquet"))
+    write_whole(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+
+
+def write_parquet(table: pd.DataFrame, path: Path) -> None:
+    """Write a table that appears whole."""
+    draft = path.with_name(f"{path.name}.draft")
+    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), draft, compression="zstd", compression_level=19)
+    draft.rename(path)

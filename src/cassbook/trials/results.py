@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pyarrow import ArrowException
 
 from cassbook.errors import InputError
 from cassbook.estimate import Estimate
@@ -50,8 +51,29 @@ class Results:
             raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
         if not self.manifest.get("complete"):
             raise InputError(f"{folder}: is not complete; `cassbook trial` goes on with it")
-        parts = [_rows(folder / name) for name in sorted(self.manifest["artefacts"])]
+        self._folder = folder
+        self._files = sorted(self.manifest["artefacts"])
+        parts = [_rows(folder / name) for name in self._files if name.endswith(".csv")]
         self.rows = pd.concat(parts, ignore_index=True)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table that the rows have beside them: its columns, and start, setup and panel of the row.
+
+        Raises
+        ------
+        InputError
+            If there is none, or a file is damaged.
+        """
+        files = [self._folder / file for file in self._files if file.endswith(f"-{name}.parquet")]
+        if not files:
+            raise InputError(f"{self._folder}: holds no table {name!r}")
+        parts = []
+        for path in files:
+            try:
+                parts.append(pd.read_parquet(path))
+            except (OSError, ArrowException) as error:
+                raise InputError(f"{path}: cannot be read ({error})") from None
+        return pd.concat(parts, ignore_index=True)
 
     def mean(self, value: str, by: Sequence[str]) -> pd.Series:
         """Means of a column over cluster starts, those of a start averaged first: index `by`, values `Estimate`."""

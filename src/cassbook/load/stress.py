@@ -1,4 +1,4 @@
-"""The release's own cassandra-stress on our usertable, in its `user` mode, as a throughput over a steady window."""
+"""The release's own cassandra-stress: on our usertable in its `user` mode, or as it comes, on a table of its own."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from cassbook.profile import TablePart
 _MAIN = "org.apache.cassandra.stress.Stress"
 #: `total` lines of its log: operations so far come first, seconds so far are the eleventh figure.
 _OPERATIONS, _SECONDS = 0, 10
+_PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,11 +44,7 @@ class Stress:
     """
 
     def __init__(self, cluster: CassandraCluster, table: TablePart, keyspace: str, folder: Path) -> None:
-        assert cluster.installation is not None  # noqa: S101 - it is ready
-        assert cluster.java is not None  # noqa: S101 - it is ready
-        home = cluster.installation.home
-        self._java = [str(cluster.java.home / "bin" / "java"), "-Xmx1G", f"-Dcassandra.logdir={folder}", "-cp"]
-        self._java.append(f"{home}/lib/*:{home}/tools/lib/*:{home}/conf")
+        self._java = _java(cluster, folder)
         self._nodes, self._table = ",".join(cluster.addresses), table
         self._profile = folder / "usertable.yaml"
         self._profile.write_text(yaml.safe_dump(stress_profile(table, keyspace)))
@@ -110,6 +107,49 @@ class Stress:
         if len(seen) > 1 and seen[-1][0] - seen[-2][0] < 0.5:  # noqa: PLR2004 - a remainder, too short to count
             seen.pop()
         return seen, int(found[1])
+
+
+def _java(cluster: CassandraCluster, folder: Path) -> list[str]:
+    """How to start it; what it logs goes to the folder."""
+    assert cluster.installation is not None  # noqa: S101 - it is ready
+    assert cluster.java is not None  # noqa: S101 - it is ready
+    home = cluster.installation.home
+    java = [str(cluster.java.home / "bin" / "java"), "-Xmx1G", f"-Dcassandra.logdir={folder}", "-cp"]
+    return [*java, f"{home}/lib/*:{home}/tools/lib/*:{home}/conf"]
+
+
+def standard(cluster: CassandraCluster, operation: str, count: int, level: str, threads: int) -> dict[str, float]:
+    """Run so many operations ('write' or 'read') on the table that cassandra-stress makes itself, with its defaults.
+
+    Returns
+    -------
+    dict
+        What it says of latency in ms: mean, median, 95th percentile, 99th percentile.
+
+    Raises
+    ------
+    LaboratoryError
+        If it fails, or an operation does, with what it said.
+    """
+    replication = f"replication(factor={cluster.spec.replication_factor})"
+    command = [
+        *_java(cluster, cluster.folder), _MAIN, operation, f"n={count}", "no-warmup", f"cl={level}",
+        "-rate", f"threads={threads}", "-mode", "native", "cql3", "-node", ",".join(cluster.addresses),
+        "-schema", replication,
+    ]  # fmt: skip
+    said = subprocess.run(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        timeout=_PATIENCE_S, check=False,
+    ).stdout  # fmt: skip
+    errors = re.search(r"Total errors\s*:\s*(\d+)", said)
+    found = {
+        name: re.search(rf"latency {name}\s*:\s*([\d.]+)", said)
+        for name in ("mean", "median", "95th percentile", "99th percentile")
+    }
+    if not errors or int(errors[1]) or not all(found.values()):
+        tail = "\n".join(said.splitlines()[-15:])
+        raise LaboratoryError(f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}")
+    return {name: float(match[1]) for name, match in found.items() if match}
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:

@@ -1,0 +1,95 @@
+"""A recorded staleness run, read: what was measured, and what its traces predict."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.staleness.traced import Traced
+from cassbook.staleness.traces import Legs
+from cassbook.trials.results import Results
+
+#: What panels are told apart by.
+KEYS = ["setup", "threads", "r", "w", "versions"]
+
+
+class StalenessRun:
+    """A folder that `cassbook probe` has recorded.
+
+    Attributes
+    ----------
+    panels : DataFrame
+        A row a panel of a cluster start (see `panels.StalenessTrial.measure`).
+
+    Raises
+    ------
+    InputError
+        If there is no such run, or it is not complete.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        self.results = Results(name_or_path)
+        self.panels = self.results.rows
+        self.name = Path(name_or_path).name
+
+    @cached_property
+    def reads(self) -> pd.DataFrame:
+        """All reads, counted: start, setup, panel and `measured.COUNTED`."""
+        return self.results.table("counted")
+
+    @cached_property
+    def legs(self) -> pd.DataFrame:
+        """Every traced request at every replica (see `panels`)."""
+        return self.results.table("legs")
+
+    def counted(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
+        """Reads of a panel, of all cluster starts together (see `measured`).
+
+        Raises
+        ------
+        InputError
+            If it was not measured.
+        """
+        return self._of(self.reads, setup, threads, r, w, versions)
+
+    def traced(self, setup: str, threads: int, r: int, w: int, by_client: bool = True) -> Traced:
+        """What the traces of a panel predict: its writes, and its reads, which were traced at the level of R."""
+        own = self._of(self.legs, setup, threads, r, w, 1)
+        writes, reads = (_legs(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
+        return Traced(writes, reads, r, w, by_client, self.tracing_ms(setup, threads))
+
+    def tracing_ms(self, setup: str, threads: int) -> Estimate:
+        """What tracing adds to a read of one replica, from the same panels' reads with and without it, over cluster
+        starts.
+
+        Reads of more replicas do not tell: traced writes wait for all, so that their reads find nothing to repair.
+        """
+        own = self.panels[
+            (self.panels["setup"] == setup) & (self.panels["threads"] == threads) & (self.panels["r"] == 1)
+        ]
+        excess = (own["traced_read_ms"] - own["read_ms"]).groupby(own["start"]).mean().dropna()
+        mean = Estimate.mean(excess)
+        bounds = [max(0.0, own) for own in (mean.value, mean.low, mean.high)]  # NaN, of one start, becomes 0
+        return Estimate(bounds[0], min(bounds[:2]), max(bounds), mean.n)
+
+    def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
+        own = self.panels
+        wanted = dict(zip(KEYS, (setup, threads, r, w, versions), strict=True))
+        for column, value in wanted.items():
+            own = own[own[column] == value]
+        if own.empty:
+            raise InputError(f"{self.name}: holds no panel with {wanted}")
+        return table.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
+
+
+def _legs(table: pd.DataFrame) -> Legs:
+    """Back to arrays of (requests, replicas)."""
+    n = int(table["replica"].max()) + 1
+    arrays = {name: table[name].to_numpy(float).reshape(-1, n) for name in ("there_ms", "back_ms", "uncertain_ms")}
+    once = {name: table[name].to_numpy()[::n] for name in ("coordinator", "duration_ms", "latency_ms")}
+    return Legs(coordinator=once.pop("coordinator").astype(np.int64), **arrays, **once)

@@ -1,0 +1,46 @@
+"""The study's ratios from a record whose latencies are known."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from cassbook.staleness import study_tables
+from cassbook.staleness.study import SETTINGS
+from cassbook.trials.results import Results
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Three starts in which a request takes as many ms as it waits for replicas, and more with the start."""
+    setups = ("none", "1-ms", "regions")
+    for start in (1, 2, 3):
+        for setup in setups:
+            rows = [
+                {"start": start, "setup": setup, "r": r, "w": w}
+                | {
+                    f"{tool}_{kind}_ms": n * start
+                    for tool in study_tables.TOOLS
+                    for kind, n in (("read", r), ("write", w))
+                }
+                for r, w in SETTINGS
+            ]
+            pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-{setup}.csv", index=False)
+    names = [path.name for path in tmp_path.glob("*.csv")]
+    notes = {"complete": True, "artefacts": dict.fromkeys(names, ""), "setups": dict.fromkeys(setups)}
+    (tmp_path / "manifest.json").write_text(json.dumps(notes))
+    return Results(str(tmp_path))
+
+
+def test_the_four_ratios_are_of_the_settings_they_name(results):
+    table = study_tables.ratios(results)
+    ours = table["no distance", "our generator"]
+    assert table["the study", "printed"].to_list() == ["9.4", "2.4", "3.5", "1.7"]
+    assert [float(text.split()[0]) for text in ours] == [3.0, 3.0, 2.0, 2.0]
+    assert ours.iloc[0] == "3.00 [3.00, 3.00]"
+
+
+def test_latencies_are_means_over_starts(results):
+    table = study_tables.latencies(results, "ours")
+    assert table.loc[("none", "write"), "1R-3W"].value == 6.0
+    assert table.loc[("regions", "read"), "3R-1W"].n == 3
