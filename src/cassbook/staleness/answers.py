@@ -176,7 +176,7 @@ class FromLatencies:
         self._threads = int(str(_chosen("threads", threads, [int(own) for own in known], run.name)))
         self._cells = cells[cells["threads"] == self._threads]
         self.n = int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor", 3))
-        self.settings = set(product(levels(self.n), repeat=2))
+        self.settings = set(product(levels(self.n), levels(self.n)))
         legs = {operation: self._one_way(operation) for operation in ("READ", "WRITE")}
         self._wars = Wars(legs["WRITE"], legs["WRITE"], legs["READ"], legs["READ"])
         self.basis = (
