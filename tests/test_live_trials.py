@@ -64,7 +64,7 @@ def test_conditions_under_load(cluster):
             threads=10, table=PLAIN | {"speculative_retry": "NONE"}, operations=("READ",), pauses=Pauses(2, 1.0, 0.4)
         ),
     }  # fmt: skip
-    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.7, 100, warm_up_s=2.0)
+    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
     found = rows_of(trial, cluster)
     by = found.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
@@ -80,9 +80,9 @@ def test_conditions_under_load(cluster):
 
 
 def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
-    waits_ms = (0.0, 35.0, 60.0, 110.0)
+    waits_ms = (0.0, 35.0, 58.0, 110.0)
     trial = StalenessTrial(
-        "?", {"far": Setup(beside())}, {"far": waits_ms}, (10,), 3.0, versions=4, warm_up_s=4.0, records=200,
+        "?", {"far": Setup(beside())}, {"far": waits_ms}, (0,), 2.5, cycles_per_s=100.0, versions=4, warm_up_s=2.0,
         settings=((1, 1), (2, 2)),
     )  # fmt: skip
     cluster.move(beside())
@@ -91,16 +91,16 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     finally:
         cluster.move(where())
     reads, stale = tables.strong_checked(run)
-    assert reads > 50
+    assert reads > 20
     assert stale == 0
-    curve = compare.curve(run, "far", 10, 1, 1)
-    assert curve["t_ms"].to_list() == pytest.approx(list(waits_ms), abs=5)
-    assert curve["p"].to_list() == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0], abs=0.15)
+    curve = compare.curve(run, "far", 0, 1, 1)
+    assert curve["t_ms"].to_list() == pytest.approx(list(waits_ms), abs=8)
+    assert curve["p"].to_list() == pytest.approx([0.0, 1 / 3, 2 / 3, 1.0], abs=0.25)
     # Whole requests know which replica is whose; four distributions do not.
     assert measured.rmse(curve.assign(predicted=curve[compare.WHOLE])) < 0.2
     assert measured.rmse(curve.assign(predicted=curve[compare.FIRST])) > 0.2
     # Four versions, one behind the other, cross together.
-    versions = run.counted("far", 10, 1, 1, versions=4)
+    versions = run.counted("far", 0, 1, 1, versions=4)
     assert measured.over_k(versions, 0.0, 4)["p"].iloc[0] < 0.2
     assert measured.over_k(versions, 110.0, 4)["p"].iloc[0] > 0.8
     sums = tables.sums(run, "far")
@@ -110,7 +110,6 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
         assert ways_ms[frozenset(pair)] <= row["least_ms"] + 1
         assert row["median_ms"] < ways_ms[frozenset(pair)] + 40
     assert (run.panels["hints"] == 0).all()
-    assert (run.panels["load_per_s"] > 0).all()
 
 
 def test_time_outs(cluster):

@@ -45,7 +45,7 @@ def test_two_replicas_by_integration(t):
     ask=st.sampled_from(["all", "r"]),
     seed=st.integers(0, 9),
 )
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_quorums_that_meet_never_miss(n, r, w, ask, seed):
     if max(r, w) > n or r + w <= n:
         return

@@ -103,7 +103,7 @@ def histories(draw):
 
 
 @given(histories())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=80, deadline=None)
 def test_it_says_what_the_definition_says(history):
     rows, asked = history
     found = judge(writes(*rows), reads(*asked))
