@@ -8,11 +8,12 @@ replica, so that choosing the first answers is the same few instructions for all
 from __future__ import annotations
 
 import math
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numba
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from cassbook.staleness.random import evenly, exponential, streams
@@ -165,12 +166,11 @@ def _ask_few(times, s, r, repair_chance, alike):  # type: ignore[no-untyped-def]
     return s
 
 
-@njit(parallel=True, cache=True)
-def _run(trials, states, n, r, w, mode, repair_chance, far_ms, farther, packed, histograms):  # type: ignore[no-untyped-def]
+@njit(nogil=True, cache=True)
+def _run(begin, step, trials, states, n, r, w, mode, repair_chance, far_ms, farther, packed, histograms):  # type: ignore[no-untyped-def]
     alike = far_ms == 0.0 and farther.size == 0
-    for stream in prange(states.shape[0]):
+    for stream in range(begin, states.shape[0], step):
         s = (states[stream, 0], states[stream, 1], states[stream, 2], states[stream, 3])
-        own = histograms[numba.get_thread_id()]
         times = np.empty((4, n, _BATCH))
         carried, met = np.empty(_BATCH), np.empty(_BATCH)
         kept, fresh = np.empty((max(r, w), _BATCH)), np.empty((r, _BATCH))
@@ -182,7 +182,7 @@ def _run(trials, states, n, r, w, mode, repair_chance, far_ms, farther, packed, 
                 s = _move(times, s, far_ms, farther)
             if mode == R_ASKED:
                 s = _ask_few(times, s, r, repair_chance, alike)
-            _judge(times, min(left, _BATCH), r, w, carried, met, kept, fresh, own)
+            _judge(times, min(left, _BATCH), r, w, carried, met, kept, fresh, histograms)
             left -= _BATCH
 
 
@@ -227,7 +227,14 @@ def parametric(
         Counts of needed time, read and write latency.
     """
     legs = tuple(leg for leg in wars.legs if isinstance(leg, Mixture))
-    histograms = np.zeros((numba.get_num_threads(), 3, BINS), np.int64)
+    threads = numba.get_num_threads()
+    histograms = np.zeros((threads, 3, BINS), np.int64)
     farther = np.array(wars.offsets_ms, dtype=float)
-    _run(trials, streams(seed, _STREAMS), n, r, w, mode, repair_chance, wars.far_ms, farther, _packed(legs), histograms)
+    drawn = (trials, streams(seed, _STREAMS), n, r, w, mode, repair_chance, wars.far_ms, farther, _packed(legs))
+
+    def some(thread: int) -> None:
+        _run(thread, threads, *drawn, histograms[thread])
+
+    with ThreadPoolExecutor(threads) as pool:  # the compiled code lets go of the interpreter
+        list(pool.map(some, range(threads)))
     return np.asarray(histograms.sum(axis=0))
