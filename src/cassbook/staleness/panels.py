@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -72,18 +72,8 @@ class StalenessTrial:
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
-        names = (
-            "threads",
-            "seconds",
-            "cycles_per_s",
-            "traced",
-            "pause_ms",
-            "versions",
-            "warm_up_s",
-            "settings",
-            "records",
-        )
-        return {name: getattr(self, name) for name in names} | {"t_ms": dict(self.t_ms)}
+        told = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in {"question", "setups"}}
+        return told | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
 
     def rows(self, setup: str) -> int:
         """How many panels a cluster start gives."""

@@ -48,8 +48,6 @@ class Panel:
         Waits: every one as often, with every other coordinator as often.
     versions : int
         Written before each read.
-    between_ms : float
-        From an acknowledgement to the next write of them.
     probers : int
         Rows, each with one request in flight at a time.
     pause_ms : float
@@ -65,7 +63,6 @@ class Panel:
     write_cl: str
     t_ms: tuple[float, ...]
     versions: int = 1
-    between_ms: float = 0.0
     probers: int = 20
     pause_ms: float = 0.0
     traced: int = 0
@@ -264,10 +261,10 @@ class _Prober:
         self._ask(self._reader, self._read_prefix + self._encoded, reading=True)
 
     def _ask(self, node: int, body: bytes, reading: bool) -> None:
+        self._connection, self._reading = self._run.nodes.connections[node][0], reading
+        ticket = self._ticket = [True]
+        self.sent_s = _clock()
         try:
-            self._connection, self._reading = self._run.nodes.connections[node][0], reading
-            ticket = self._ticket = [True]
-            self.sent_s = _clock()
             self._stream = self._connection.ask_later(body, self, ticket, self._traced)
             self._connection.flush()
         except (ConnectionError, IndexError):
@@ -291,7 +288,7 @@ class _Prober:
             self._has_written(now, wire.judge(opcode, body, None) == wire.OK)
 
     def _has_written(self, now: float, done: bool) -> None:
-        run, panel = self._run, self._run.panel
+        run = self._run
         acked_s = now if done else float("nan")
         if self._traced:
             self._note_trace("UPDATE", self._writer, now, done)
@@ -301,7 +298,7 @@ class _Prober:
         if not done:
             run.after(self._pause_ms, self.cycle)
         elif self._left:
-            run.after(panel.between_ms, self._write_next)
+            self._write_next()
         else:
             self._asked_t_ms, hop = run.draw()
             self._reader = (self._writer + hop) % len(run.nodes.addresses)
