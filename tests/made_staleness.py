@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 
+from cassbook.engine.checksums import sums
 from cassbook.staleness.recorded import StalenessRun
 from cassbook.trials.record import write_rows
 
@@ -17,7 +18,7 @@ def probed(folder, trial, cluster):
     manifest = {
         "trial": "tiny", "engine": cluster.release.version, "starts": 1, "numbers": trial.notes(), "complete": True,
         "setups": {name: setup.told()}, "cluster_starts": [{"start": 1, "setup": name, **cluster.notes()}],
-        "artefacts": dict.fromkeys(path.name for path in folder.glob("start-*")),
+        "artefacts": sums(folder.glob("start-*")),
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return StalenessRun(str(folder))

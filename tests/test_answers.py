@@ -8,6 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.cli import main
+from cassbook.engine.checksums import sums
 from cassbook.errors import InputError
 from cassbook.paths import runs_dir
 from cassbook.staleness.answers import of_run, stronger
@@ -58,7 +59,7 @@ def record(tmp_path):
     ]
     write_rows(tmp_path / "start-1-near.csv", rows)
     notes = {"trial": "x", "engine": "2.1.20", "setups": {"near": {}}, "complete": True,
-             "artefacts": dict.fromkeys(path.name for path in tmp_path.glob("start-*"))}  # fmt: skip
+             "artefacts": sums(tmp_path.glob("start-*"))}  # fmt: skip
     (tmp_path / "manifest.json").write_text(json.dumps(notes))
     return str(tmp_path)
 
@@ -125,6 +126,6 @@ def test_other_mistakes(record, tmp_path):
     with pytest.raises(InputError, match="is no record of the probe"):
         of_run("quick-2.1.20", setup="near")
     (tmp_path / "start-1-near-counted.parquet").write_bytes(b"PAR1 cut off")
-    with pytest.raises(InputError, match=r"start-1-near-counted.parquet: cannot be read"):
+    with pytest.raises(InputError, match=r"start-1-near-counted.parquet: is not what was recorded"):
         of_run(record).at(1, 1, 0.0)
     assert (runs_dir() / "quick-2.1.20").is_dir()

@@ -210,7 +210,6 @@ def test_couples_of_replicas():
     assert quorums.strong_couples() == [(1, 3), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)]
     assert quorums.strong_couples(1) == [(1, 1)]
     assert quorums.compared_settings() == Count(3, 3)
-    assert quorums.name((2, 1)) == "2R-1W"
 
 
 def test_chapters_by_their_topic():

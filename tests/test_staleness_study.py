@@ -5,6 +5,7 @@ import json
 import pandas as pd
 import pytest
 
+from cassbook.engine.checksums import sums
 from cassbook.staleness import study_tables
 from cassbook.staleness.study import SETTINGS
 from cassbook.trials.results import Results
@@ -26,8 +27,7 @@ def results(tmp_path):
                 for r, w in SETTINGS
             ]
             pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-{setup}.csv", index=False)
-    names = [path.name for path in tmp_path.glob("*.csv")]
-    notes = {"complete": True, "artefacts": dict.fromkeys(names, ""), "setups": dict.fromkeys(setups)}
+    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv")), "setups": dict.fromkeys(setups)}
     (tmp_path / "manifest.json").write_text(json.dumps(notes))
     return Results(str(tmp_path))
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cassbook.engine.checksums import sums
 from cassbook.errors import InputError, LaboratoryError
 from cassbook.load.recorder import Window
 from cassbook.trials import record, tables
@@ -56,7 +57,6 @@ def test_figures_are_of_what_began_in_the_window():
 def recorded(tmp_path):
     """Two starts of a setup: condition 'slow' takes twice as long as 'fast'."""
     rng = np.random.default_rng(1)
-    names = []
     for start in (1, 2, 3):
         base = rng.uniform(9, 11)
         rows = [
@@ -64,9 +64,9 @@ def recorded(tmp_path):
             for r in (1, 2)
             for name, factor in (("fast", 1), ("slow", 2))
         ]
-        names.append(f"start-{start}-c.csv")
-        pd.DataFrame(rows).to_csv(tmp_path / names[-1], index=False)
-    (tmp_path / "manifest.json").write_text(json.dumps({"complete": True, "artefacts": dict.fromkeys(names, "")}))
+        pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-c.csv", index=False)
+    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv"))}
+    (tmp_path / "manifest.json").write_text(json.dumps(notes))
     return tmp_path
 
 
@@ -93,10 +93,20 @@ def test_what_is_not_complete_is_not_read(recorded):
         Results("nothing-of-the-kind")
 
 
+def test_what_is_not_as_recorded_is_not_read(recorded):
+    with (recorded / "start-2-c.csv").open("a") as stream:
+        stream.write("x")
+    with pytest.raises(InputError, match=r"start-2-c\.csv: is not what was recorded"):
+        Results(str(recorded))
+    (recorded / "start-2-c.csv").unlink()
+    with pytest.raises(InputError, match=r"start-2-c\.csv: is missing"):
+        Results(str(recorded))
+
+
 def written(folder, rows, **manifest):
     """A recorded experiment of these rows."""
     pd.DataFrame(rows).to_csv(folder / "start-1-x.csv", index=False)
-    notes = {"complete": True, "artefacts": {"start-1-x.csv": ""}, **manifest}
+    notes = {"complete": True, "artefacts": sums(folder.glob("*.csv")), **manifest}
     (folder / "manifest.json").write_text(json.dumps(notes))
     return Results(str(folder))
 

@@ -67,6 +67,15 @@ def level_waiting_for(replicas: int, replication_factor: int) -> str:
     raise InputError(f"no consistency level waits for {replicas} of {replication_factor} replicas")
 
 
+def setting_waiting_for(r: int, w: int) -> str:
+    """Name a setting by the replicas that reads and writes wait for, as the papers do.
+
+    >>> setting_waiting_for(1, 3)
+    '1R-3W'
+    """
+    return f"{r}R-{w}W"
+
+
 def levels(n: int) -> dict[int, str]:
     """Levels by how many of n replicas they wait for; for four of five there is none.
 

@@ -1,6 +1,7 @@
 """Several client processes on a real cluster: one window for all, samples merged, nothing left of them."""
 
 import math
+import time
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from cassbook.profile import load_profile
 from cassbook.run.cell import Cell
 from cassbook.run.client import Client, Place
 from cassbook.run.processes import ClientProcesses
+from cassbook.staleness import background
 
 pytestmark = pytest.mark.live
 BOUND = Bound(0.1, 0.8)
@@ -95,3 +97,17 @@ def test_one_that_cannot_connect_says_why(profile, place, tmp_path):
     with pytest.raises(LaboratoryError, match=r"127\.0\.0\.9"):
         ClientProcesses(1, profile, nowhere, [1], 0.0)
     assert not list(Path(tmp_path).iterdir())
+
+
+def test_a_load_beside_the_probe_goes_on_for_the_block_and_says_what_it_did(profile, place, cluster):
+    processes = background.client(cluster, profile, 1)
+    try:
+        with background.load(processes, 20, 0.5) as told:
+            time.sleep(0.5)
+    finally:
+        processes.close()
+    assert told.throughput_per_s > 100
+    assert told.latency_ms == pytest.approx(1000 * 20 / told.throughput_per_s, rel=0.3)  # Little's law
+    with background.load(None, 20, 0.5) as nothing:
+        pass
+    assert math.isnan(nothing.throughput_per_s)

@@ -50,12 +50,3 @@ def chance_to_meet(couple: Couple, replicas: int) -> Interval:
     """Chance that a read asks a replica that the write waited for, both chosen at random (hypergeometric)."""
     read, write = couple
     return 1 - exactly(comb(replicas - write, read)) / comb(replicas, read)
-
-
-def name(couple: Couple) -> str:
-    """As the papers name a setting.
-
-    >>> name((1, 3))
-    '1R-3W'
-    """
-    return f"{couple[0]}R-{couple[1]}W"

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
-from cassbook.errors import ChecksumError
+from cassbook.errors import ChecksumError, InputError
 
 
 def sha256(path: Path) -> str:
@@ -28,3 +29,25 @@ def check(path: Path, pinned: str) -> None:
             f"{path}: SHA-256 mismatch\n  pinned {pinned}\n  found  {found}\n"
             "The file is damaged or not the release it claims to be; remove it and try again."
         )
+
+
+def sums(files: Iterable[Path]) -> dict[str, str]:
+    """Name and sum of each file of a record, for its manifest."""
+    return {path.name: sha256(path) for path in files}
+
+
+def check_recorded(folder: Path, listed: Mapping[str, str]) -> None:
+    """Raise unless a record's folder holds what its manifest lists, unchanged.
+
+    Raises
+    ------
+    InputError
+        With the first file that is missing or differs.
+    """
+    for name, pinned in listed.items():
+        path = folder / name
+        if not path.is_file():
+            raise InputError(f"{path}: is missing, though the manifest lists it")
+        found = sha256(path)
+        if found != pinned:
+            raise InputError(f"{path}: is not what was recorded (SHA-256 {found}, manifest says {pinned})")

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.eval_measures import aicc
 
 from cassbook.errors import InputError
@@ -69,13 +69,13 @@ def prediction_interval(points: pd.DataFrame, order: int, threads: ArrayLike, le
         threads, latency_us, low_us, high_us: m rows. Without a spare point the bounds are NaN.
     """
     scale = float(points["threads"].max())
-    found = sm.OLS(points["latency_us"].to_numpy(dtype=float), design(points["threads"], order, scale)).fit()
-    predicted = found.get_prediction(design(threads, order, scale)).summary_frame(alpha=1 - level)
-    columns = {"mean": "latency_us", "obs_ci_lower": "low_us", "obs_ci_upper": "high_us"}
-    table = predicted[list(columns)].rename(columns=columns)
+    found = OLS(points["latency_us"].to_numpy(dtype=float), design(points["threads"], order, scale)).fit()
+    predicted = found.get_prediction(design(threads, order, scale))
+    low, high = predicted.conf_int(obs=True, alpha=1 - level).T
     if found.df_resid <= 0:
-        table[["low_us", "high_us"]] = np.nan
-    return table.assign(threads=np.asarray(threads, dtype=float))[["threads", *columns.values()]]
+        low = high = np.full(low.shape, np.nan)
+    columns = {"latency_us": predicted.predicted_mean, "low_us": low, "high_us": high}
+    return pd.DataFrame({"threads": np.asarray(threads, dtype=float)} | columns)
 
 
 def left_out(points: pd.DataFrame, model: str) -> pd.DataFrame:

@@ -9,8 +9,8 @@ from typing import overload
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from numpy.typing import ArrayLike, NDArray
+from statsmodels.regression.linear_model import OLS
 
 from cassbook import published
 from cassbook.errors import CassbookWarning, InputError
@@ -117,7 +117,7 @@ def fit(threads: ArrayLike, latency_us: ArrayLike, order: int) -> Fit:
     """
     x, y = _checked(threads, latency_us, order)
     scale = float(x.max())
-    result = sm.OLS(y, np.vander(x / scale, order + 1, increasing=True)).fit()
+    result = OLS(y, np.vander(x / scale, order + 1, increasing=True)).fit()
     coefficients = np.asarray(result.params / scale ** np.arange(order + 1))
     coefficients.setflags(write=False)
     spare = y.size - order - 1

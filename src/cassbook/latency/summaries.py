@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cassbook.consistency import replicas_waited_for
+from cassbook.consistency import replicas_waited_for, setting_waiting_for
 from cassbook.errors import CassbookWarning, InputError
 from cassbook.estimate import Estimate
 from cassbook.latency import uncertainty
@@ -196,8 +196,7 @@ def setting_name(read_cl: str, write_cl: str, replication_factor: int = 3) -> st
     >>> setting_name("ONE", "ALL"), setting_name("QUORUM", "ONE")
     ('1R-3W', '2R-1W')
     """
-    waits = [replicas_waited_for(level, replication_factor) for level in (read_cl, write_cl)]
-    return f"{waits[0]}R-{waits[1]}W"
+    return setting_waiting_for(*(replicas_waited_for(level, replication_factor) for level in (read_cl, write_cl)))
 
 
 def mixed_cells(cell_stats: pd.DataFrame, replication_factor: int = 3) -> pd.DataFrame:

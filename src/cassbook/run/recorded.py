@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from hdrh.histogram import HdrHistogram
 
-from cassbook.engine.checksums import sha256
+from cassbook.engine.checksums import check_recorded
 from cassbook.errors import InputError
 from cassbook.latency import summaries
 from cassbook.paths import runs_dir
@@ -52,13 +52,7 @@ class RecordedRun:
         listed = self.manifest.get("artefacts", {})
         if "cells.csv" not in listed or not any(name.startswith("samples/") for name in listed):
             raise InputError(f"{self.folder / 'manifest.json'}: is damaged (it lists no cells or no samples)")
-        for name, pinned in listed.items():
-            path = self.folder / name
-            if not path.is_file():
-                raise InputError(f"{path}: is missing, though the manifest lists it")
-            found = sha256(path)
-            if found != pinned:
-                raise InputError(f"{path}: is not what was recorded (SHA-256 {found}, manifest says {pinned})")
+        check_recorded(self.folder, listed)
 
     @property
     def name(self) -> str:

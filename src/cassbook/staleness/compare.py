@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pandas as pd
 
 from cassbook.staleness import measured, pbs
 from cassbook.staleness.measured import Floats, Predictor
-from cassbook.staleness.recorded import StalenessRun
+from cassbook.staleness.recorded import PART, StalenessRun
 from cassbook.staleness.traced import as_wars
 
 #: Panels whose reads are stale often enough for a prediction to be worth something.
@@ -47,6 +49,7 @@ def _of(prediction: pbs.Prediction, later_ms: float) -> Predictor:
     return p_consistent
 
 
+@cache
 def curve(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.DataFrame:
     """A panel over t: columns of `measured.over_t`, and a column for each way of predicting."""
     counted = run.counted(setup, threads, r, w)
@@ -54,6 +57,18 @@ def curve(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.Dat
     tables = {name: measured.over_t(counted, predictor=own) for name, own in ways.items()}
     first = next(iter(tables.values())).drop(columns="predicted")
     return first.assign(**{name: own["predicted"] for name, own in tables.items()})
+
+
+def by_part(run: StalenessRun) -> dict[float, float]:
+    """Mean RMSE of whole requests in panels below `STALE_BELOW`, by the part of the cost of tracing taken off."""
+    found: dict[float, list[float]] = {0.0: [], PART: [], 1.0: []}
+    for key in weak_panels(run):
+        counted = run.counted(*key)
+        if measured.over_t(counted)["p"].iloc[0] < STALE_BELOW:
+            for part, errors in found.items():
+                predictor = run.traced(*key, part=part).of_pair
+                errors.append(measured.rmse(measured.over_t(counted, predictor=predictor)))
+    return {part: float(np.mean(errors)) for part, errors in found.items()}
 
 
 def by_panel(run: StalenessRun) -> pd.DataFrame:

@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from cassbook.consistency import setting_waiting_for
 from cassbook.plots import done, panels
 from cassbook.staleness import compare, pbs, study_tables, tables
 from cassbook.staleness.recorded import StalenessRun
@@ -36,19 +38,22 @@ def production(predictions: Mapping[str, Mapping[str, pbs.Prediction]], least_ms
     return done(figure)
 
 
-def over_t(run: StalenessRun, setup: str) -> Figure:
-    """Measured P(consistent) over t with intervals, the traces' prediction with its band, and WARS (dashed)."""
-    keys = [key for key in compare.weak_panels(run) if key[0] == setup]
-    threads = sorted({key[1] for key in keys})
-    figure, axes = panels(1, len(threads), width=4.8, height=3.8, sharey=True)
-    for panel, load in zip(axes[0], threads, strict=True):
-        own = [key for key in keys if key[1] == load]
-        for colour, key in zip(_COLOURS, own, strict=False):
-            _one(panel, run, key, colour)
-        panel.set(
-            title=tables.load_name(load), xlabel="t by the client's clock, ms", ylim=(0, 1.03), xscale="log",
-        )  # fmt: skip
-    axes[0, 0].set_ylabel("P(consistent)")
+def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
+    """Measured P(consistent) over t with intervals, the traces' prediction with its band, and WARS (dashed).
+
+    A row a run, by version, a column a load.
+    """
+    keys = {version: [key for key in compare.weak_panels(run) if key[0] == setup] for version, run in runs.items()}
+    threads = sorted({key[1] for own in keys.values() for key in own})
+    figure, axes = panels(len(runs), len(threads), width=4.8, height=3.4, sharex=True, sharey=True)
+    for row, (version, run) in zip(axes, runs.items(), strict=True):
+        for panel, load in zip(row, threads, strict=True):
+            for colour, key in zip(_COLOURS, [key for key in keys[version] if key[1] == load], strict=False):
+                _one(panel, run, key, colour)
+            panel.set(title=f"{version}, {tables.load_name(load)}", ylim=(0, 1.03), xscale="log")
+        row[0].set_ylabel("P(consistent)")
+    for panel in axes[-1]:
+        panel.set_xlabel("t by the client's clock, ms")
     axes[0, -1].legend(loc="lower right")
     return done(figure)
 
@@ -57,9 +62,9 @@ def _one(panel: Axes, run: StalenessRun, key: tuple[str, int, int, int], colour:
     seen = compare.curve(run, *key)
     at = seen["t_ms"].clip(lower=_LEAST_MS)
     below, above = seen["p"] - seen["low"], seen["high"] - seen["p"]
-    label = tables.setting_name(*key[2:])
+    label = setting_waiting_for(*key[2:])
     panel.errorbar(at, seen["p"], [below, above], fmt="o", color=colour, markersize=4, capsize=2, label=label)
-    t_ms = np.geomspace(_LEAST_MS, seen["t_ms"].iloc[-1], _POINTS // 4)
+    t_ms = np.geomspace(_LEAST_MS, seen["t_ms"].iloc[-1], _POINTS // 6)
     estimates = run.traced(*key).p_consistent_estimates(t_ms)
     panel.plot(t_ms, [own.value for own in estimates], color=colour)
     panel.fill_between(t_ms, [own.low for own in estimates], [own.high for own in estimates], color=colour, alpha=0.2)
@@ -83,24 +88,47 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
 
 
 def frontier(table: pd.DataFrame) -> Figure:
-    """Latency of half reads, half writes against the time to 99.9 % consistent reads; from `tables.frontier`."""
+    """Latency of half reads, half writes against the time to 99.9 % consistent reads; from `tables.frontier`.
+
+    A row a number of replicas, a column a place and load; triangles where 99.9 % was not reached; what is not beaten
+    in both is joined.
+    """
     cases = table[["setup", "threads"]].drop_duplicates().itertuples(index=False, name=None)
     ordered = sorted(cases, key=lambda case: (case[0] != "near", case[1]))
-    figure, axes = panels(1, len(ordered), width=3.4, height=3.6, sharey=True)
-    for panel, (setup, threads) in zip(axes[0], ordered, strict=True):
-        own = table[(table["setup"] == setup) & (table["threads"] == threads)]
-        for place, row in enumerate(own.itertuples()):
-            colour = _COLOURS[place % len(_COLOURS)]
-            t_ms = max(float(row.t_999_ms), _LEAST_MS)
-            panel.plot(row.latency_ms, t_ms, "^" if np.isnan(row.t_999_ms) else "o", color=colour)
-            panel.annotate(f" {row.setting}", (row.latency_ms, t_ms), fontsize=8, va="bottom")
-        panel.set(
-            title=f"{tables.setup_name(setup)}, {tables.load_name(threads)}", xscale="log", yscale="log",
-            xlabel="latency, half reads, half writes, ms",
-        )  # fmt: skip
-        panel.margins(x=0.25)
-    axes[0, 0].set_ylabel("time to 99.9 % consistent reads, ms")
+    counts = sorted(table["n"].unique())
+    figure, axes = panels(len(counts), len(ordered), width=3.4, height=3.4, sharey=True)
+    kept = tables.unbeaten(table)
+    longest_ms = 3 * float(table["t_999_ms"].max())
+    for row, n in zip(axes, counts, strict=True):
+        for panel, (setup, threads) in zip(row, ordered, strict=True):
+            own = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
+            t_ms = own["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
+            _settings(panel, own.assign(t_ms=t_ms, kept=kept[own.index]))
+            panel.set(
+                title=f"{n} replicas {tables.setup_name(setup)},\n{tables.load_name(threads)}",
+                xscale="log", yscale="log", xlabel="latency, half reads, half writes, ms",
+                ylim=(_LEAST_MS / 1.6, 3 * longest_ms),
+            )  # fmt: skip
+            panel.margins(x=0.2)
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            panel.xaxis.set_minor_formatter(NullFormatter())
+        row[0].set_ylabel("time to 99.9 % consistent reads, ms")
     return done(figure)
+
+
+def _settings(panel: Axes, own: pd.DataFrame) -> None:
+    """One panel of `frontier`: a point a setting, named."""
+    edge = own[own["kept"]].sort_values("latency_ms")
+    panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
+    for place, row in enumerate(own.to_dict("records")):
+        marker = "^" if np.isnan(row["t_999_ms"]) else "o"
+        panel.plot(row["latency_ms"], row["t_ms"], marker, color=_COLOURS[place % len(_COLOURS)])
+        crowded = row["t_ms"] == _LEAST_MS  # where all are whose quorums meet
+        panel.annotate(
+            row["setting"], (row["latency_ms"], row["t_ms"]), fontsize=8, va="bottom", xytext=(0, 5),
+            textcoords="offset points", rotation=90 if crowded else 0, ha="center",
+        )  # fmt: skip
 
 
 def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
@@ -134,7 +162,7 @@ def study(results: Results) -> Figure:
                 label = study_tables.OPERATIONS[operation]
                 panel.bar(places, values, 0.38, color=_BY_OPERATION[operation], label=label,
                           yerr=[below, above], capsize=2)  # fmt: skip
-            panel.set_xticks(range(len(SETTINGS)), [tables.setting_name(r, w) for r, w in SETTINGS], rotation=45)
+            panel.set_xticks(range(len(SETTINGS)), [setting_waiting_for(r, w) for r, w in SETTINGS], rotation=45)
             panel.set(title=f"{title}\n{name}" if row is axes[0] else name, ylim=(0, None))
         row[0].set_ylabel("mean latency, ms")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)

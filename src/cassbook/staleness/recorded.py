@@ -16,6 +16,9 @@ from cassbook.trials.results import Results
 
 #: What panels are told apart by.
 KEYS = ["setup", "threads", "r", "w", "versions"]
+#: Of a read's own cost of tracing, so much counts: what comes before the read looks makes it later, hence fresher, and
+#: so does not count; what a write's tracing adds until it is applied does. Neither is known, half lies between.
+PART = 0.5
 
 
 class StalenessRun:
@@ -57,11 +60,16 @@ class StalenessRun:
         """
         return self._of(self.reads, setup, threads, r, w, versions)
 
-    def traced(self, setup: str, threads: int, r: int, w: int, by_client: bool = True) -> Traced:
-        """What the traces of a panel predict: its writes, and its reads, which were traced at the level of R."""
+    def traced(self, setup: str, threads: int, r: int, w: int, by_client: bool = True, part: float = PART) -> Traced:
+        """What the traces of a panel predict: its writes, and its reads, which were traced at the level of R.
+
+        `part` of what tracing adds to a read is taken off the time that a read would have needed; from none to all of
+        it is within the prediction's interval.
+        """
         own = self._of(self.legs, setup, threads, r, w, 1)
         writes, reads = (_legs(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
-        return Traced(writes, reads, r, w, by_client, self.tracing_ms(setup, threads))
+        cost = self.tracing_ms(setup, threads)
+        return Traced(writes, reads, r, w, by_client, Estimate(part * cost.value, 0.0, cost.value, cost.n))
 
     def tracing_ms(self, setup: str, threads: int) -> Estimate:
         """What tracing adds to a read of one replica, from the same panels' reads with and without it, over cluster
@@ -77,13 +85,24 @@ class StalenessRun:
         bounds = [max(0.0, own) for own in (mean.value, mean.low, mean.high)]  # NaN, of one start, becomes 0
         return Estimate(bounds[0], min(bounds[:2]), max(bounds), mean.n)
 
-    def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
+    def rows(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
+        """Rows of a panel, one a cluster start.
+
+        Raises
+        ------
+        InputError
+            If it was not measured.
+        """
         own = self.panels
         wanted = dict(zip(KEYS, (setup, threads, r, w, versions), strict=True))
         for column, value in wanted.items():
             own = own[own[column] == value]
         if own.empty:
             raise InputError(f"{self.name}: holds no panel with {wanted}")
+        return own
+
+    def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
+        own = self.rows(setup, threads, r, w, versions)
         return table.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
 
 

@@ -7,9 +7,9 @@ import re
 import pandas as pd
 
 from cassbook import published
+from cassbook.consistency import setting_waiting_for
 from cassbook.estimate import Estimate
 from cassbook.staleness.study import SETTINGS
-from cassbook.staleness.tables import setting_name
 from cassbook.trials.results import Results
 
 #: Who measured, by the beginning of a column's name.
@@ -24,7 +24,7 @@ def latencies(results: Results, tool: str) -> pd.DataFrame:
     for operation in OPERATIONS:
         means = results.mean(f"{tool}_{operation}_ms", ["setup", "r", "w"])
         for setup in results.manifest["setups"]:
-            parts[setup, operation] = {setting_name(r, w): means[setup, r, w] for r, w in SETTINGS}
+            parts[setup, operation] = {setting_waiting_for(r, w): means[setup, r, w] for r, w in SETTINGS}
     return pd.DataFrame.from_dict(parts, orient="index").rename_axis(["setup", "operation"])
 
 

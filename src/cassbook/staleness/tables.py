@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from cassbook.consistency import setting_waiting_for
 from cassbook.deployment import CLIENT
 from cassbook.estimate import Estimate
 from cassbook.staleness import compare, measured, pbs
@@ -18,11 +19,8 @@ from cassbook.staleness.wars import PRODUCTION
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
 _SETUPS = {"near": "side by side", "far": "far apart"}
 _SHARES = (0.99, 0.999)
-
-
-def setting_name(r: int, w: int) -> str:
-    """As the papers name a setting."""
-    return f"{r}R-{w}W"
+#: What a row of `frontier` is compared within.
+_CASE = ["n", "setup", "threads"]
 
 
 def setup_name(setup: str) -> str:
@@ -55,7 +53,7 @@ def production(
                     row[label, f"t {100 * p:g} %"] = own.t_visibility(p)
                 row[label, "read 99.9 %"] = own.read_latency(0.999)
             row["both", "write 99.9 %"] = own.write_latency(0.999)
-            rows[name, setting_name(r, w)] = row
+            rows[name, setting_waiting_for(r, w)] = row
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "setting"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
     return table
@@ -97,26 +95,51 @@ def versions_by_formula(n: int = 3, most: int = 10) -> pd.DataFrame:
     """P(one of the last k versions) without spreading: index k, columns settings that need not meet."""
     weak = [(r, w) for r in range(1, n + 1) for w in range(1, n + 1) if r + w <= n]
     return pd.DataFrame(
-        {setting_name(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},
+        {setting_waiting_for(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},
         index=pd.RangeIndex(1, most + 1, name="k"),
     )
 
 
-def conditions_told(run: StalenessRun) -> dict[str, object]:
-    """Under which conditions a record was made, and what its probe gets wrong where nothing can be stale."""
-    notes, own = run.results.manifest, run.panels
-    reads, stale = strong_checked(run)
+def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
+    """Under which conditions records were made, and what their probe gets wrong where nothing can be stale.
+
+    Returns
+    -------
+    DataFrame of str
+        Index Cassandra's version.
+    """
+    rows = {}
+    for version, run in runs.items():
+        own = run.panels
+        reads, stale = strong_checked(run)
+        rows[version] = {
+            "replicas": str(own["n"].max()), "starts": str(run.results.manifest["starts"]),
+            "weak reads": f"{own.loc[~_meet(own), 'reads'].sum():,}",
+            "strong reads": f"{reads:,}", "stale ones of these": f"{stale}",
+            "writes unknown": f"{own['unknown'].sum()}", "reads lost": f"{own['lost'].sum()}",
+            "hints": f"{own['hints'].sum()}",
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra")
+
+
+def conditions_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
+    """What the prose says of `conditions`."""
+    notes = [run.results.manifest for run in runs.values()]
+    numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
+    checked = np.sum([strong_checked(run) for run in runs.values()], axis=0)
     return {
-        "engine": notes["engine"], "starts": notes["starts"], "cycles": notes["numbers"]["cycles_per_s"],
-        "threads": max(notes["numbers"]["threads"]), "regions": ", ".join(notes["setups"]["far"]["regions"][1:]),
-        "hints": int(own["hints"].sum()), "lost": int(own["lost"].sum()), "unknown": int(own["unknown"].sum()),
-        "strong_reads": float(reads), "strong_stale": stale,
+        "cycles": numbers["cycles_per_s"], "threads": max(numbers["threads"]), "regions": ", ".join(far["regions"][1:]),
+        "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
     }  # fmt: skip
+
+
+def _meet(panels: pd.DataFrame) -> pd.Series:
+    return panels["r"] + panels["w"] > panels["n"]
 
 
 def strong_checked(run: StalenessRun) -> tuple[int, int]:
     """Reads of settings whose quorums meet, and how many were not consistent: what the probe gets wrong."""
-    own = run.panels[run.panels["r"] + run.panels["w"] > run.panels["n"]]
+    own = run.panels[_meet(run.panels)]
     reads = run.reads.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
     return int(reads["reads"].sum()), int(reads.loc[reads["versions_behind"] > 0, "reads"].sum())
 
@@ -133,9 +156,9 @@ def summary(run: StalenessRun) -> pd.DataFrame:
     rows = {}
     for setup, threads, r, w in compare.weak_panels(run):
         seen = measured.over_t(run.counted(setup, threads, r, w))
-        own = _panels(run, setup, threads, r, w)
+        own = run.rows(setup, threads, r, w)
         first = seen.iloc[0]
-        rows[setup_name(setup), load_name(threads), setting_name(r, w)] = {
+        rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
             "reads": f"{own['reads'].sum():,}",
             "P(0)": f"{first['p']:.3f} ± {(first['high'] - first['low']) / 2:.3f}",
             **{f"t {100 * p:g} %, ms": _ms(measured.reached_ms(seen, p)) for p in _SHARES},
@@ -146,20 +169,28 @@ def summary(run: StalenessRun) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
 
-def _panels(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.DataFrame:
-    own = run.panels
-    return own[
-        (own["setup"] == setup) & (own["threads"] == threads) & (own["r"] == r) & (own["w"] == w)
-        & (own["versions"] == 1)
-    ]  # fmt: skip
-
-
 def _ms(value: float) -> str:
     return "never" if np.isnan(value) else f"{value:.1f}"
 
 
 def _text(value: Estimate) -> str:
     return f"{value.value:.1f}" + ("" if np.isnan(value.low) else f" ± {(value.high - value.low) / 2:.1f}")
+
+
+def stale_told(run: StalenessRun) -> dict[str, float]:
+    """What the prose says of `summary`: per cent consistent at once in five panels, and the longest waits, ms."""
+    panels = {
+        "near_idle": ("near", False, 1, 1), "near_loaded": ("near", True, 1, 1), "far_idle": ("far", False, 1, 1),
+        "far_two": ("far", False, 2, 1), "far_written": ("far", False, 1, 2),
+    }  # fmt: skip
+    loads = sorted(set(run.panels["threads"]))
+    found = {}
+    for name, (setup, loaded, r, w) in panels.items():
+        seen = measured.over_t(run.counted(setup, int(loads[-1] if loaded else loads[0]), r, w))
+        found[name] = 100 * float(seen["p"].iloc[0])
+    for setup in _SETUPS:
+        found[f"longest_{setup}"] = float(run.results.manifest["numbers"]["t_ms"][setup][-1])
+    return found
 
 
 def errors(run: StalenessRun) -> pd.DataFrame:
@@ -169,23 +200,32 @@ def errors(run: StalenessRun) -> pd.DataFrame:
         "P(0), %": 100 * table["p0"], "reads are worth, %": 100 * table["noise"],
         **{f"{name}, %": 100 * table[name] for name in (compare.WHOLE, compare.ASKED, compare.FIRST)},
     })  # fmt: skip
-    names = [(setup_name(s), load_name(t), setting_name(r, w)) for s, t, r, w in table.index]
+    names = [(setup_name(s), load_name(t), setting_waiting_for(r, w)) for s, t, r, w in table.index]
     shown.index = pd.MultiIndex.from_tuples(names, names=["setup", "load", "setting"])
     return shown.round(1)
 
 
 def errors_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
-    """What the prose says of the errors: panels that are stale often, and mean RMSE in them by each way (per cent)."""
-    tables = {version: compare.by_panel(run) for version, run in runs.items()}
-    stale = pd.concat([own[own["p0"] < compare.STALE_BELOW] for own in tables.values()])
-    beyond = np.sqrt(np.maximum(stale[compare.WHOLE] ** 2 - stale["noise"] ** 2, 0.0))
-    return {
-        "panels": sum(map(len, tables.values())), "stale_panels": len(stale),
-        "rmse": 100 * stale[compare.WHOLE].mean(), "rmse_worst": 100 * stale[compare.WHOLE].max(),
-        "noise": 100 * stale["noise"].mean(), "beyond_noise": 100 * float(beyond.mean()),
-        "within_one": int((stale[compare.WHOLE] <= 0.01).sum()), "beyond_within_one": int((beyond <= 0.01).sum()),  # noqa: PLR2004
+    """What the prose says of the errors in panels that are stale often, per cent: of whole requests by version
+    (`rmse_0`, `rmse_1`, ...) and at worst, by chance alone, and of four distributions; how many panels are within 1 %.
+    """
+    tables = [compare.by_panel(run) for run in runs.values()]
+    own = [table[table["p0"] < compare.STALE_BELOW] for table in tables]
+    stale = pd.concat(own)
+    found: dict[str, object] = {f"rmse_{place}": 100 * each[compare.WHOLE].mean() for place, each in enumerate(own)}
+    return found | {
+        "panels": sum(map(len, tables)), "stale_panels": len(stale), "rmse_worst": 100 * stale[compare.WHOLE].max(),
+        "noise": 100 * stale["noise"].mean(), "within_one": int((stale[compare.WHOLE] <= 0.01).sum()),  # noqa: PLR2004
         "rmse_asked": 100 * stale[compare.ASKED].mean(), "rmse_first": 100 * stale[compare.FIRST].mean(),
     }  # fmt: skip
+
+
+def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
+    """Mean RMSE in the panels that are stale often, %, by version and by the part of tracing's cost taken off."""
+    rows = {version: {f"{part:g}": 100 * rmse for part, rmse in compare.by_part(run).items()}
+            for version, run in runs.items()}  # fmt: skip
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra").round(1)
+    return table.rename_axis("part of tracing's cost taken off", axis="columns")
 
 
 def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
@@ -204,7 +244,8 @@ def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
     echoes = echoes.groupby(["from", "to"])[["asked_ms", "median_ms"]].mean()
     own = run.panels[run.panels["setup"] == setup]
     idle = own.loc[own["threads"] == own["threads"].min(), ["start", "setup", "panel"]]
-    legs = run.legs[run.legs["kind"] == "UPDATE"].merge(idle, on=["start", "setup", "panel"])
+    legs = run.legs[run.legs["kind"] == "UPDATE"].astype({"back_ms": float})
+    legs = legs.merge(idle, on=["start", "setup", "panel"])
     rows = {}
     for (a, b), ms in legs[legs["coordinator"] != legs["replica"]].groupby(["coordinator", "replica"])["back_ms"]:
         names = (nodes[int(str(a))], nodes[int(str(b))])
@@ -255,59 +296,59 @@ def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def versions_after(run: StalenessRun, asked_t_ms: float) -> dict[str, float]:
-    """Per cent of reads that had the last version so long after ten in a row, with the probe alone, by setup."""
+def written_told(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
+    """What the prose says of `versions`: how many are written in a row, and per cent of reads so long after that had
+    the last one, with the probe alone.
+    """
     own = run.panels[run.panels["versions"] > 1]
     written = int(own["versions"].iloc[0])
-    return {
-        str(setup): 100 * float(measured.over_k(run.counted(str(setup), 0, 1, 1, written), asked_t_ms, 1)["p"].iloc[0])
-        for setup in own["setup"].unique()
-    }
+    found: dict[str, float | int] = {"written": written}
+    for setup in _SETUPS:
+        seen = measured.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
+        found[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
+    return found
 
 
-def frontier(run: StalenessRun) -> pd.DataFrame:
+def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     """Every setting: what it costs, and how soon reads are consistent.
 
     Returns
     -------
     DataFrame
-        setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0, t_999_ms (0 where
+        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0, t_999_ms (0 where
         quorums meet; NaN where it was not reached within the waits).
     """
-    own = run.panels[run.panels["versions"] == 1]
-    keys = ["setup", "threads", "r", "w"]
-    means = own.groupby(keys)[["read_ms", "write_ms"]].mean().reset_index()
     rows = []
-    for row in means.to_dict("records"):
-        setup, threads, r, w = str(row["setup"]), int(row["threads"]), int(row["r"]), int(row["w"])
-        seen = measured.over_t(run.counted(setup, threads, r, w))
-        meet = r + w > int(own["n"].max())
-        rows.append({
-            **row, "setting": setting_name(r, w), "latency_ms": (row["read_ms"] + row["write_ms"]) / 2,
-            "p0": float(seen["p"].iloc[0]), "t_999_ms": 0.0 if meet else measured.reached_ms(seen),
-        })  # fmt: skip
+    for run in runs:
+        own = run.panels[run.panels["versions"] == 1]
+        means = own.groupby([*_CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
+        for row in means.to_dict("records"):
+            n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
+            seen = measured.over_t(run.counted(str(row["setup"]), threads, r, w))
+            rows.append({
+                **row, "setting": setting_waiting_for(r, w), "latency_ms": (row["read_ms"] + row["write_ms"]) / 2,
+                "p0": float(seen["p"].iloc[0]), "t_999_ms": 0.0 if r + w > n else measured.reached_ms(seen),
+            })  # fmt: skip
     return pd.DataFrame(rows)
 
 
-def undominated(table: pd.DataFrame) -> pd.DataFrame:
-    """Rows of `frontier` that no other of the same setup and load beats in both latency and freshness."""
-    kept = []
-    for _, own in table.groupby(["setup", "threads"], sort=False):
-        fresh = own["t_999_ms"].fillna(np.inf).to_numpy()
-        latency = own["latency_ms"].to_numpy()
-        for place in range(len(own)):
-            better = (latency <= latency[place]) & (fresh <= fresh[place])
-            strictly = better & ((latency < latency[place]) | (fresh < fresh[place]))
-            if not strictly.any():
-                kept.append(own.iloc[[place]])
-    return pd.concat(kept, ignore_index=True)
+def unbeaten(table: pd.DataFrame) -> pd.Series:
+    """Whether no other setting of the same case beats a row of `frontier` in both latency and freshness; bool."""
+    kept = pd.Series(False, table.index)
+    fresh_ms = table["t_999_ms"].fillna(np.inf)
+    for _, own in table.groupby(_CASE):
+        for place in own.index:
+            latency, fresh = own["latency_ms"] - own["latency_ms"][place], fresh_ms[own.index] - fresh_ms[place]
+            latency, fresh = latency.fillna(0.0), fresh.fillna(0.0)  # never against never
+            kept[place] = not ((latency <= 0) & (fresh <= 0) & ((latency < 0) | (fresh < 0))).any()
+    return kept
 
 
 def confidence(run: StalenessRun) -> pd.DataFrame:
     """P(consistent) over t of the settings of `CONFIDENCE`: `measured.over_t`, setup, threads, setting, claimed."""
     parts = []
     for setup, threads, r, w in compare.weak_panels(run):
-        name = setting_name(r, w)
+        name = setting_waiting_for(r, w)
         if name in CONFIDENCE:
             seen = measured.over_t(run.counted(setup, threads, r, w))
             parts.append(seen.assign(setup=setup, threads=threads, setting=name, claimed=CONFIDENCE[name]))
@@ -340,27 +381,30 @@ def confidence_told(table: pd.DataFrame) -> dict[str, int]:
 
 
 def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """`frontier` in words: index (setup, load, setting); a star where no other setting beats it in both."""
-    kept = set(undominated(table)[["setup", "threads", "setting"]].itertuples(index=False, name=None))
+    """`frontier` in words: index (replicas, setup, load, setting); a star where no other beats it in both."""
     rows = {}
-    for own in table.to_dict("records"):
-        setup, threads, name = str(own["setup"]), int(own["threads"]), str(own["setting"])
-        fresh = "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"])
-        rows[setup_name(setup), load_name(threads), name] = {
+    for own, star in zip(table.to_dict("records"), unbeaten(table), strict=True):
+        case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
+        rows[case] = {
             "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
             "half and half, ms": f"{own['latency_ms']:.1f}", "P(0)": f"{own['p0']:.3f}",
-            "99.9 % fresh after, ms": fresh,
-            "unbeaten": "*" * ((setup, threads, name) in kept),
+            "99.9 % fresh after, ms": "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"]),
+            "unbeaten": "*" * bool(star),
         }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
 
 
 def frontier_told(table: pd.DataFrame) -> dict[str, object]:
-    """What the prose says of the frontier: far apart, with the probe alone."""
-    own = table[(table["setup"] == "far") & (table["threads"] == 0)].set_index("setting")
+    """What the prose says of the frontier, but for the two counts of three replicas far apart, with the probe alone.
+
+    repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that
+    differ, and repair them before they answer.
+    """
+    own = table[(table["n"] == 3) & (table["setup"] == "far") & (table["threads"] == 0)].set_index("setting")  # noqa: PLR2004
     strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
     return {
-        "all": len(table), "kept": len(undominated(table)), "weakest_ms": own.loc["1R-1W", "latency_ms"],
+        "all": len(table), "kept": int(unbeaten(table).sum()), "weakest_ms": own.loc["1R-1W", "latency_ms"],
         "weakest_t": own.loc["1R-1W", "t_999_ms"], "strong_setting": strong.index[0],
         "strong_ms": strong["latency_ms"].iloc[0],
+        "repaired_ms": own.loc["2R-1W", "read_ms"], "unrepaired_ms": own.loc["2R-2W", "read_ms"],
     }  # fmt: skip

@@ -16,8 +16,9 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from numpy.typing import NDArray
+from statsmodels.regression.linear_model import OLS
+from statsmodels.tools.tools import add_constant
 
 from cassbook.errors import InputError
 from cassbook.latency.validation import Share
@@ -87,8 +88,8 @@ def _figures(chosen: pd.Series, latency: pd.DataFrame) -> dict[str, object]:
 
 
 def _plane(x: pd.DataFrame, y: pd.Series, at: pd.DataFrame) -> Floats:
-    found = sm.OLS(y.astype(float), sm.add_constant(x, has_constant="add")).fit()
-    return np.asarray(found.predict(sm.add_constant(at, has_constant="add")), dtype=float)
+    found = OLS(y.astype(float), add_constant(x, has_constant="add")).fit()
+    return np.asarray(found.predict(add_constant(at, has_constant="add")), dtype=float)
 
 
 def _nearest(values: Floats, seen: pd.DataFrame, scaled_seen: pd.DataFrame) -> NDArray[np.int64]:

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import statsmodels.api as sm
 from numpy.typing import NDArray
+from statsmodels.regression.linear_model import OLS
 from statsmodels.stats.diagnostic import het_breuschpagan
 from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.stattools import jarque_bera
+from statsmodels.tools.tools import add_constant
 
 from cassbook.errors import InputError
 
@@ -78,10 +79,10 @@ def regress(data: pd.DataFrame, y: str, x: Sequence[str], groups: Sequence[str])
     flat = [name for name in (y, *names) if data[name].nunique() < 2]  # noqa: PLR2004 - varies or not
     if flat:
         raise InputError(f"{', '.join(flat)}: does not vary, so nothing can be regressed on it")
-    design = sm.add_constant(data[names].astype(float)).rename(columns={"const": CONSTANT})
+    design = add_constant(data[names].astype(float)).rename(columns={"const": CONSTANT})
     if len(data) <= len(names) + 1:
         raise InputError(f"{len(data)} rows are too few for {len(names)} variables and a constant")
-    found = sm.OLS(data[y].astype(float), design).fit()
+    found = OLS(data[y].astype(float), design).fit()
     bounds = found.conf_int()
     matrix = design.to_numpy()
     inflation = [np.nan, *(variance_inflation_factor(matrix, place) for place in range(1, matrix.shape[1]))]

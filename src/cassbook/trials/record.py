@@ -15,7 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from cassbook.engine.checksums import sha256
+from cassbook.engine.checksums import sums
 from cassbook.errors import InputError
 from cassbook.progress import bar
 from cassbook.run import manifest
@@ -69,7 +69,7 @@ def record(
         for start, setup in todo:
             _measure(folder, trial, start, setup, engine, notes, say, progress.update)
     files = sorted([*folder.glob("start-*.csv"), *folder.glob("start-*.parquet")])
-    notes |= {"artefacts": {path.name: sha256(path) for path in files}, "complete": True}
+    notes |= {"artefacts": sums(files), "complete": True}
     _save(folder, notes)
     return folder
 

@@ -10,9 +10,10 @@ from typing import Any
 import pandas as pd
 from pyarrow import ArrowException
 
+from cassbook.engine.checksums import check_recorded
 from cassbook.errors import InputError
 from cassbook.estimate import Estimate
-from cassbook.paths import project_root
+from cassbook.paths import project_root, runs_dir
 from cassbook.trials.catalogue import TRIALS
 
 #: Columns of text: those that are mostly empty, and names that may look like numbers.
@@ -25,7 +26,7 @@ class Results:
     Parameters
     ----------
     name_or_path : str
-        In `data/trials`, or a folder.
+        In `data/trials` or `data/runs`, or a folder.
 
     Attributes
     ----------
@@ -36,13 +37,11 @@ class Results:
     Raises
     ------
     InputError
-        If there is no such folder, or it is not complete.
+        If there is no such folder, it is not complete, or differs from its manifest's sums.
     """
 
     def __init__(self, name_or_path: str) -> None:
-        folder = Path(name_or_path)
-        if not folder.is_dir():
-            folder = project_root() / "data" / "trials" / name_or_path
+        folder = _folder(name_or_path)
         try:
             self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
         except FileNotFoundError:
@@ -50,7 +49,8 @@ class Results:
         except ValueError as error:
             raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
         if not self.manifest.get("complete"):
-            raise InputError(f"{folder}: is not complete; `cassbook trial` goes on with it")
+            raise InputError(f"{folder}: is not complete; the command that began it goes on with it")
+        check_recorded(folder, self.manifest["artefacts"])
         self._folder = folder
         self._files = sorted(self.manifest["artefacts"])
         parts = [_rows(folder / name) for name in self._files if name.endswith(".csv")]
@@ -100,6 +100,11 @@ class Results:
                 raise InputError(f"the experiment has no row with {dict(which)}")
             parts.append(own.groupby("start")[value].mean())
         return Estimate.ratio((parts[0] / parts[1]).dropna())
+
+
+def _folder(name_or_path: str) -> Path:
+    places = (Path(name_or_path), runs_dir() / name_or_path)
+    return next((own for own in places if own.is_dir()), project_root() / "data" / "trials" / name_or_path)
 
 
 def _rows(path: Path) -> pd.DataFrame:

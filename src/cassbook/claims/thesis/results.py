@@ -23,13 +23,13 @@ from cassbook.claims.quorums import (
     REPLICATION_FACTOR,
     chance_to_meet,
     compared_settings,
-    name,
     strong_couples,
 )
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.text import LOST, READ_RATES, rates
 from cassbook.claims.wording import CUT, cut, in_words
+from cassbook.consistency import setting_waiting_for
 
 #: Section 4.3.2: read and write percent of each mix.
 MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))
@@ -169,7 +169,7 @@ def reads_at_all_like_writes() -> Answer:
 )
 def strong_settings() -> Answer:
     """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
-    found = [name(couple) for couple in strong_couples()]
+    found = [setting_waiting_for(*couple) for couple in strong_couples()]
     return Answer(in_words(len(found)), note=f"{', '.join(found)}: those that the thesis lists.")
 
 
