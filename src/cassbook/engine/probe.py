@@ -19,6 +19,7 @@ from cassbook.errors import LaboratoryError
 
 _KEYSPACE = "cassbook_probe"
 _TABLE = f"{_KEYSPACE}.probe"
+_FLUSH_PERIOD_MS = 250
 _ASK_TO_FLUSH_S = 3.0
 
 
@@ -131,8 +132,8 @@ def pending_hints(session: Session, major: tuple[int, int], node_folders: Sequen
 def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s: float = 60.0) -> None:
     """Flush `table` ("keyspace.name") to SSTables on every node.
 
-    A flush period of a second makes each node flush by itself; it is set back as soon as no memtable grows
-    any more, that is when each node has a data file and none has changed for three periods.
+    A short flush period makes each node flush by itself; it is set back as soon as no memtable grows any more, that is
+    when each node has a data file and none has changed for six periods.
 
     Raises
     ------
@@ -140,13 +141,13 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
         If a node has written no data file in time.
     """
     keyspace, name = table.split(".")
-    session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = 1000")
+    session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {_FLUSH_PERIOD_MS}")
     deadline = time.monotonic() + timeout_s
     try:
         seen: list[dict[str, int]] = []
         stable = 0
-        while stable < 3:  # noqa: PLR2004 - three periods
-            time.sleep(1.0)
+        while stable < 3:  # noqa: PLR2004 - of two periods each
+            time.sleep(2 * _FLUSH_PERIOD_MS / 1000)
             now = [_data_files(folder, keyspace, name) for folder in node_folders]
             stable = stable + 1 if now == seen and all(now) else 0
             seen = now
