@@ -73,8 +73,8 @@ class CassandraCluster(Cleared):
 
     Parameters
     ----------
-    engine : str
-        A version in `releases.RELEASES`.
+    engine : str or Release
+        A version in `releases.RELEASES`, or a release that is not among them.
     spec : Spec
     name : str
         Start of the folder's name.
@@ -101,13 +101,13 @@ class CassandraCluster(Cleared):
 
     def __init__(
         self,
-        engine: str = DEFAULT_ENGINE,
+        engine: str | Release = DEFAULT_ENGINE,
         spec: Spec | None = None,
         name: str = "cluster",
         say: Callable[[str], None] = print,
         access: Access | None = None,
     ) -> None:
-        self.release: Release = release(engine)
+        self.release = engine if isinstance(engine, Release) else release(engine)
         self.spec = spec or Spec()
         self.name = name
         self.say = say

@@ -141,12 +141,12 @@ def _from_maven(release: Release, target: Path) -> None:
 
 
 def _assemble(release: Release, scratch: Path, lib: Path) -> None:
-    """Collect `cassandra-all` and its runtime dependencies, each jar checked."""
+    """Collect `cassandra-all`, its runtime dependencies and what else the release needs, each jar checked."""
+    wanted = (f"org.apache.cassandra:cassandra-all:{release.version}", *release.further)
     (scratch / "pom.xml").write_text(
         "<project><modelVersion>4.0.0</modelVersion>"
         "<groupId>cassbook</groupId><artifactId>server</artifactId><version>1</version>"
-        "<dependencies><dependency><groupId>org.apache.cassandra</groupId><artifactId>cassandra-all</artifactId>"
-        f"<version>{release.version}</version></dependency></dependencies></project>"
+        f"<dependencies>{''.join(map(_dependency, wanted))}</dependencies></project>"
     )
     _maven(scratch, f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={lib}")
     pinned = release.jar_sums()
@@ -158,6 +158,11 @@ def _assemble(release: Release, scratch: Path, lib: Path) -> None:
         )
     for name, digest in pinned.items():
         check(lib / name, digest)
+
+
+def _dependency(coordinates: str) -> str:
+    parts = zip(("groupId", "artifactId", "version"), coordinates.split(":"), strict=True)
+    return f"<dependency>{''.join(f'<{tag}>{text}</{tag}>' for tag, text in parts)}</dependency>"
 
 
 def _maven(folder: Path, *arguments: str) -> None:

@@ -72,6 +72,9 @@ def jvm_options(release: Release, java: Java, heap_mb: int, lib: Path) -> list[s
     options += ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=300", "-Djdk.attach.allowAttachSelf=true"]
     options += [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     options += [f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTED]
+    if release.major < (2, 1):
+        options += ["-Dlog4j.configuration=log4j-server.properties", "-Dlog4j.defaultInitOverride=true"]
+        options.append("-Djava.rmi.server.hostname=127.0.0.1")
     if release.major == (2, 2):
         # Its netty reads a field of java.nio.Buffer that Java 9 closed: without this every CQL connection fails.
         options.append("-Dcassandra.native.epoll.enabled=false")
@@ -105,10 +108,12 @@ def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) ->
     (conf / "cassandra-env.sh").write_text(templates.joinpath("cassandra-env.sh").read_text())
     for name in ("logback.xml", "logback-tools.xml"):
         (conf / name).write_text(templates.joinpath("logback.xml").read_text())
+    (conf / "log4j-server.properties").write_text(templates.joinpath("log4j-server.properties").read_text())
     options = [*jvm_options(release, java, heap_mb, home / "lib"), *further_options()]
     (conf / "cassbook.jvm").write_text("".join(f"{option}\n" for option in options))
-    if release.major >= (5, 0):
-        (conf / "cassandra.yaml").write_text(templates.joinpath("cassandra-5.0.yaml").read_text())
+    if release.tarball_sha256 is None:
+        series = ".".join(map(str, release.major))
+        (conf / "cassandra.yaml").write_text(templates.joinpath(f"cassandra-{series}.yaml").read_text())
     else:
         shutil.copy(installation.home / "conf" / "cassandra.yaml", conf / "cassandra.yaml")
     (conf / "cassandra-rackdc.properties").write_text("dc=datacenter1\nrack=rack1\n")

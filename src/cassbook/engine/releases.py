@@ -28,6 +28,8 @@ class Release:
         assembled from `cassandra-all` and its dependencies (sums in `sums/VERSION.sha256`).
     protocol : int
         Native protocol to speak; 4 at most, so that all versions share one frame format.
+    further : tuple of str
+        Maven coordinates of what an assembled server needs beside `cassandra-all` and its dependencies.
     """
 
     version: str
@@ -35,6 +37,7 @@ class Release:
     server_jar_sha256: str
     tarball_sha256: str | None
     protocol: int
+    further: tuple[str, ...] = ()
 
     @property
     def major(self) -> tuple[int, int]:
@@ -81,6 +84,25 @@ RELEASES = {
         ),
     )
 }
+
+#: The ccm study's version, the only one with a predictor of staleness inside. Its clients speak Thrift
+#: (`cassbook.engine.thrift`), so that it is none of those that runs are measured on.
+STUDY = Release(
+    "1.2.0",
+    (8, 11),
+    "e1802cc5a5b364e056fffb93c704caa58bfc460d77c8b62c05ce6148fc5df1b9",
+    None,
+    protocol=1,
+    further=("io.netty:netty:3.5.9.Final", "com.github.stephenc:jamm:0.2.5"),
+)
+#: Whose tarball has the interface file that clients of `STUDY` are made of, and a cassandra-stress for it.
+STUDY_TOOLS = Release(
+    "2.0.17",
+    (8, 11),
+    "6ad2190ea8b4d03dd3055a096f18121557ee3306ce990ba15bf07b5ba9915d42",
+    "ba56e3176c385a4be16f48bf8bbbf6ffee10774dcf909c19fd77783ac402071c",
+    protocol=2,
+)
 
 
 def release(version: str) -> Release:
