@@ -22,7 +22,7 @@ from cassbook.engine.terminated import Cleared
 from cassbook.errors import InputError, LaboratoryError
 from cassbook.paths import cache_dir
 
-_READY_TIMEOUT_S = 240.0
+READY_TIMEOUT_S = 240.0
 _LOG_LINES = 15
 _MOST_NODES = 100
 
@@ -314,7 +314,7 @@ class CassandraCluster(Cleared):
 
     def _wait_until_ready(self) -> None:
         """Wait until CQL answers on every node and each, as coordinator, reaches all replicas."""
-        deadline = time.monotonic() + _READY_TIMEOUT_S
+        deadline = time.monotonic() + READY_TIMEOUT_S
         for i, address in enumerate(self._listening, start=1):
             while not _answers(address):
                 self._check_alive()

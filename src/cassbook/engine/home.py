@@ -65,6 +65,9 @@ def jvm_options(release: Release, java: Java, heap_mb: int, lib: Path) -> list[s
     options += ["-XX:+PerfDisableSharedMem", "-Dcassandra.skip_wait_for_gossip_to_settle=0"]
     options += ["-Djava.net.preferIPv4Stack=true", "-Dlogback.configurationFile=logback.xml"]
     options += [f"-javaagent:{jar}" for jar in sorted(lib.glob("jamm-*.jar"))]
+    if release.major < (2, 1):
+        options += ["-Dlog4j.configuration=log4j-server.properties", "-Dlog4j.defaultInitOverride=true"]
+        options.append("-Djava.rmi.server.hostname=127.0.0.1")  # where its MBeans say they are, once opened
     if java.feature == 8:  # noqa: PLR2004 - what the releases shipped with
         options += [f"-Xmn{heap_mb // 4}M", "-XX:+UseParNewGC", "-XX:+UseConcMarkSweepGC"]
         options += ["-XX:CMSInitiatingOccupancyFraction=75", "-XX:+UseCMSInitiatingOccupancyOnly"]
@@ -72,9 +75,6 @@ def jvm_options(release: Release, java: Java, heap_mb: int, lib: Path) -> list[s
     options += ["-XX:+UseG1GC", "-XX:MaxGCPauseMillis=300", "-Djdk.attach.allowAttachSelf=true"]
     options += [f"--add-opens={name}=ALL-UNNAMED" for name in _OPENED]
     options += [f"--add-exports={name}=ALL-UNNAMED" for name in _EXPORTED]
-    if release.major < (2, 1):
-        options += ["-Dlog4j.configuration=log4j-server.properties", "-Dlog4j.defaultInitOverride=true"]
-        options.append("-Djava.rmi.server.hostname=127.0.0.1")
     if release.major == (2, 2):
         # Its netty reads a field of java.nio.Buffer that Java 9 closed: without this every CQL connection fails.
         options.append("-Dcassandra.native.epoll.enabled=false")

@@ -17,12 +17,11 @@ from types import ModuleType
 from typing import Any
 
 from cassbook.engine import fetch
-from cassbook.engine.cluster import CassandraCluster, Spec
+from cassbook.engine.cluster import READY_TIMEOUT_S, CassandraCluster, Spec
 from cassbook.engine.preflight import THRIFT_PORT
 from cassbook.engine.releases import STUDY, STUDY_TOOLS
 from cassbook.errors import LaboratoryError
 
-_READY_TIMEOUT_S = 240.0
 _TIMEOUT_MS = 12_000
 
 
@@ -117,7 +116,7 @@ class StudyCluster(CassandraCluster):
         self._wait_for(self._agreed, "not all nodes see each other")
 
     def _wait_for(self, done: Callable[[], bool], wrong: str, node: int = 1) -> None:
-        deadline = time.monotonic() + _READY_TIMEOUT_S
+        deadline = time.monotonic() + READY_TIMEOUT_S
         while not done():
             self._check_alive()
             if time.monotonic() > deadline:

@@ -297,12 +297,12 @@ def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
 
 
 def written_told(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
-    """What the prose says of `versions`: how many are written in a row, and per cent of reads so long after that had
-    the last one, with the probe alone.
+    """What the prose says of `versions`: how many are written in a row, how long after (ms), and per cent of reads
+    then that had the last one, with the probe alone.
     """
     own = run.panels[run.panels["versions"] > 1]
     written = int(own["versions"].iloc[0])
-    found: dict[str, float | int] = {"written": written}
+    found: dict[str, float | int] = {"written": written, "after": asked_t_ms}
     for setup in _SETUPS:
         seen = measured.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
         found[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
@@ -338,9 +338,9 @@ def unbeaten(table: pd.DataFrame) -> pd.Series:
     fresh_ms = table["t_999_ms"].fillna(np.inf)
     for _, own in table.groupby(_CASE):
         for place in own.index:
-            latency, fresh = own["latency_ms"] - own["latency_ms"][place], fresh_ms[own.index] - fresh_ms[place]
-            latency, fresh = latency.fillna(0.0), fresh.fillna(0.0)  # never against never
-            kept[place] = not ((latency <= 0) & (fresh <= 0) & ((latency < 0) | (fresh < 0))).any()
+            latency, fresh = own["latency_ms"], fresh_ms[own.index]
+            as_good = (latency <= latency[place]) & (fresh <= fresh[place])
+            kept[place] = not (as_good & ((latency < latency[place]) | (fresh < fresh[place]))).any()
     return kept
 
 
