@@ -5,12 +5,11 @@ import json
 import numpy as np
 
 from cassbook.engine.checksums import sums
-from cassbook.staleness.recorded import StalenessRun
 from cassbook.trials.record import write_rows
 
 
 def probed(folder, trial, cluster):
-    """Measure the one setup of a trial and read it back."""
+    """Measure the one setup of a trial; the folder."""
     ((name, setup),) = trial.setups.items()
     rows = [{"start": 1, "setup": name} | row for row in trial.measure(name, cluster, np.random.default_rng(1))]
     assert len(rows) == trial.rows(name)
@@ -21,4 +20,4 @@ def probed(folder, trial, cluster):
         "artefacts": sums(folder.glob("start-*")),
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))
-    return StalenessRun(str(folder))
+    return folder

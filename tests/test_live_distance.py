@@ -22,6 +22,7 @@ from cassbook.profile import TablePart, load_profile
 from cassbook.run import RecordedRun
 from cassbook.run.measure import measure
 from cassbook.staleness.panels import StalenessTrial
+from cassbook.staleness.recorded import StalenessRun
 from cassbook.trials.trial import Setup
 from tests.made_staleness import probed
 
@@ -94,7 +95,7 @@ def todays_traces_are_understood(cluster, far, folder):
     trial = StalenessTrial(
         "?", {"far": Setup(far)}, {"far": (0.0, 60.0)}, (0,), 3.0, versions=2, warm_up_s=4.0, settings=((1, 1),)
     )
-    run = probed(folder, trial, cluster)
+    run = StalenessRun(str(probed(folder, trial, cluster)))
     traced = run.traced("far", 0, 1, 1)
     assert len(traced.writes) > 5
     assert run.panels["traces_left_out"].sum() <= len(traced.writes) / 4

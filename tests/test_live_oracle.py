@@ -1,6 +1,6 @@
-"""Cassandra 1.2.0 runs, and its own predictor answers."""
+"""Cassandra 1.2.0 runs, its own predictor answers, and its reads are measured beside it."""
 
-import time
+import dataclasses
 
 import psutil
 import pytest
@@ -8,41 +8,51 @@ import pytest
 pytest.importorskip("thriftpy2", reason="optional: the extra `oracle` brings what speaks to Cassandra 1.2")
 pytest.importorskip("jpype", reason="optional: the extra `oracle` brings what speaks to Cassandra 1.2")
 
-from cassbook.engine import teardown, thrift
+from cassbook.engine import teardown
 from cassbook.engine.cluster import Spec
 from cassbook.errors import LaboratoryError
+from cassbook.load import stress_thrift
+from cassbook.staleness import oracle_recorded
+from cassbook.staleness.catalogue import PROBES
 from cassbook.staleness.oracle import Oracle, Question
+from cassbook.staleness.oracle_recorded import SAYING, OracleRun
+from cassbook.staleness.oracle_trial import WEAK, StudySideBySide
+from tests.made_staleness import probed
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
-ROWS = 500
 
 
-def load(cluster, keyspace, table):
-    """Write and read rows at ONE through the first node."""
-    own, client = thrift.interface(), thrift.client(cluster.addresses[0])
-    client.set_keyspace(keyspace)
-    level, column = own.ConsistencyLevel.ONE, b"version"
-    for number in range(ROWS):
-        stamped = own.Column(name=column, value=b"1", timestamp=time.time_ns() // 1000)
-        client.insert(b"row%d" % number, own.ColumnParent(column_family=table), stamped, level)
-    for number in range(ROWS):
-        path = own.ColumnPath(column_family=table, column=column)
-        assert client.get(b"row%d" % number, path, level).column.value == b"1"
-    client.close()
+def listening(cluster):
+    """Addresses that the nodes listen on."""
+    nodes = [p for p in teardown.processes(cluster.folder) if p.cmdline()[-1].endswith("CassandraDaemon")]
+    return {c.laddr.ip for p in nodes for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN}
 
 
-def test_the_predictor_of_the_studys_version_answers():
-    with thrift.StudyCluster(Spec(3, 2, 512), say=lambda _: None) as cluster:
-        cluster.create("study", "versions")
-        with Oracle(cluster.java.home, cluster.installation.home / "lib", cluster.open_jmx()) as oracle:
-            oracle.enable(10_000, 10_000)
-            with pytest.raises(LaboratoryError, match="No write latencies have been recorded"):
-                oracle.ask(1, [Question(2, 1, 1, 0.0)])
-            load(cluster, "study", "versions")
-            over_t = oracle.ask(1, [Question(2, 1, 1, t) for t in (0.0, 5.0, 1000.0)])
-            over_k = oracle.ask(1, [Question(2, 1, 1, 0.0, k) for k in (1, 3)])
-        assert 0 < over_t[0] < over_t[1] <= over_t[2] == 1.0
-        assert over_k[1] == pytest.approx(1 - (1 - over_k[0]) ** 3, abs=0.03)  # each is of trials of its own
-        nodes = [p for p in teardown.processes(cluster.folder) if p.cmdline()[-1].endswith("CassandraDaemon")]
-        listening = [c for p in nodes for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-        assert {c.laddr.ip for c in listening} == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}
+def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(tmp_path):
+    setup = StudySideBySide(Spec(4, 3, 512))
+    trial = dataclasses.replace(
+        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, operations=1000, threads=10,
+        seconds=3.0, versions_seconds=3.0, traced_seconds=3.0, pause_ms=100.0, trials=1000,
+    )  # fmt: skip
+    with setup.cluster("1.2.0", lambda _: None) as cluster:
+        run = OracleRun(str(probed(tmp_path, trial, cluster)))
+        assert listening(cluster) == {f"127.0.0.{node}" for node in range(1, 5)}
+        ports = [cluster.jmx_port(1)]
+        with (
+            Oracle(cluster.java.home, cluster.installation.home / "lib", ports) as oracle,
+            pytest.raises(LaboratoryError, match="r must be less than n"),
+        ):
+            oracle.ask(1, [Question(3, 4, 1, 0.0)])
+        with pytest.raises(LaboratoryError, match="cassandra-stress write at THREE_QUARTERS gave no result"):
+            stress_thrift.once(cluster, "write", 10, "THREE_QUARTERS", 2)
+    assert run.panels["lost"].sum() == run.panels["unknown"].sum() == 0
+    for r, w in WEAK:
+        seen = oracle_recorded.over_t(run, "none", r, w)
+        assert seen["reads"].sum() > 20
+        assert seen[list(SAYING)].stack().between(0, 1).all()
+        assert seen.iloc[-1][["p", *SAYING]].min() > 0.95, "100 ms after a write, side by side"
+        by_k = oracle_recorded.over_k(run, "none", r, w)
+        assert by_k[oracle_recorded.ORACLE].is_monotonic_increasing or by_k[oracle_recorded.ORACLE].min() > 0.95
+    table = oracle_recorded.by_panel(run)
+    assert len(table) == len(WEAK)
+    assert (table[list(SAYING)] < 0.5).all(axis=None)

@@ -12,6 +12,7 @@ from cassbook.engine.cluster import Spec
 from cassbook.engine.distant import DistantCluster
 from cassbook.staleness import compare, measured, tables
 from cassbook.staleness.panels import StalenessTrial
+from cassbook.staleness.recorded import StalenessRun
 from cassbook.trials.loaded import Condition, LoadTrial, Pauses
 from cassbook.trials.paged import PageTrial
 from cassbook.trials.retrying import Fixed, Observed
@@ -87,7 +88,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     )  # fmt: skip
     cluster.move(beside())
     try:
-        run = probed(tmp_path, trial, cluster)
+        run = StalenessRun(str(probed(tmp_path, trial, cluster)))
     finally:
         cluster.move(where())
     reads, stale = tables.strong_checked(run)

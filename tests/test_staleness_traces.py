@@ -68,6 +68,37 @@ def test_a_write_is_followed_to_every_replica(ask, answer, suffix):
     assert found.coordinator.tolist() == [0]
 
 
+def test_messages_without_a_verb_are_told_apart_by_where_they_go():
+    """As Cassandra 1.2 says them."""
+    events = write_events()
+    events["activity"] = events["activity"].str.replace(r"(MUTATION|REQUEST_RESPONSE) message", "message", regex=True)
+    events["activity"] = events["activity"].str.replace("^message", "Message", regex=True)
+    found, _ = legs([WRITE], events)
+    known, _ = legs([WRITE], write_events())
+    assert found.there_ms == pytest.approx(known.there_ms)
+    assert found.back_ms == pytest.approx(known.back_ms)
+
+
+def test_a_write_that_one_replica_hands_on_is_followed_by_way_of_it():
+    """B is 2 ms from A and hands it on to C, 0.7 ms after the coming and 0.5 ms away, whose answer takes 2 ms."""
+    own = write_events()
+    far_from_a = own["activity"].str.contains(f"/{C}") & (own["source"] == A)
+    at_c = own["source"] == C
+    events = own[~far_from_a & ~at_c]
+    handed_on = [
+        (C, 10, f"MUTATION message received from /{B}"), (C, 200, "Adding to staleness memtable"),
+        (C, 220, f"Enqueuing response to /{A}"), (C, 310, f"Sending REQUEST_RESPONSE message to /{A}"),
+        (A, 100 + 2000 + 700 + 500 + 300 + 2000, f"REQUEST_RESPONSE message received from /{C}"),
+        (A, 5650, f"Processing response from /{C}"),
+    ]  # fmt: skip
+    more = events_of(("w1", source, elapsed, activity) for source, elapsed, activity in handed_on)
+    found, left_out = legs([WRITE], pd.concat([events, more], ignore_index=True))
+    assert left_out == 0
+    # sent 0.1 + way 2 + 0.7 + way 0.5, then 0.210 - 0.010 until it is applied
+    assert found.there_ms[0] == pytest.approx([0.15, 2.3, 3.5])
+    assert found.back_ms[0, 2] == pytest.approx(5.65)
+
+
 def test_a_read_asks_whom_it_asks():
     found, left_out = legs([READ], read_events())
     assert left_out == 0
@@ -196,3 +227,11 @@ def test_what_a_trace_leaves_open_widens_the_interval():
     found = Traced(writes, reads, 1, 1).p_consistent_estimates([3.5, 4.5, 6.5])
     assert [own.low for own in found] == pytest.approx([0.0, 0.0, 1.0])
     assert [own.high for own in found] == pytest.approx([0.0, 1.0, 1.0])
+
+
+def test_legs_come_back_from_a_table():
+    own, _ = legs([READ], read_events())
+    back = Legs.of_table(own.table())
+    assert back.there_ms == pytest.approx(own.there_ms, abs=1e-3)
+    assert back.latency_ms == pytest.approx(own.latency_ms)
+    assert back.coordinator.tolist() == own.coordinator.tolist()

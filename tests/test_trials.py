@@ -9,6 +9,7 @@ import pytest
 from cassbook.engine.checksums import sums
 from cassbook.errors import InputError, LaboratoryError
 from cassbook.load.recorder import Window
+from cassbook.staleness.catalogue import PROBES
 from cassbook.trials import record, tables
 from cassbook.trials.catalogue import TRIALS
 from cassbook.trials.loaded import figures
@@ -26,6 +27,15 @@ def test_every_experiment_can_be_told_and_has_rows(name):
 def test_an_unknown_experiment_is_named_with_the_known(tmp_path):
     with pytest.raises(InputError, match="there is no 'magic'; use one of coordinators, "):
         record.record("magic", tmp_path, "2.1.20")
+
+
+def test_an_engine_that_it_cannot_be_measured_on_is_refused_before_anything_is_written(tmp_path):
+    folder = tmp_path / "new"
+    with pytest.raises(InputError, match=r"engine: 2\.1\.20 has no predictor of its own; ask Cassandra 1\.2\.0"):
+        record.record("oracle", folder, "2.1.20", catalogue=PROBES)
+    with pytest.raises(InputError, match=r"engine: '9\.9' is unknown"):
+        record.record("uplinks", folder, "9.9")
+    assert not folder.exists()
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -16,9 +17,11 @@ import pandas as pd
 
 from cassbook.deployment import CLIENT, Host, Placement
 from cassbook.engine.cluster import CassandraCluster, Spec
-from cassbook.engine.preflight import CQL_PORT
+from cassbook.engine.preflight import CQL_PORT, THRIFT_PORT
+from cassbook.engine.releases import Release
 from cassbook.errors import InputError
 from cassbook.wan import echo
+from cassbook.wan.link import NONE
 from cassbook.wan.netem import CLIENT_ADDRESS, Netem
 from cassbook.wan.relay import Relay, Route
 
@@ -50,7 +53,7 @@ class DistantCluster(CassandraCluster):
 
     Parameters
     ----------
-    engine : str
+    engine : str or Release
     placement : Placement
         Of the client and of the replicas, each of which is to be a node.
     spec : Spec, optional
@@ -68,7 +71,7 @@ class DistantCluster(CassandraCluster):
 
     def __init__(
         self,
-        engine: str,
+        engine: str | Release,
         placement: Placement,
         spec: Spec | None = None,
         name: str = "distant",
@@ -81,10 +84,7 @@ class DistantCluster(CassandraCluster):
             raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
         self._numbers = range(1, spec.nodes + 1)
         self._relayed = means == "relay"
-        told = {
-            i: {"broadcast_address": self._told_nodes(i), "broadcast_rpc_address": self._told_clients(i)}
-            for i in self._numbers
-        }
+        told = {i: self._broadcast(i) for i in self._numbers}
         options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
         super().__init__(engine, replace(spec, options=options, node_options=told, seed=self._told_nodes(1)), name, say)
         self.placement = placement
@@ -133,6 +133,16 @@ class DistantCluster(CassandraCluster):
             raise InputError(f"{placement.deployment}: has other nodes than {self.placement.deployment}")
         self.placement = placement
         self.relay.set_links(placement.links())
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Within the block no two hosts are apart."""
+        links = self.placement.links()
+        self.relay.set_links(dict.fromkeys(links, NONE))
+        try:
+            yield
+        finally:
+            self.relay.set_links(links)
 
     @property
     def pairs(self) -> int:
@@ -189,6 +199,10 @@ class DistantCluster(CassandraCluster):
         if len(off) or len(self._at_rest) < self.pairs:
             self.say("not all round trips are as asked: cells will say so in their marks")
 
+    def _broadcast(self, node: int) -> dict[str, str]:
+        """Keys of cassandra.yaml by which the others know a node, and clients."""
+        return {"broadcast_address": self._told_nodes(node), "broadcast_rpc_address": self._told_clients(node)}
+
     def _told_nodes(self, node: int) -> str:
         return told_nodes(node) if self._relayed else own_address(node)
 
@@ -213,13 +227,13 @@ class DistantCluster(CassandraCluster):
         routes = []
         for i, name in zip(self._numbers, self._names, strict=True):
             own, nodes, clients = own_address(i), told_nodes(i), told_clients(i)
-            routes += [
-                Route((nodes, STORAGE_PORT), (own, STORAGE_PORT), name),
-                Route((clients, CQL_PORT), (own, CQL_PORT), name, caller=CLIENT),
-                Route((nodes, echo.PORT), (own, echo.PORT), name),
-                Route((clients, echo.PORT), (own, echo.PORT), name, caller=CLIENT),
-            ]
+            routes += [Route((nodes, port), (own, port), name) for port in (STORAGE_PORT, echo.PORT)]
+            routes += [Route((clients, port), (own, port), name, caller=CLIENT) for port in self._asked_at()]
         return routes
+
+    def _asked_at(self) -> list[int]:
+        """Ports that clients come to."""
+        return [CQL_PORT, echo.PORT, *([THRIFT_PORT] if self.spec.options.get("start_rpc") else [])]
 
     def _calls(self) -> list[echo.Call]:
         """One call between every two hosts."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import subprocess
 import tempfile
 import time
+from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
@@ -16,10 +17,13 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from cassandra.metadata import Murmur3Token
+
 from cassbook.engine import fetch
 from cassbook.engine.cluster import READY_TIMEOUT_S, CassandraCluster, Spec
+from cassbook.engine.distant import DistantCluster
 from cassbook.engine.preflight import THRIFT_PORT
-from cassbook.engine.releases import STUDY, STUDY_TOOLS
+from cassbook.engine.releases import STUDY, STUDY_TOOLS, Release
 from cassbook.errors import LaboratoryError
 
 _TIMEOUT_MS = 12_000
@@ -60,13 +64,21 @@ class StudyCluster(CassandraCluster):
 
     Parameters
     ----------
+    engine : Release
     spec : Spec
     name : str
     say : callable
     """
 
-    def __init__(self, spec: Spec, name: str = "study", say: Callable[[str], None] = print) -> None:
-        super().__init__(STUDY, replace(spec, options={"start_rpc": True, **spec.options}), name, say)
+    def __init__(
+        self,
+        engine: str | Release = STUDY,
+        spec: Spec | None = None,
+        name: str = "study",
+        say: Callable[[str], None] = print,
+    ) -> None:
+        spec = spec or Spec()
+        super().__init__(engine, replace(spec, options={"start_rpc": True, **spec.options}), name, say)
 
     def jmx_port(self, node: int) -> int:
         """Port of a node's MBeans, from node 1, on 127.0.0.1."""
@@ -92,6 +104,21 @@ class StudyCluster(CassandraCluster):
                 raise LaboratoryError(f"node{node} does not open JMX: {done.stdout}{done.stderr}")
         return ports
 
+    def replicas(self, keyspace: str) -> Callable[[bytes], tuple[str, ...]]:
+        """Return what tells the replicas of a row, first the one whose range it is in, as nodes know each other."""
+        asked = client(self.addresses[0])
+        try:
+            ring = asked.describe_ring(keyspace)
+        finally:
+            asked.close()
+        ranges = sorted((int(own.end_token), tuple(own.endpoints)) for own in ring)
+        ends = [end for end, _ in ranges]
+
+        def of_row(key: bytes) -> tuple[str, ...]:
+            return ranges[bisect_left(ends, Murmur3Token.hash_fn(key)) % len(ranges)][1]
+
+        return of_row
+
     def create(self, keyspace: str, table: str) -> None:
         """Create a table on which nothing but writes brings rows to replicas; waits until all nodes know it."""
         own = interface()
@@ -111,7 +138,7 @@ class StudyCluster(CassandraCluster):
         self._wait_for(self._agreed, "do not agree on the schema")
 
     def _wait_until_ready(self) -> None:
-        for number, address in enumerate(self.addresses, start=1):
+        for number, address in enumerate(self._listening, start=1):
             self._wait_for(partial(_answers, address), f"node{number} does not answer on {address}", number)
         self._wait_for(self._agreed, "not all nodes see each other")
 
@@ -125,7 +152,7 @@ class StudyCluster(CassandraCluster):
 
     def _agreed(self) -> bool:
         """Whether each node knows all, and all have one schema."""
-        for address in self.addresses:
+        for address in self._listening:
             asked = client(address)
             try:
                 versions = asked.describe_schema_versions()
@@ -134,6 +161,14 @@ class StudyCluster(CassandraCluster):
             if [len(nodes) for nodes in versions.values()] != [self.spec.nodes]:
                 return False
         return True
+
+
+class DistantStudyCluster(DistantCluster, StudyCluster):
+    """A cluster of Cassandra 1.2.0 whose nodes are apart, behind the relay."""
+
+    def _broadcast(self, node: int) -> dict[str, str]:
+        """As this version knows them: where clients find other nodes it does not tell."""
+        return {"broadcast_address": self._told_nodes(node)}
 
 
 def _answers(address: str) -> bool:

@@ -15,7 +15,7 @@ from cassbook.engine.cluster import CassandraCluster
 from cassbook.errors import LaboratoryError
 from cassbook.profile import TablePart
 
-_MAIN = "org.apache.cassandra.stress.Stress"
+MAIN = "org.apache.cassandra.stress.Stress"
 #: `total` lines of its log: operations so far come first, seconds so far are the eleventh figure.
 _OPERATIONS, _SECONDS = 0, 10
 _PATIENCE_S = 600.0
@@ -44,7 +44,7 @@ class Stress:
     """
 
     def __init__(self, cluster: CassandraCluster, table: TablePart, keyspace: str, folder: Path) -> None:
-        self._java = _java(cluster, folder)
+        self._java = java(cluster, _home(cluster), folder)
         self._nodes, self._table = ",".join(cluster.addresses), table
         self._profile = folder / "usertable.yaml"
         self._profile.write_text(yaml.safe_dump(stress_profile(table, keyspace)))
@@ -82,7 +82,7 @@ class Stress:
     ) -> tuple[list[tuple[float, float, float]], int]:
         """Seconds, operations and CPU seconds so far at each line of the log, and the number of errors."""
         command = [
-            *self._java, _MAIN, "user", f"profile={self._profile}", f"ops({operation}=1)", length, "no-warmup",
+            *self._java, MAIN, "user", f"profile={self._profile}", f"ops({operation}=1)", length, "no-warmup",
             f"cl={level}", "-pop", keys, "-rate", f"threads={threads}", "-mode", "native", "cql3",
             "-node", self._nodes, "-log", "interval=1s",
         ]  # fmt: skip
@@ -109,13 +109,16 @@ class Stress:
         return seen, int(found[1])
 
 
-def _java(cluster: CassandraCluster, folder: Path) -> list[str]:
-    """How to start it; what it logs goes to the folder."""
-    assert cluster.installation is not None  # noqa: S101 - it is ready
+def java(cluster: CassandraCluster, home: Path, folder: Path) -> list[str]:
+    """How to start the tool of a release's home, by the cluster's Java; what it logs goes to the folder."""
     assert cluster.java is not None  # noqa: S101 - it is ready
-    home = cluster.installation.home
-    java = [str(cluster.java.home / "bin" / "java"), "-Xmx1G", f"-Dcassandra.logdir={folder}", "-cp"]
-    return [*java, f"{home}/lib/*:{home}/tools/lib/*:{home}/conf"]
+    options = [str(cluster.java.home / "bin" / "java"), "-Xmx1G", f"-Dcassandra.logdir={folder}", "-cp"]
+    return [*options, f"{home}/lib/*:{home}/tools/lib/*:{home}/conf"]
+
+
+def _home(cluster: CassandraCluster) -> Path:
+    assert cluster.installation is not None  # noqa: S101 - it is ready
+    return cluster.installation.home
 
 
 def standard(cluster: CassandraCluster, operation: str, count: int, level: str, threads: int) -> dict[str, float]:
@@ -133,7 +136,7 @@ def standard(cluster: CassandraCluster, operation: str, count: int, level: str, 
     """
     replication = f"replication(factor={cluster.spec.replication_factor})"
     command = [
-        *_java(cluster, cluster.folder), _MAIN, operation, f"n={count}", "no-warmup", f"cl={level}",
+        *java(cluster, _home(cluster), cluster.folder), MAIN, operation, f"n={count}", "no-warmup", f"cl={level}",
         "-rate", f"threads={threads}", "-mode", "native", "cql3", "-node", ",".join(cluster.addresses),
         "-schema", replication,
     ]  # fmt: skip

@@ -66,12 +66,19 @@ class Locked(Iterator[Request]):
 
 def create_keyspace(session: Session, keyspace: str, replication: int | Mapping[str, int]) -> None:
     """Create a keyspace that is not there, with so many replicas of a row, or so many in each data centre."""
+    session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {replication_map(replication)}")
+
+
+def replication_map(replication: int | Mapping[str, int]) -> str:
+    """Say in CQL how many replicas a row has, anywhere or in each data centre.
+
+    >>> replication_map({"eu": 2, "us": 1})
+    "{'class': 'NetworkTopologyStrategy', 'eu': 2, 'us': 1}"
+    """
     if isinstance(replication, int):
-        strategy = f"'class': 'SimpleStrategy', 'replication_factor': {replication}"
-    else:
-        each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
-        strategy = f"'class': 'NetworkTopologyStrategy', {each}"
-    session.execute(f"CREATE KEYSPACE IF NOT EXISTS {keyspace} WITH replication = {{{strategy}}}")
+        return f"{{'class': 'SimpleStrategy', 'replication_factor': {replication}}}"
+    each = ", ".join(f"'{name}': {count}" for name, count in replication.items())
+    return f"{{'class': 'NetworkTopologyStrategy', {each}}}"
 
 
 def create_table(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 
 from cassbook.deployment import Distances, Placement, parse, placed, printed
 from cassbook.engine.cluster import Spec
+from cassbook.staleness.oracle_trial import OracleTrial, StudySetup, StudySideBySide
 from cassbook.staleness.panels import StalenessTrial
 from cassbook.staleness.study import StudyTrial
 from cassbook.trials.trial import Setup, SideBySide, Trial
@@ -17,6 +18,9 @@ REGIONS = ("ap_south_1", "eu_west_2", "us_west_2", "ca_central_1")
 _NEAR_MS = (0.0, 0.5, 1.0, 1.6, 2.4, 3.5, 5.0, 8.0, 13.0, 22.0, 40.0, 100.0, 250.0)
 #: Of one way between the regions, which a read must wait for.
 _STEPS = (0.95, 1.0, 1.05)
+#: Two nodes in each of four regions.
+_PAIRS = "{C}, ({[R1], [R2]}, {[R3], [R4]}, {[R5], [R6]}, {[R7], [R8]})"
+_PAIRS_MS = (0.0, 1.0, 10.0, 25.0, 40.0, 60.0, 75.0, 90.0, 100.0, 110.0, 125.0, 140.0, 170.0, 250.0, 400.0)
 _EVENLY = (0.0, 0.01, 0.1, 0.25, 0.4, 0.75, 1.2, 1.5)  # of the longest
 
 
@@ -63,7 +67,6 @@ def _five() -> StalenessTrial:
 def _study() -> StudyTrial:
     """How the study emulated distance is not told: none, 1 ms between all nodes, two nodes in each of four regions."""
     eight = "{[C], ([R1], [R2], [R3], [R4], [R5], [R6], [R7], [R8])}"
-    pairs = "{C}, ({[R1], [R2]}, {[R3], [R4]}, {[R5], [R6]}, {[R7], [R8]})"
     apart = Distances("1 ms between all nodes", {("ccm", "ccm"): Link(0.5)})
     options = {"start_rpc": True}  # without Thrift, 2.1's cassandra-stress cannot make its table
     heap_mb = 512
@@ -72,9 +75,19 @@ def _study() -> StudyTrial:
         {
             "none": SideBySide(Spec(8, 3, heap_mb, options)),
             "1-ms": Setup(placed(parse(eight), ("ccm",), apart), options, heap_mb, 3),
-            "regions": Setup(beside_every_node(pairs, REGIONS), options, heap_mb, 3),
+            "regions": Setup(beside_every_node(_PAIRS, REGIONS), options, heap_mb, 3),
         },
     )
 
 
-PROBES: Mapping[str, Callable[[], Trial]] = {"three": _three, "five": _five, "study": _study}
+def _oracle() -> OracleTrial:
+    far = beside_every_node(_PAIRS, REGIONS)
+    heap_mb = 512
+    return OracleTrial(
+        "What does Cassandra 1.2's own predictor say, and what do its reads return?",
+        {"none": StudySideBySide(Spec(8, 3, heap_mb)), "regions": StudySetup(far, {}, heap_mb, 3)},
+        {"none": _NEAR_MS, "regions": _PAIRS_MS},
+    )
+
+
+PROBES: Mapping[str, Callable[[], Trial]] = {"three": _three, "five": _five, "study": _study, "oracle": _oracle}

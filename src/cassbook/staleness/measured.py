@@ -47,6 +47,12 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
     return table.groupby(COUNTED[:-1]).size().rename("reads").reset_index()
 
 
+def slim(counted: pd.DataFrame) -> pd.DataFrame:
+    """The same in fewer bytes."""
+    kinds = {"asked_t_ms": "float32", "t_ms": "float32", "writer": "int8", "reader": "int8", "versions_behind": "int16"}
+    return counted.astype(kinds | {"reads": "int32"})
+
+
 def _rounded(t_ms: Floats) -> Floats:
     """Times to 0.05 ms, later ones to 1 / 128 of a power of two."""
     step = np.maximum(_FINEST_MS, np.exp2(np.floor(np.log2(np.maximum(t_ms, _FINEST_MS)))) / _PER_OCTAVE)

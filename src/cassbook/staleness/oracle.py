@@ -31,6 +31,15 @@ class Question:
     k: int = 1
 
 
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What it says: the probability, and the mean latency of its trials until r and w replicas had answered, ms."""
+
+    p: float
+    read_ms: float
+    write_ms: float
+
+
 class Oracle:
     """Asks the predictors of nodes.
 
@@ -51,8 +60,8 @@ class Oracle:
         for port in self._ports:
             self._pool.submit(_enable, port, latencies, trials).result()
 
-    def ask(self, node: int, questions: Sequence[Question]) -> list[float]:
-        """Ask node `node`, from 1; probabilities.
+    def ask(self, node: int, questions: Sequence[Question]) -> list[Answer]:
+        """Ask node `node`, from 1.
 
         Raises
         ------
@@ -66,6 +75,10 @@ class Oracle:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        """End the process."""
+        self.close()
+
+    def close(self) -> None:
         """End the process."""
         self._pool.shutdown()
 
@@ -108,7 +121,7 @@ def _enable(port: int, latencies: int, trials: int) -> None:
         connector.close()
 
 
-def _ask(port: int, questions: list[Question]) -> list[float]:
+def _ask(port: int, questions: list[Question]) -> list[Answer]:
     import jpype  # noqa: PLC0415
 
     connector = _connected(port)
@@ -116,8 +129,9 @@ def _ask(port: int, questions: list[Question]) -> list[float]:
     try:
         bean = _bean(connector)
         for own in questions:
-            answer = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
-            found.append(float(answer.getConsistencyProbability()))
+            said = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
+            latencies = float(said.getAverageReadLatency()), float(said.getAverageWriteLatency())
+            found.append(Answer(float(said.getConsistencyProbability()), *latencies))
     except jpype.JException as error:  # an object of that Java, which only this process can hold
         raise LaboratoryError(f"the predictor at port {port} does not answer: {error}") from None
     finally:

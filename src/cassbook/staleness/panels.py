@@ -20,7 +20,7 @@ from cassbook.profile import LoadPart, MixedPart, Profile, TablePart
 from cassbook.run.client import fill
 from cassbook.staleness import background, measured, probe, tracing
 from cassbook.staleness.history import judge
-from cassbook.staleness.traces import Legs, legs
+from cassbook.staleness.traces import legs
 from cassbook.trials.trial import Row, Setup, SideBySide
 
 _CHECKED_S = 3.0  # for pairs whose quorums meet: they are right or the probe is wrong
@@ -121,6 +121,7 @@ class _Bench:
         self._nodes = Nodes(self._session, cluster.addresses)
         major = cluster.release.major
         probe.create(self._session, cluster.keyspace, major, cluster.replication)
+        tracing.keep_everywhere(self._session, cluster.replication)
         self._probe = probe.Probe(self._session, self._nodes, cluster.keyspace, rng)
         self._processes = None
         if any(trial.threads):
@@ -183,7 +184,7 @@ class _Bench:
             "traced_read_ms": traced_ms.get("READ"), "traced_write_ms": traced_ms.get("UPDATE"),
             "traces_left_out": left_out, "load_per_s": load.throughput_per_s, "load_ms": load.latency_ms,
             "hints": self._cluster.hints(self._session), "barrier": len(failed),
-            "counted": _slim(measured.counted(judged)), "legs": own_legs,
+            "counted": measured.slim(measured.counted(judged)), "legs": own_legs,
         }  # fmt: skip
 
     def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:
@@ -194,25 +195,6 @@ class _Bench:
         parts, left_out = [], 0
         for kind, answers in (("UPDATE", self._n), ("READ", r)):
             own, lost = legs([request for request in asked if request.kind == kind], events, answers)
-            parts.append(_long(own).assign(kind=kind))
+            parts.append(own.table().assign(kind=kind))
             left_out += lost
-        return pd.concat(parts, ignore_index=True), left_out
-
-
-def _slim(counted: pd.DataFrame) -> pd.DataFrame:
-    """The same in fewer bytes."""
-    kinds = {"asked_t_ms": "float32", "t_ms": "float32", "writer": "int8", "reader": "int8", "versions_behind": "int16"}
-    return counted.astype(kinds | {"reads": "int32"})
-
-
-def _long(own: Legs) -> pd.DataFrame:
-    m, n = own.there_ms.shape
-    return pd.DataFrame({
-        "request": np.repeat(np.arange(m, dtype="int32"), n), "replica": np.tile(np.arange(n, dtype="int8"), m),
-        "coordinator": np.repeat(own.coordinator.astype("int8"), n),
-        "there_ms": own.there_ms.ravel().round(3).astype("float32"),
-        "back_ms": own.back_ms.ravel().round(3).astype("float32"),
-        "uncertain_ms": own.uncertain_ms.ravel().round(3).astype("float32"),
-        "duration_ms": np.repeat(own.duration_ms, n).round(3).astype("float32"),
-        "latency_ms": np.repeat(own.latency_ms, n).round(3).astype("float32"),
-    })  # fmt: skip
+        return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(asked)

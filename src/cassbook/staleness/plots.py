@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,9 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.consistency import setting_waiting_for
 from cassbook.plots import done, panels
-from cassbook.staleness import compare, pbs, study_tables, tables
+from cassbook.staleness import compare, oracle_recorded, pbs, study_tables, tables
+from cassbook.staleness.oracle_recorded import SAYING, OracleRun
+from cassbook.staleness.oracle_trial import WEAK
 from cassbook.staleness.recorded import StalenessRun
 from cassbook.staleness.study import SETTINGS
 from cassbook.trials.results import Results
@@ -166,4 +168,36 @@ def study(results: Results) -> Figure:
             panel.set(title=f"{title}\n{name}" if row is axes[0] else name, ylim=(0, None))
         row[0].set_ylabel("mean latency, ms")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+    return done(figure)
+
+
+def beside_oracle(run: OracleRun, setups: Mapping[str, str]) -> Figure:
+    """Measured P(consistent) over t with intervals, and who says what of it: a row a setup, a column a setting."""
+    return _beside_oracle(run, setups, oracle_recorded.over_t, "t_ms")
+
+
+def beside_oracle_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
+    """The same of the last k versions, 100 ms after the last was acknowledged."""
+    return _beside_oracle(run, setups, oracle_recorded.over_k, "k")
+
+
+def _beside_oracle(
+    run: OracleRun, setups: Mapping[str, str], table: Callable[..., pd.DataFrame], over: str
+) -> Figure:  # fmt: skip
+    figure, axes = panels(len(setups), len(WEAK), width=4.2, height=3.2, sharex="row", sharey=True)
+    for row, (setup, title) in zip(axes, setups.items(), strict=True):
+        for panel, (r, w) in zip(row, WEAK, strict=True):
+            seen = table(run, setup, r, w)
+            at = seen[over].clip(lower=_LEAST_MS)
+            half = [seen["p"] - seen["low"], seen["high"] - seen["p"]]
+            for colour, style, name in zip(_COLOURS[1:], ("-", ":", "--", "-."), SAYING, strict=False):
+                panel.plot(at, seen[name], style, color=colour, label=name)
+            panel.errorbar(at, seen["p"], half, fmt="o", color=_COLOURS[0], markersize=4, capsize=2, label="measured")
+            panel.set(title=f"{setting_waiting_for(r, w)}, {title}", ylim=(0, 1.03))
+            if over == "t_ms":
+                panel.set(xscale="log", xlabel="t by the client's clock, ms")
+            else:
+                panel.set(xlabel="k, versions")
+        row[0].set_ylabel("P(consistent)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return done(figure)

@@ -1,12 +1,16 @@
 """How the predictor inside Cassandra 1.2 (`PBSPredictor`) answers, done again on known latencies.
 
-Read from its source, so that what its answer leaves out can be told apart. It logs, of
-each request that goes over the network, when every answer was made and when it came, by the nodes' clocks in whole
-milliseconds; a coordinator's own replica sends no message and is not there. Its trials differ from those of the paper:
+Read from its source, so that what its answer leaves out can be told apart. It logs when every answer that came over the
+network was made and when it came, by the nodes' clocks in whole milliseconds. A coordinator's own replica sends no
+message and is not there, nor is a replica that another one has handed the write on to. Its trials differ from those of
+the paper:
 
-* Latencies are sorted within each request, W, A, R and S each for itself, and kept by rank, 1 to N. Trials ask for
-  ranks 0 to N - 1. Rank 0 is unknown, and any rank is taken in its place; rank N is taken only by that chance.
-* A read draws R replicas, of ranks 0 to R - 1, and uses all of them: Cassandra's way, but with the quickest.
+* Latencies are sorted within each request, W, A, R and S each for itself, and kept by rank, 1 to N; trials ask for
+  ranks 0 to N - 1, and any rank is taken in place of one that is not there. Cassandra gives every message a number of
+  its own, though, and what it logs goes by that number: each is a request of one answer, of rank 1. So all are drawn
+  from one distribution, and nothing is left of ranks. (`Logged` with one column is what it has; with more, what it
+  was meant to have.)
+* A read draws R replicas and uses all of them: Cassandra's way, not the first R of N.
 * Of k versions it says 1 - (1 - p)^k, as if each had spread for t.
 """
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 
 from cassbook.errors import InputError
@@ -67,7 +66,7 @@ class StalenessRun:
         it is within the prediction's interval.
         """
         own = self._of(self.legs, setup, threads, r, w, 1)
-        writes, reads = (_legs(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
+        writes, reads = (Legs.of_table(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
         cost = self.tracing_ms(setup, threads)
         return Traced(writes, reads, r, w, by_client, Estimate(part * cost.value, 0.0, cost.value, cost.n))
 
@@ -104,11 +103,3 @@ class StalenessRun:
     def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
         own = self.rows(setup, threads, r, w, versions)
         return table.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
-
-
-def _legs(table: pd.DataFrame) -> Legs:
-    """Back to arrays of (requests, replicas)."""
-    n = int(table["replica"].max()) + 1
-    arrays = {name: table[name].to_numpy(float).reshape(-1, n) for name in ("there_ms", "back_ms", "uncertain_ms")}
-    once = {name: table[name].to_numpy()[::n] for name in ("coordinator", "duration_ms", "latency_ms")}
-    return Legs(coordinator=once.pop("coordinator").astype(np.int64), **arrays, **once)

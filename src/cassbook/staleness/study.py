@@ -26,7 +26,7 @@ SETTINGS = ((1, 3), (2, 2), (3, 1), (1, 2), (2, 1), (1, 1))
 #: The shape of cassandra-stress's own rows: five columns of 34 bytes.
 _TABLE = TablePart(record_count=10_000, field_count=5, field_length=34, update_all_fields=True)
 _TIMEOUT_S = 12.0
-_WARM_UP = 20_000  # operations of each kind that do not count: nodes are just started
+_WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes are just started
 
 
 @dataclass(frozen=True, slots=True)

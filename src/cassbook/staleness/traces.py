@@ -9,7 +9,8 @@ What cannot be told apart:
 * *When a write is applied*: between "Adding to ... memtable" and the next event of that thread. Half way is taken;
   `uncertain_ms` is the half width.
 * *When the coordinator's own replica is done*: it sends no answer. It is taken to be as quick as others (`settled`).
-* *The two ways of a message*, where they differ: the sum is measured, its halves are assumed.
+* *The two ways of a message*, where they differ: the sum is measured, its halves are assumed. In another data centre
+  one replica hands a write on to the others; they answer by ways that are taken to be as long as its own.
 * *What tracing itself costs*: each event is work of the request's own thread.
 """
 
@@ -18,6 +19,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -31,8 +33,9 @@ Floats = NDArray[np.float64]
 EVENTS = ("session_id", "source", "source_elapsed", "activity")
 
 _ADDRESS = r"/?(?P<peer>\d+(?:\.\d+){3})"
-_SENT = re.compile(rf"Sending (?P<verb>\w+) message to {_ADDRESS}")
-_CAME = re.compile(rf"(?P<verb>\w+) message received from {_ADDRESS}")
+# Cassandra 1.2 does not say what a message is for: there, between two nodes, the first one in each direction counts.
+_SENT = re.compile(rf"Sending (?:(?P<verb>\w+) )?message to {_ADDRESS}")
+_CAME = re.compile(rf"(?:(?P<verb>\w+) m|^M)essage received from {_ADDRESS}")
 _ANSWERED = re.compile(rf"Processing response from {_ADDRESS}")
 _APPLYING = re.compile(r"Adding to \S+ memtable")
 _LOOKED = re.compile(r"Merging memtable|Merging data from memtables|Merged data from memtables")
@@ -81,6 +84,25 @@ class Legs:
 
     def __len__(self) -> int:
         return self.coordinator.size
+
+    def table(self) -> pd.DataFrame:
+        """One row a request and replica, in few bytes: columns request, replica, and those of this class."""
+        m, n = self.there_ms.shape
+        once = {name: np.repeat(getattr(self, name), n) for name in ("coordinator", "duration_ms", "latency_ms")}
+        each = {name: getattr(self, name).ravel() for name in ("there_ms", "back_ms", "uncertain_ms")}
+        return pd.DataFrame({
+            "request": np.repeat(np.arange(m, dtype="int32"), n), "replica": np.tile(np.arange(n, dtype="int8"), m),
+            "coordinator": once.pop("coordinator").astype("int8"),
+            **{name: ms.round(3).astype("float32") for name, ms in (each | once).items()},
+        })  # fmt: skip
+
+    @classmethod
+    def of_table(cls, table: pd.DataFrame) -> Legs:
+        """Back from `table`."""
+        n = int(table["replica"].max()) + 1
+        each = {name: table[name].to_numpy(float).reshape(-1, n) for name in ("there_ms", "back_ms", "uncertain_ms")}
+        once = {name: table[name].to_numpy()[::n] for name in ("coordinator", "duration_ms", "latency_ms")}
+        return cls(coordinator=once.pop("coordinator").astype(np.int64), **each, **once)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,19 +196,16 @@ def _row(
                 answered = found[0] + found[1]
             add(found[0], answered, found[1])
             continue
-        sent = told.sent(request.coordinator, replica)
-        if sent is None:
+        if not told.asked(request.coordinator, replica):
             if request.kind == "UPDATE":
                 return None
             add(np.inf, np.inf, 0.0)
             continue
-        came, left = told.came(replica), told.sent(replica, request.coordinator)
-        returned, answered_at = told.returned(request.coordinator, replica), told.answered(request.coordinator, replica)
-        found = moment(replica)
-        if found is None or came is None or left is None or returned is None or answered_at is None:
+        arrival, found = told.arrival(request.coordinator, replica), moment(replica)
+        came, answered_at = told.came(replica), told.answered(request.coordinator, replica)
+        if arrival is None or found is None or came is None or answered_at is None:
             return None
-        way = max(0.0, (returned - sent) - (left - came)) / 2
-        add(sent + way + found[0] - came, answered_at, found[1])
+        add(arrival.at_ms + found[0] - came, answered_at, found[1])
     place = request.replicas.index(request.coordinator) if request.coordinator in request.replicas else -1
     return there, back, uncertain, place, request.duration_ms, request.latency_ms
 
@@ -208,6 +227,13 @@ def settled(legs: Legs) -> Legs:
     return replace(legs, there_ms=there_ms, back_ms=back_ms, uncertain_ms=half_ms)
 
 
+class _Arrival(NamedTuple):
+    """When a message came to a replica, and how long one way between it and the coordinator is."""
+
+    at_ms: float
+    way_ms: float
+
+
 class _Told:
     """What the events of one trace say, ms after the request (or its message) came to where each happened."""
 
@@ -226,7 +252,7 @@ class _Told:
             if own == source and (match := pattern.search(activity)):
                 if peer is not None and match["peer"] != peer:
                     continue
-                if asks is not None and (match["verb"] in _ASKS) != asks:
+                if asks is not None and match["verb"] and (match["verb"] in _ASKS) != asks:
                     continue
                 return at
         return None
@@ -238,6 +264,36 @@ class _Told:
     def came(self, source: str) -> float | None:
         """When the request's message came to a replica."""
         return self._first(source, _CAME, asks=True)
+
+    def forwarder(self, coordinator: str, replica: str) -> str | None:
+        """Who handed the message on to a replica: in another data centre, the one that the coordinator had sent it."""
+        for source, _, activity in self._rows:
+            if source == replica and (match := _CAME.search(activity)):
+                return match["peer"] if match["peer"] != coordinator else None
+        return None
+
+    def asked(self, coordinator: str, replica: str) -> bool:
+        """Whether a message was sent to a replica."""
+        return self.sent(coordinator, replica) is not None or self.forwarder(coordinator, replica) is not None
+
+    def arrival(self, coordinator: str, replica: str) -> _Arrival | None:
+        """When the request came to a replica by the coordinator's clock; None where events are missing.
+
+        One way is half of what is left of the round trip. The answer to a message that another handed on comes back by
+        a way of its own, taken to be as long as that other's, for both are in one data centre.
+        """
+        came, left = self.came(replica), self.sent(replica, coordinator)
+        returned = self.returned(coordinator, replica)
+        if came is None or left is None or returned is None:
+            return None
+        inside = left - came
+        if (sent := self.sent(coordinator, replica)) is not None:
+            way = max(0.0, returned - sent - inside) / 2
+            return _Arrival(sent + way, way)
+        by = self.forwarder(coordinator, replica)
+        if by is None or self.sent(coordinator, by) is None or (first := self.arrival(coordinator, by)) is None:
+            return None
+        return _Arrival(max(first.at_ms, returned - inside - first.way_ms), first.way_ms)
 
     def returned(self, source: str, peer: str) -> float | None:
         """When a replica's answer came to the coordinator."""

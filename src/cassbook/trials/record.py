@@ -56,9 +56,11 @@ def record(
     Raises
     ------
     InputError
-        For an unknown name, or a folder that holds something else.
+        For an unknown name, an engine that it cannot be measured on, or a folder that holds something else.
     """
     trial = named(name, catalogue)
+    for own in trial.setups.values():
+        own.cluster(engine, say)  # not started; says so where that version cannot be
     notes = _begin(folder, name, trial, engine, starts)
     units = [(start, setup) for start in range(1, starts + 1) for setup in _order(trial, start)]
     todo = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
