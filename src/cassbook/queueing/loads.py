@@ -1,0 +1,188 @@
+"""How long each station works for a request, on average: exact, whatever the loads; and the bounds that follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cassbook.errors import InputError
+from cassbook.queueing.network import Network, Operation, ring_shares
+from cassbook.queueing.stations import Station, stations
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Loads:
+    """Service demands per request, all visits together.
+
+    Speculative retries depend on how late answers are, and are not in them.
+
+    Attributes
+    ----------
+    network : Network
+    """
+
+    network: Network
+
+    @property
+    def ms(self) -> dict[str, float]:
+        """By station, ms of its servers for one request."""
+        return {own.name: self._all[own.name] for own in self._queues}
+
+    @cached_property
+    def _all(self) -> dict[str, float]:
+        """The same with stations at which nobody waits."""
+        total = dict.fromkeys((own.name for own in stations(self.network)), 0.0)
+        weights = np.array([operation.share for operation in self.network.operations])
+        for weight, operation in zip(weights / weights.sum(), self.network.operations, strict=True):
+            for name, ms in _of_operation(self.network, operation).items():
+                total[name] += weight * ms
+        return total
+
+    @property
+    def _queues(self) -> list[Station]:
+        return [own for own in stations(self.network) if np.isfinite(own.servers)]
+
+    @cached_property
+    def per_server_ms(self) -> dict[str, float]:
+        """By station, the same over its servers: the time it needs between two requests when it is full.
+
+        With `slowdown` the least of it over the jobs that may be there.
+        """
+        found = {}
+        for own in self._queues:
+            least = min(self.network.slowdown, default=1.0) if own.shared else 1.0
+            found[own.name] = self.ms[own.name] * least / own.servers
+        return found
+
+    @property
+    def bottleneck(self) -> str:
+        """The station that is full first."""
+        return max(self.per_server_ms, key=lambda name: self.per_server_ms[name])
+
+    @property
+    def most_per_s(self) -> float:
+        """Requests a second that no number of jobs brings about more of."""
+        return 1000.0 / self.per_server_ms[self.bottleneck]
+
+    @cached_property
+    def least_ms(self) -> float:
+        """Mean time of a request that is alone, bounded from below: of what runs in parallel, the longest mean."""
+        weights = np.array([operation.share for operation in self.network.operations])
+        each = [_alone_ms(self.network, operation) for operation in self.network.operations]
+        return float(np.average(each, weights=weights)) * min(1.0, min(self.network.slowdown, default=1.0))
+
+    def throughput_bounds(self, jobs: int) -> tuple[float, float]:
+        """Asymptotic bounds of requests a second: all wait for each other always, or nobody ever waits.
+
+        Raises
+        ------
+        InputError
+            Without a job.
+        """
+        if jobs < 1:
+            raise InputError(f"jobs: {jobs}; a closed network has one at least")
+        all_ms, think = sum(self.ms.values()), self.network.think_ms
+        delays = sum(self._all.values()) - all_ms
+        if self.network.slowdown:
+            all_ms *= max(1.0, *self.network.slowdown)
+        least = 1000.0 * jobs / (think + delays + jobs * all_ms)
+        return least, min(self.most_per_s, 1000.0 * jobs / (think + self.least_ms))
+
+    def balanced_bounds(self, jobs: int) -> tuple[float, float]:
+        """Balanced-job bounds (Zahorjan et al. 1982), where they hold: nothing forks, every station has one server.
+
+        Raises
+        ------
+        InputError
+            For a network of which they say nothing.
+        """
+        if any(own.asked > 1 for own in self.network.operations):
+            raise InputError("balanced-job bounds: say nothing of requests that fork; see `throughput_bounds`")
+        if any(own.servers > 1 for own in self._queues) or self.network.slowdown:
+            raise InputError("balanced-job bounds: are for stations of one server whose work costs the same always")
+        own = np.array([ms for ms in self.ms.values() if ms > 0])
+        total, most, mean, think = own.sum(), own.max(), own.mean(), self.network.think_ms
+        low = jobs / (think + total + (jobs - 1) * most * jobs * total / (jobs * total + think))
+        high = jobs / (think + total + (jobs - 1) * mean * total / (total + think))
+        return 1000.0 * float(low), 1000.0 * min(float(high), 1 / float(most))
+
+
+def _of_operation(network: Network, operation: Operation) -> dict[str, float]:
+    """Work at each station for one request of an operation, ms."""
+    own, readings = operation.demands, network.readings
+    there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
+    found = {station.name: 0.0 for station in stations(network)}
+
+    def add(name: str, ms: float) -> None:
+        found[name] += ms
+
+    def network_name(machine: str, way: str) -> str:
+        return f"{machine} network" if f"{machine} network" in found else f"{machine} network {way}"
+
+    def cpu_name(node: int) -> str:
+        return "CPU" if network.shared_cores else f"node{node + 1} CPU"
+
+    add("CPU" if network.shared_cores else "client CPU", own.client_ms)
+    add(network_name("client", "out"), there)
+    add(network_name("client", "in"), back)
+    cpu = {name: own.cpu_ms.get(name, 0.0) for name in own.cpu_ms}
+    returned = cpu.get("read-remote-return", 0.0) or readings.returned_ms
+    for coordinator, held, chance in coordinators(network):
+        machine = f"node{coordinator + 1}"
+        add(network_name(machine, "in"), chance * there)
+        add(network_name(machine, "out"), chance * back)
+        ends = cpu.get("read-local-end", 0.0) if held[coordinator] else cpu.get("read-remote-end", 0.0)
+        parse = cpu["read-local"] if held[coordinator] else cpu["read-remote"]
+        add(cpu_name(coordinator), chance * (parse + ends))
+        if held[coordinator]:
+            add(f"{machine} disk", chance * own.disk_ms)
+        others = [node for node in range(network.nodes) if node != coordinator]
+        if readings.targets == "replicas":
+            others = [node for node in others if held[node]]
+        asked = min(operation.asked - held[coordinator], len(others))
+        for node in others:
+            often, target = chance * asked / len(others), f"node{node + 1}"
+            add(network_name(machine, "out"), often * there)
+            add(cpu_name(node), often * cpu["read-remote-ID"])
+            add(f"{target} disk", often * own.disk_ms)
+            add(network_name(target, "out"), often * back)
+            add(cpu_name(coordinator), often * returned)
+            if readings.receiver:
+                add(network_name(target, "in"), often * there)
+                add(network_name(machine, "in"), often * back)
+    return found
+
+
+def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:
+    """All (coordinator, nodes that hold the row, probability) that there are."""
+    n, rf = network.nodes, network.replication
+    found = []
+    for first, share in enumerate(ring_shares(n, network.shares)):
+        held = np.zeros(n, dtype=bool)
+        held[[(first + k) % n for k in range(rf)]] = True
+        choices = np.flatnonzero(held) if network.token_aware else np.arange(n)
+        found += [(int(coordinator), held, float(share) / len(choices)) for coordinator in choices]
+    return found
+
+
+def _alone_ms(network: Network, operation: Operation) -> float:
+    """Least mean time of a request that waits for nobody: of parallel ways the longest mean, for no mean of a maximum
+    is less. Where some answers are not waited for there is no such bound, and none of it counts.
+    """
+    own, readings = operation.demands, network.readings
+    there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
+    twice = 2 if readings.receiver else 1
+    returned = own.cpu_ms.get("read-remote-return", 0.0) or readings.returned_ms
+    branch = twice * (there + back) + own.cpu_ms["read-remote-ID"] + own.disk_ms + returned
+    local, remote = network.local_share, 1 - network.local_share
+    local_wait = own.disk_ms if operation.asked == 1 else max(own.disk_ms, branch)
+    if operation.waits < operation.asked or network.retry_ms:
+        branch = local_wait = 0.0
+    total = 2 * (there + back) + own.client_ms
+    total += local * (own.cpu_ms["read-local"] + local_wait + own.cpu_ms.get("read-local-end", 0.0))
+    return total + remote * (own.cpu_ms["read-remote"] + branch + own.cpu_ms.get("read-remote-end", 0.0))

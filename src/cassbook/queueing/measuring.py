@@ -1,0 +1,215 @@
+"""The cells from which a live cluster's demands are estimated, and those on which the model is then judged.
+
+A closed loop of so many jobs that choose coordinators in turn, knowing nothing of replicas, as the paper's did; CPU
+seconds of every process beside; and requests that are alone, traced. The protocol is the paper's scaled down: warm-up,
+then every cell once a cluster start, in random order.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+
+from cassbook.engine.cluster import CassandraCluster
+from cassbook.errors import LaboratoryError
+from cassbook.load.loop import Bound, ClosedLoop
+from cassbook.load.nodes import Nodes
+from cassbook.load.recorder import Window
+from cassbook.load.ycsb import READ, UPDATE, Usertable, create_table
+from cassbook.profile import TablePart, WarmUpPart
+from cassbook.queueing.cpu_times import CpuTimes
+from cassbook.queueing.phases import Event, phases
+from cassbook.run.client import fill, mix
+from cassbook.run.warmup import WarmUp
+from cassbook.trials.loaded import figures
+from cassbook.trials.trial import Row, Setup, SideBySide
+
+_KINDS = {"READ": READ, "UPDATE": UPDATE}
+_TIMEOUT_S = 12.0
+_LOAD_THREADS, _WARM_UP_THREADS = 64, 64
+_US = 1e6
+#: Where the paper's own table is: 10 fields of 100 bytes.
+FIELD_LENGTH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What is the same throughout one measurement.
+
+    Attributes
+    ----------
+    operation : str
+        READ or UPDATE (of all fields).
+    level : str
+    jobs : int
+    field_length : int
+        Bytes of each of the ten fields.
+    ask_all : bool
+        Reads with speculative retry ALWAYS: one replica more is asked than the level needs.
+    """
+
+    operation: str
+    level: str
+    jobs: int
+    field_length: int = FIELD_LENGTH
+    ask_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CalibrationTrial:
+    """The experiment.
+
+    Attributes
+    ----------
+    question : str
+    setups : mapping of str to SideBySide
+    cells : mapping of str to tuple of Cell
+        By setup.
+    ramp_s, steady_s : float
+    records : int
+        Rows of each table.
+    traced : int
+        Requests of each operation and level that are traced, in the setups that `traced_in` names.
+    traced_in : tuple of str
+    warm_up_s : float
+        After which a warm-up that has not settled ends.
+    """
+
+    question: str
+    setups: Mapping[str, Setup | SideBySide]
+    cells: Mapping[str, tuple[Cell, ...]]
+    ramp_s: float = 1.0
+    steady_s: float = 4.0
+    records: int = 5000
+    traced: int = 150
+    traced_in: tuple[str, ...] = ()
+    warm_up_s: float = 60.0
+
+    def notes(self) -> dict[str, Any]:
+        """Every number."""
+        own = {each.name for each in fields(self)} - {"question", "setups", "cells"}
+        return {name: getattr(self, name) for name in sorted(own)}
+
+    def rows(self, setup: str) -> int:
+        """How many cells a cluster start has."""
+        return len(self.cells[setup])
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Measure all cells, and trace.
+
+        Returns
+        -------
+        iterator of dict
+            panel, operation, level, jobs, field_length, ask_all; n_ok, errors, latency_ms and its quantiles,
+            throughput_per_s; node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors);
+            and a table, phases: operation, level, local, parse_us, serve_us, end_us, duration_us.
+        """
+        bench = _Bench(cluster, self, self.cells[setup], rng)
+        try:
+            bench.warm_up()
+            phases = bench.trace() if setup in self.traced_in else pd.DataFrame()
+            for number, place in enumerate(rng.permutation(len(self.cells[setup]))):
+                row = bench.run(self.cells[setup][place])
+                yield {"panel": number} | row | {"phases": phases if number == 0 else pd.DataFrame()}
+        finally:
+            bench.close()
+
+
+class _Bench:
+    """A cluster, its tables, and one cell after the other."""
+
+    def __init__(
+        self, cluster: CassandraCluster, trial: CalibrationTrial, cells: tuple[Cell, ...], rng: np.random.Generator
+    ) -> None:
+        self._cluster, self._trial, self._cells, self._rng = cluster, trial, cells, rng
+        self._session: Session = cluster.connect()
+        self._nodes = Nodes(self._session, cluster.addresses)
+        self._times = CpuTimes(cluster)
+        self._tables = {kind: self._table(*kind) for kind in sorted({(own.field_length, own.ask_all) for own in cells})}
+
+    def _table(self, length: int, ask_all: bool) -> Usertable:
+        cluster = self._cluster
+        part = TablePart(record_count=self._trial.records, field_length=length, update_all_fields=True)
+        name = f"rows{length}{'all' if ask_all else ''}"
+        none = "NEVER" if cluster.release.major >= (4, 0) else "NONE"
+        options: dict[str, str | float] = {"speculative_retry": "ALWAYS" if ask_all else none}
+        if cluster.release.major < (4, 0):
+            options |= {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
+        create_table(self._session, part, cluster.replication, cluster.keyspace, name, options)
+        table = Usertable(
+            self._session, part, cluster.addresses, "round_robin", 0, self._rng, cluster.keyspace, name
+        )  # fmt: skip
+        if failed := fill(self._nodes, table, _LOAD_THREADS, _TIMEOUT_S):
+            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
+        return table
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._nodes.close()
+        self._session.cluster.shutdown()
+
+    def warm_up(self) -> None:
+        """Half reads, half updates at QUORUM until throughput has settled."""
+        rule = WarmUpPart(threads=_WARM_UP_THREADS, windows=5, cap_s=self._trial.warm_up_s)
+        loop = self._loop(next(iter(self._tables.values())), mix(0.5, self._rng), "QUORUM", rule.threads, [])
+        loop.run(Bound(until=WarmUp(rule)), Window())
+
+    def run(self, cell: Cell) -> Row:
+        """One cell, after what was written before has arrived everywhere."""
+        self._cluster.barrier(self._session)
+        samples: list[tuple[float, float, int]] = []
+        table = self._tables[cell.field_length, cell.ask_all]
+        loop = self._loop(table, itertools.repeat(_KINDS[cell.operation]), cell.level, cell.jobs, samples)
+        window = Window()
+        with self._times.watched():
+            loop.run(Bound(self._trial.ramp_s, self._trial.steady_s), window)
+        found, cpu = figures(samples, window), self._times.between(window)
+        each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / found["n_ok"], 2) for name in list(cpu)[:3]}
+        return {
+            "operation": cell.operation, "level": cell.level, "jobs": cell.jobs, "field_length": cell.field_length,
+            "ask_all": cell.ask_all, **found, **each, "busy": round(cpu["busy"], 4),
+        }  # fmt: skip
+
+    def _loop(
+        self, table: Usertable, operations: Iterator[int], level: str, jobs: int,
+        samples: list[tuple[float, float, int]],
+    ) -> ClosedLoop:  # fmt: skip
+        def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
+            samples.append((started, latency_s, outcome))
+
+        requests = [table.requests(READ), table.requests(UPDATE)]
+        prefixes = table.prefixes(level, level)
+        return ClosedLoop(self._nodes, jobs, operations, requests, prefixes, note, _TIMEOUT_S)
+
+    def trace(self) -> pd.DataFrame:
+        """Trace requests one at a time, by the driver: what happens inside the nodes is the same by any client."""
+        rows = []
+        name = f"{self._cluster.keyspace}.rows{FIELD_LENGTH}"
+        keys = [row.y_id for row in self._session.execute(f"SELECT y_id FROM {name} LIMIT 200")]
+        read = self._session.prepare(f"SELECT * FROM {name} WHERE y_id = ?")
+        update = self._session.prepare(f"UPDATE {name} SET field0 = ? WHERE y_id = ?")
+        settings = sorted({(own.operation, own.level) for own in self._cells if own.field_length == FIELD_LENGTH})
+        for operation, level in settings:
+            for number in range(self._trial.traced):
+                key = keys[int(self._rng.integers(len(keys)))]
+                bound = read.bind((key,)) if operation == "READ" else update.bind((f"{number:0{FIELD_LENGTH}d}", key))
+                bound.consistency_level = getattr(ConsistencyLevel, level)
+                trace = self._session.execute(bound, trace=True).get_query_trace()
+                events = [
+                    Event(event.source, event.source_elapsed.total_seconds() * _US, event.description)
+                    for event in trace.events
+                    if event.source_elapsed is not None
+                ]
+                if found := phases(trace.coordinator, trace.duration.total_seconds() * _US, events):
+                    serve = float(np.mean(found.serve_us)) if found.serve_us else float("nan")
+                    rows.append((operation, level, found.local, found.parse_us, serve, found.end_us, found.duration_us))
+        return pd.DataFrame(
+            rows, columns=["operation", "level", "local", "parse_us", "serve_us", "end_us", "duration_us"]
+        )

@@ -1,0 +1,143 @@
+"""The 2016 paper's own system: Figures 5 to 10 from its model, and which reading of its text fits its sentences.
+
+The measured points of the figures are lost. What is left to hold the model against is three numbers of section 5.1:
+about 6800 requests a second at ONE with 45 jobs, more than 40 % less at QUORUM, up to 60 % less at ALL.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from cassbook.estimate import Estimate
+from cassbook.queueing import printed
+from cassbook.queueing.mva import analyse
+from cassbook.queueing.network import Law, Network, Readings
+from cassbook.queueing.printed import JOBS, LEVELS
+from cassbook.queueing.simulation import run
+
+#: Of section 5.1.
+AT_ONE_PER_S, LESS_AT_QUORUM, LESS_AT_ALL = 6800.0, 0.40, 0.60
+#: What the text leaves open, and what it may mean: fields of `Readings`.
+OPEN: Mapping[str, tuple[object, ...]] = {
+    "client_cores": (4, 1), "node_cores": (2, 1), "client_network": ("one", "two"), "node_network": ("one", "two"),
+    "receiver": (False, True), "targets": ("replicas", "any"), "returned_ms": (0.0, 0.1),
+    "law": (Law(), Law("constant")), "region": ("cpu", "cpu-disk", "reads", "none"),
+}  # fmt: skip
+#: What the analysis, which knows no region, can tell apart.
+_ANALYSED = tuple(name for name in OPEN if name != "region")
+
+
+def curves(
+    levels: Iterable[str] = LEVELS, jobs: Sequence[int] = tuple(range(5, 101, 5)), requests: int = 60_000,
+    make: Callable[[str], Network] = printed.network, seed: int = 0,
+) -> pd.DataFrame:  # fmt: skip
+    """Simulate over jobs: Figures 5 to 7, and with other networks 8 to 10.
+
+    Returns
+    -------
+    DataFrame
+        One row a level and number of jobs: level, jobs, throughput_per_s, response_ms, node_cpu (`Estimate`; the last
+        is the busy part of a node's CPU), bottleneck.
+    """
+    rows = []
+    for level in levels:
+        network = make(level)
+        for count in jobs:
+            found = run(network, count, requests, seed=seed)
+            rows.append({
+                "level": level, "jobs": count, "throughput_per_s": found.throughput_per_s,
+                "response_ms": found.response_ms, "node_cpu": found.utilisation["node1 CPU"],
+                "bottleneck": found.bottleneck,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def sentences(readings: Readings, requests: int = 60_000, seed: int = 0) -> dict[str, Estimate]:
+    """Simulate what section 5.1 says: requests a second at ONE, and the parts by which QUORUM and ALL have fewer."""
+    at = {
+        level: run(printed.network(level, readings=readings), JOBS, requests, seed=seed).throughput_per_s
+        for level in LEVELS
+    }
+    one = at["ONE"]
+    less = {
+        level: Estimate(1 - own.value / one.value, 1 - own.high / one.low, 1 - own.low / one.high, own.n)
+        for level, own in at.items()
+    }
+    return {"at_one_per_s": one, "less_at_quorum": less["QUORUM"], "less_at_all": less["ALL"]}
+
+
+def one_at_a_time(requests: int = 60_000) -> pd.DataFrame:
+    """Change one reading at a time from the first of each: columns switch, reading, and those of `sentences`."""
+    base = Readings()
+    rows = [{"switch": "none", "reading": "as below, the first of each"} | sentences(base, requests)]
+    for name, choices in OPEN.items():
+        for choice in choices[1:]:
+            rows.append(
+                {"switch": name, "reading": told(choice)} | sentences(replace(base, **{name: choice}), requests)
+            )
+    return pd.DataFrame(rows)
+
+
+def factorial() -> pd.DataFrame:
+    """Analyse every combination of what the analysis can tell apart.
+
+    Returns
+    -------
+    DataFrame
+        A row a combination: a column a switch, then at_one_per_s, less_at_quorum, less_at_all, and off: how far it is
+        from the sentences (`distance`).
+    """
+    rows = []
+    for choices in itertools.product(*(OPEN[name] for name in _ANALYSED)):
+        readings = replace(Readings(), **dict(zip(_ANALYSED, choices, strict=True)))
+        x = {level: analyse(printed.network(level, readings=readings), JOBS).throughput_per_s[-1] for level in LEVELS}
+        row = dict(zip(_ANALYSED, map(told, choices), strict=True))
+        less = {f"less_at_{level.lower()}": 1 - x[level] / x["ONE"] for level in LEVELS[1:]}
+        rows.append(row | {"at_one_per_s": x["ONE"]} | less)
+    table = pd.DataFrame(rows)
+    return table.assign(off=distance(table))
+
+
+def distance(table: pd.DataFrame) -> np.ndarray:
+    """How far from the sentences, as a sum of parts: of 6800; by how much QUORUM loses less than 40 %; ALL more than
+    60 %, or less than QUORUM.
+    """
+    rate = np.abs(table["at_one_per_s"].to_numpy(float) / AT_ONE_PER_S - 1)
+    quorum, every = table["less_at_quorum"].to_numpy(float), table["less_at_all"].to_numpy(float)
+    return np.asarray(
+        rate + np.maximum(0, LESS_AT_QUORUM - quorum) + np.maximum(0, every - LESS_AT_ALL)
+        + np.maximum(0, quorum - every)
+    )  # fmt: skip
+
+
+def effects(table: pd.DataFrame) -> pd.DataFrame:
+    """Main effects: by how much each figure changes, on average over all else, from the first reading to the second.
+
+    Returns
+    -------
+    DataFrame
+        Index switch; columns at_one_per_s (ratio - 1), less_at_quorum, less_at_all (differences).
+    """
+    rows = {}
+    for name in _ANALYSED:
+        first, second = (told(choice) for choice in OPEN[name][:2])
+        a, b = table[table[name] == first], table[table[name] == second]
+        rows[name] = {
+            "at_one_per_s": float(np.exp(np.log(b["at_one_per_s"]).mean() - np.log(a["at_one_per_s"]).mean()) - 1),
+            **{what: float(b[what].mean() - a[what].mean()) for what in ("less_at_quorum", "less_at_all")},
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("switch")
+
+
+def told(choice: object) -> str:
+    """A choice in words."""
+    if isinstance(choice, Law):
+        return choice.kind
+    if isinstance(choice, bool):
+        return "yes" if choice else "no"
+    return f"{choice:g}" if isinstance(choice, float) else str(choice)
