@@ -83,7 +83,7 @@ def state(model: Model, jobs: int, pool: int, rng: np.ndarray) -> State:
     )  # fmt: skip
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _evenly(st, stream):  # type: ignore[no-untyped-def]
     s = (st.rng[stream, 0], st.rng[stream, 1], st.rng[stream, 2], st.rng[stream, 3])
     x, s = evenly(s)
@@ -91,7 +91,7 @@ def _evenly(st, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _exponential(st, stream):  # type: ignore[no-untyped-def]
     s = (st.rng[stream, 0], st.rng[stream, 1], st.rng[stream, 2], st.rng[stream, 3])
     x, s = exponential(s)
@@ -116,7 +116,7 @@ def _drawn(st, stream, mean, law, shape):  # type: ignore[no-untyped-def]
     return mean * _exponential(st, stream) / (2.0 * chosen)
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _replay(st, s):  # type: ignore[no-untyped-def]
     """Find the winner of the tournament anew after station s has changed."""
     tree, next_ms = st.tree, st.next_ms
@@ -127,7 +127,7 @@ def _replay(st, s):  # type: ignore[no-untyped-def]
         i //= 2
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _rate(m, s, n):  # type: ignore[no-untyped-def]
     """At which each of n jobs is served."""
     if n < m.rates.shape[1]:
@@ -136,7 +136,7 @@ def _rate(m, s, n):  # type: ignore[no-untyped-def]
     return m.rates[s, last] * last / n if m.servers[s] < n else m.rates[s, last]
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _push(keys, tokens, s, n, key, token):  # type: ignore[no-untyped-def]
     i = n
     while i > 0:
@@ -148,7 +148,7 @@ def _push(keys, tokens, s, n, key, token):  # type: ignore[no-untyped-def]
     keys[s, i], tokens[s, i] = key, token
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _pop(keys, tokens, s, n):  # type: ignore[no-untyped-def]
     """Take the first of n away."""
     last = n - 1
@@ -167,7 +167,7 @@ def _pop(keys, tokens, s, n):  # type: ignore[no-untyped-def]
     keys[s, i], tokens[s, i] = key, token
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _account(m, st, s):  # type: ignore[no-untyped-def]
     """Count what station s has done since it was last seen."""
     now, n = st.now[0], st.count[s]
@@ -181,7 +181,7 @@ def _account(m, st, s):  # type: ignore[no-untyped-def]
         st.seen[s] = now
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _schedule(m, st, s):  # type: ignore[no-untyped-def]
     n = st.count[s]
     if n == 0:
@@ -234,7 +234,7 @@ def _complete(m, st, s):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _new_token(st, request, node, stage):  # type: ignore[no-untyped-def]
     """A token, or -1 where there is no room."""
     if st.left[0] == 0:
@@ -245,7 +245,7 @@ def _new_token(st, request, node, stage):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _drop(st, token):  # type: ignore[no-untyped-def]
     """Give a token back, and its request when that was the last."""
     request = st.request[token]
@@ -257,7 +257,7 @@ def _drop(st, token):  # type: ignore[no-untyped-def]
         st.left[1] += 1
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _needs_region(m, st, request, stage):  # type: ignore[no-untyped-def]
     if stage == CLIENT:
         return m.client_limit > 0
@@ -598,7 +598,7 @@ def run(m, st, jobs, warm_up, per_batch, batches, ended, answered, latency, busy
                 return FULL
 
 
-@njit(inline="always")
+@njit(cache=True)
 def _bin(ms):  # type: ignore[no-untyped-def]
     if ms <= _LEAST:
         return 0
