@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,10 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.errors import InputError
-from cassbook.queueing.network import Network, Operation, ring_shares
-from cassbook.queueing.stations import Station, stations
+from cassbook.queueing import engine
+from cassbook.queueing.network import Network, ring_shares
+from cassbook.queueing.stations import Station, machines, stations, steps
 
 Floats = NDArray[np.float64]
+
+#: Stages of every request, and those of each one that is sent to another node.
+ALONE = (*range(engine.CLIENT, engine.PARSE + 1), *range(engine.END, engine.CLIENT_IN + 1))
+BRANCH = tuple(range(engine.ASK_OUT, engine.RETURN + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,8 +44,8 @@ class Loads:
         """The same with stations at which nobody waits."""
         total = dict.fromkeys((own.name for own in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])
-        for weight, operation in zip(weights / weights.sum(), self.network.operations, strict=True):
-            for name, ms in _of_operation(self.network, operation).items():
+        for number, weight in enumerate(weights / weights.sum()):
+            for name, ms in _of_operation(self.network, number).items():
                 total[name] += weight * ms
         return total
 
@@ -73,7 +79,7 @@ class Loads:
     def least_ms(self) -> float:
         """Mean time of a request that is alone, bounded from below: of what runs in parallel, the longest mean."""
         weights = np.array([operation.share for operation in self.network.operations])
-        each = [_alone_ms(self.network, operation) for operation in self.network.operations]
+        each = [_alone_ms(self.network, number) for number in range(len(self.network.operations))]
         return float(np.average(each, weights=weights)) * min(1.0, min(self.network.slowdown, default=1.0))
 
     def throughput_bounds(self, jobs: int) -> tuple[float, float]:
@@ -112,50 +118,29 @@ class Loads:
         return 1000.0 * float(low), 1000.0 * min(float(high), 1 / float(most))
 
 
-def _of_operation(network: Network, operation: Operation) -> dict[str, float]:
+def _of_operation(network: Network, number: int) -> dict[str, float]:
     """Work at each station for one request of an operation, ms."""
-    own, readings = operation.demands, network.readings
-    there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
-    found = {station.name: 0.0 for station in stations(network)}
+    names = [station.name for station in stations(network)]
+    where, ways = machines(network, {name: place for place, name in enumerate(names)}), steps(network)[number]
+    found = np.zeros(len(names))
 
-    def add(name: str, ms: float) -> None:
-        found[name] += ms
+    def add(way: NDArray[np.void], stages: Sequence[int], coordinator: int, node: int, often: float) -> None:
+        machine = {engine.COORDINATOR: coordinator, engine.OWN: node, engine.CLIENTS: network.nodes}
+        for step in way[list(stages)]:
+            found[where[machine[int(step["machine"])], step["part"]]] += often * step["ms"]
 
-    def network_name(machine: str, way: str) -> str:
-        return f"{machine} network" if f"{machine} network" in found else f"{machine} network {way}"
-
-    def cpu_name(node: int) -> str:
-        return "CPU" if network.shared_cores else f"node{node + 1} CPU"
-
-    add("CPU" if network.shared_cores else "client CPU", own.client_ms)
-    add(network_name("client", "out"), there)
-    add(network_name("client", "in"), back)
-    cpu = {name: own.cpu_ms.get(name, 0.0) for name in own.cpu_ms}
-    returned = cpu.get("read-remote-return", 0.0) or readings.returned_ms
     for coordinator, held, chance in coordinators(network):
-        machine = f"node{coordinator + 1}"
-        add(network_name(machine, "in"), chance * there)
-        add(network_name(machine, "out"), chance * back)
-        ends = cpu.get("read-local-end", 0.0) if held[coordinator] else cpu.get("read-remote-end", 0.0)
-        parse = cpu["read-local"] if held[coordinator] else cpu["read-remote"]
-        add(cpu_name(coordinator), chance * (parse + ends))
+        way = ways[int(held[coordinator])]
+        add(way, ALONE, coordinator, coordinator, chance)
         if held[coordinator]:
-            add(f"{machine} disk", chance * own.disk_ms)
+            add(way, (engine.LOCAL_DISK,), coordinator, coordinator, chance)
         others = [node for node in range(network.nodes) if node != coordinator]
-        if readings.targets == "replicas":
+        if network.readings.targets == "replicas":
             others = [node for node in others if held[node]]
-        asked = min(operation.asked - held[coordinator], len(others))
+        asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
-            often, target = chance * asked / len(others), f"node{node + 1}"
-            add(network_name(machine, "out"), often * there)
-            add(cpu_name(node), often * cpu["read-remote-ID"])
-            add(f"{target} disk", often * own.disk_ms)
-            add(network_name(target, "out"), often * back)
-            add(cpu_name(coordinator), often * returned)
-            if readings.receiver:
-                add(network_name(target, "in"), often * there)
-                add(network_name(machine, "in"), often * back)
-    return found
+            add(way, BRANCH, coordinator, node, chance * asked / len(others))
+    return dict(zip(names, map(float, found), strict=True))
 
 
 def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:
@@ -170,19 +155,16 @@ def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]
     return found
 
 
-def _alone_ms(network: Network, operation: Operation) -> float:
+def _alone_ms(network: Network, number: int) -> float:
     """Least mean time of a request that waits for nobody: of parallel ways the longest mean, for no mean of a maximum
     is less. Where some answers are not waited for there is no such bound, and none of it counts.
     """
-    own, readings = operation.demands, network.readings
-    there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
-    twice = 2 if readings.receiver else 1
-    returned = own.cpu_ms.get("read-remote-return", 0.0) or readings.returned_ms
-    branch = twice * (there + back) + own.cpu_ms["read-remote-ID"] + own.disk_ms + returned
-    local, remote = network.local_share, 1 - network.local_share
-    local_wait = own.disk_ms if operation.asked == 1 else max(own.disk_ms, branch)
-    if operation.waits < operation.asked or network.retry_ms:
-        branch = local_wait = 0.0
-    total = 2 * (there + back) + own.client_ms
-    total += local * (own.cpu_ms["read-local"] + local_wait + own.cpu_ms.get("read-local-end", 0.0))
-    return total + remote * (own.cpu_ms["read-remote"] + branch + own.cpu_ms.get("read-remote-end", 0.0))
+    operation, total = network.operations[number], 0.0
+    for local, way in enumerate(steps(network)[number]):
+        chance = network.local_share if local else 1 - network.local_share
+        alone, branch = (float(way[list(stages)]["ms"].sum()) for stages in (ALONE, BRANCH))
+        total += chance * alone
+        if operation.waits == operation.asked and not network.retry_ms:
+            own = float(way[engine.LOCAL_DISK]["ms"])
+            total += chance * (branch if not local else own if operation.asked == 1 else max(own, branch))
+    return total

@@ -23,9 +23,10 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cassbook.errors import InputError
+from cassbook.queueing import engine
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.network import Network
-from cassbook.queueing.stations import DELAYS, Station, rates, stations
+from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, steps
 
 Floats = NDArray[np.float64]
 
@@ -72,14 +73,15 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
         raise InputError("analysis: for closed networks without speculative retry; simulate the others")
     loads = Loads(network)
     found = [own for own in stations(network) if own.name not in DELAYS]
-    place = {own.name: number for number, own in enumerate(found)}
-    shared = np.array(["CPU" in own.name for own in found])
-    slow = np.array([1.0 / rates(network, own, most_jobs)[1:] for own in found])
-    demand = np.array([loads.ms.get(own.name, 0.0) for own in found])  # of what nobody waits for, none
-    squared = np.array([_squared(network, own) for own in found])
     x, response = _recursion(
-        most_jobs, demand, squared, shared, slow, *_roles(network, place), *_paths(network),
-        network.readings.law.scv, network.think_ms, bool(network.shared_cores),
+        most_jobs,
+        np.array([loads.ms.get(own.name, 0.0) for own in found]),  # of what nobody waits for, none
+        np.array([_squared(network, own) for own in found]),
+        np.array(["CPU" in own.name for own in found]),
+        np.array([1.0 / rates(network, own, most_jobs)[1:] for own in found]),
+        machines(network, {own.name: number for number, own in enumerate(stations(network))}),
+        _roles(network), *_paths(network), network.readings.law.scv, network.think_ms,
+        network.readings.node_network != "delay", bool(network.shared_cores),
     )  # fmt: skip
     jobs = np.arange(1, most_jobs + 1)
     busy = {
@@ -109,51 +111,31 @@ def _squared(network: Network, station: Station) -> float:
     return total * (1 + network.readings.law.scv) / 2
 
 
-def _roles(network: Network, place: dict[str, int]) -> tuple[NDArray[np.int64], Floats, Floats]:
-    """Stations by role (CPU, disk, network out and in of each node, then the client's), and how often a node
-    coordinates and is asked.
-    """
-
-    def at(machine: str, what: str) -> int:
-        names = (f"{machine} {what}", f"{machine} {what.split(maxsplit=1)[0]}", "CPU")
-        return next(place[name] for name in names if name in place)
-
-    whats = ("CPU", "disk", "network out", "network in")
-    nodes = [[at(f"node{i}", what) for what in whats] for i in range(1, network.nodes + 1)]
-    client = [at("client", "CPU"), at("client", "CPU"), at("client", "network out"), at("client", "network in")]
-    coordinates, asked = np.zeros(network.nodes), np.zeros(network.nodes)
+def _roles(network: Network) -> Floats:
+    """How often a machine coordinates, is asked, and is the client; shape (3, nodes + 1)."""
+    found = np.zeros((3, network.nodes + 1))
     for coordinator, held, chance in coordinators(network):
-        coordinates[coordinator] += chance
+        found[engine.COORDINATOR, coordinator] += chance
         others = held.copy() if network.readings.targets == "replicas" else np.ones(network.nodes, dtype=bool)
         others[coordinator] = False
-        asked += chance * others
-    total = asked.sum()
-    return (
-        np.array([*nodes, client]),
-        coordinates,
-        asked / total if total else np.full(network.nodes, 1 / network.nodes),
-    )
+        found[engine.OWN, :-1] += chance * others
+    asked = found[engine.OWN].sum()
+    found[engine.OWN, :-1] = found[engine.OWN, :-1] / asked if asked else 1 / network.nodes
+    found[engine.CLIENTS, -1] = 1.0
+    return found
 
 
-def _paths(network: Network) -> tuple[Floats, NDArray[np.int64]]:
-    """Requests by operation, local and remote: weight and demands; asked elsewhere, own disk, waits."""
-    rows, counts = [], []
-    total, readings = sum(own.share for own in network.operations), network.readings
+def _paths(network: Network) -> tuple[Floats, NDArray[np.void], NDArray[np.int64]]:
+    """Requests by operation, remote and local: weights, what they do, and how many are asked elsewhere, whether the
+    coordinator looks, and how many answers are waited for.
+    """
+    total, weights, counts = sum(own.share for own in network.operations), [], []
     for own in network.operations:
-        d = own.demands
-        there, back = (d.data_ms, d.request_ms) if own.write else (d.request_ms, d.data_ms)
-        returned = d.cpu_ms.get("read-remote-return", 0.0) or readings.returned_ms
-        for local in (1, 0):
-            weight = own.share / total * (network.local_share if local else 1 - network.local_share)
-            kind = "read-local" if local else "read-remote"
-            rows.append([
-                weight, d.client_ms, there, back, d.cpu_ms[kind], d.cpu_ms.get(f"{kind}-end", 0.0),
-                d.cpu_ms["read-remote-ID"], d.disk_ms, returned, float(readings.receiver),
-            ])  # fmt: skip
-            most = (network.nodes if readings.targets == "any" else network.replication) - local
-            most -= (1 - local) if readings.targets == "any" else 0
-            counts.append([min(own.asked - local, most), local, own.waits])
-    return np.array(rows), np.array(counts, dtype=np.int64)
+        for local in (0, 1):
+            weights.append(own.share / total * (network.local_share if local else 1 - network.local_share))
+            others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
+            counts.append([min(own.asked - local, others), local, own.waits])
+    return np.array(weights), steps(network).reshape(-1, engine.STAGES), np.array(counts, dtype=np.int64)
 
 
 @njit(cache=True)
@@ -175,6 +157,8 @@ def _below(x, mean, variance):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _joined(count, mean, variance, own_mean, own_variance, own, waits):  # type: ignore[no-untyped-def]
     """Expected time until `waits` branches are done, of `count` alike and, if `own`, one other."""
+    if count + own == 1:
+        return mean if count else own_mean
     most = max(mean + _DEVIATIONS * math.sqrt(variance), own * (own_mean + _DEVIATIONS * math.sqrt(own_variance)))
     step = most / _POINTS
     total = 0.0
@@ -195,90 +179,91 @@ def _joined(count, mean, variance, own_mean, own_variance, own, waits):  # type:
 
 
 @njit(cache=True)
-def _recursion(most, demand, squared, shared, slow, places, coordinates, asked_of, paths, counts, scv, think, together):  # type: ignore[no-untyped-def]
-    stations, nodes = demand.size, coordinates.size
+def _stay(step, more):  # type: ignore[no-untyped-def]
+    """Service and wait at a stage, ms, for what its station adds: a wait, or at a processor a stretch less one."""
+    if step.ms <= 0.0:
+        return 0.0, 0.0
+    if step.part != engine.CPU:
+        return step.ms, more[step.machine, step.part]
+    stretch = more[step.machine, step.part]
+    return step.ms * (1.0 + min(0.0, stretch)), step.ms * max(0.0, stretch)
+
+
+@njit(cache=True)
+def _between(way, count, own, waits, more, scv, in_line, siblings):  # type: ignore[no-untyped-def]
+    """Time from fork to join."""
+    mean = variance = 0.0
+    for stage in range(engine.ASK_OUT, engine.RETURN + 1):
+        service, wait = _stay(way[stage], more)
+        if stage == engine.ASK_OUT and in_line:
+            wait += 0.5 * (count - 1) * service
+        elif stage == engine.SERVE:
+            service, wait = service * siblings, wait * siblings
+        mean += service + wait
+        variance += scv * service * (service + 2.0 * wait) + wait * wait
+    service, wait = _stay(way[engine.LOCAL_DISK], more)
+    return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, own, waits)
+
+
+@njit(cache=True)
+def _recursion(most, demand, squared, shared, slow, machines, roles, weights, ways, counts, scv, think, in_line, together):  # type: ignore[no-untyped-def]
+    stations = demand.size
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
-    wait = np.zeros(stations)
-    stretch = np.ones(stations)
+    found = np.zeros(stations)  # a wait, or a stretch less one
     found_x, found_ms = np.zeros(most), np.zeros(most)
-    client = places[nodes]
+    more = np.zeros((3, 4))
     for n in range(1, most + 1):
         for i in range(stations):
             if shared[i]:
-                own = 0.0
+                found[i] = -1.0
                 for j in range(1, n + 1):
-                    own += slow[i, j - 1] * chance[i, j - 1]
-                stretch[i] = own
-        # Averages over the nodes, by role.
-        cpu_c = disk_c = out_c = in_c = cpu_a = disk_a = out_a = in_a = 0.0
-        for k in range(nodes):
-            cpu_c += coordinates[k] * stretch[places[k, 0]]
-            disk_c += coordinates[k] * wait[places[k, 1]]
-            out_c += coordinates[k] * wait[places[k, 2]]
-            in_c += coordinates[k] * wait[places[k, 3]]
-            cpu_a += asked_of[k] * stretch[places[k, 0]]
-            disk_a += asked_of[k] * wait[places[k, 1]]
-            out_a += asked_of[k] * wait[places[k, 2]]
-            in_a += asked_of[k] * wait[places[k, 3]]
-        total = client_total = 0.0
-        for row in range(paths.shape[0]):
-            weight, client_ms, there, back, parse, end, serve, disk, returned, receiver = paths[row]
-            if weight == 0.0:
+                    found[i] += slow[i, j - 1] * chance[i, j - 1]
+        for role in range(3):
+            for part in range(4):
+                more[role, part] = 0.0
+                for k in range(machines.shape[0]):
+                    more[role, part] += roles[role, k] * found[machines[k, part]]
+        total = client = 0.0
+        for row in range(weights.size):
+            if weights[row] == 0.0:
                 continue
+            way, ms = ways[row], 0.0
             count, own, waits = counts[row]
-            ms = there + wait[client[2]] + there + in_c + parse * cpu_c
-            if count + own:
-                cpu = cpu_a
-                if together and count > 1:
-                    cpu = _with_siblings(chance[places[0, 0]], slow[places[0, 0]], n, 0.5 * (count - 1))
-                mean, variance = 0.0, 0.0
-                for stage in range(7):
-                    service, waited = 0.0, 0.0
-                    if stage == 0:
-                        service, waited = there, out_c + 0.5 * (count - 1) * there
-                    elif stage == 1:
-                        service, waited = receiver * there, receiver * in_a
-                    elif stage == 2:
-                        service, waited = serve, serve * (cpu - 1.0)
-                    elif stage == 3:
-                        service, waited = disk, disk_a
-                    elif stage == 4:
-                        service, waited = back, out_a
-                    elif stage == 5:
-                        service, waited = receiver * back, receiver * in_c
-                    else:
-                        service, waited = returned, returned * (cpu_c - 1.0)
-                    if service > 0.0:
-                        waited = max(waited, 0.0) if stage != 2 else waited
-                        mean += service + waited
-                        variance += (
-                            scv * (service + min(waited, 0.0)) ** 2
-                            + 2.0 * service * max(waited, 0.0) * scv
-                            + max(waited, 0.0) ** 2
-                        )
-                own_mean = disk + disk_c if disk > 0.0 else 0.0
-                own_variance = scv * disk * disk + disk_c * disk_c
-                ms += _joined(count, mean, variance, own_mean, own_variance, own, waits)
-            ms += end * cpu_c + back + out_c + back + wait[client[3]]
-            total += weight * ms
-            client_total += weight * client_ms * stretch[client[0]]
-        x = n / (think + client_total + total)
+            for stage in range(engine.CLIENT_OUT, engine.CLIENT_IN + 1):
+                if stage <= engine.PARSE or stage >= engine.END:
+                    service, wait = _stay(way[stage], more)
+                    ms += service + wait
+            siblings = 1.0
+            if together and count > 1:
+                busy = machines[0, engine.CPU]
+                siblings = _with_siblings(chance[busy], slow[busy], n, 0.5 * (count - 1)) / (1.0 + found[busy])
+            ms += _between(way, count, own, waits, more, scv, in_line, siblings)
+            total += weights[row] * ms
+            service, wait = _stay(way[engine.CLIENT], more)
+            client += weights[row] * (service + wait)
+        x = n / (think + client + total)
         found_x[n - 1], found_ms[n - 1] = x, total
         for i in range(stations):
             if shared[i]:
-                rest = 0.0
-                for j in range(n, 0, -1):
-                    chance[i, j] = demand[i] * x * slow[i, j - 1] / j * chance[i, j - 1]
-                    rest += chance[i, j]
-                if rest > 1.0:  # of rounding, and of what is approximated
-                    for j in range(1, n + 1):
-                        chance[i, j] /= rest
-                    rest = 1.0
-                chance[i, 0] = 1.0 - rest
+                _raise(chance[i], slow[i], demand[i] * x, n)
             else:
-                wait[i] = x * (squared[i] + wait[i] * demand[i])
+                found[i] = x * (squared[i] + found[i] * demand[i])
     return found_x, found_ms
+
+
+@njit(cache=True)
+def _raise(chance, slow, load, n):  # type: ignore[no-untyped-def]
+    """Probabilities of so many jobs at a processor, from those with one job less in the network."""
+    rest = 0.0
+    for j in range(n, 0, -1):
+        chance[j] = load * slow[j - 1] / j * chance[j - 1]
+        rest += chance[j]
+    if rest > 1.0:  # of rounding, and of what is approximated
+        for j in range(1, n + 1):
+            chance[j] /= rest
+        rest = 1.0
+    chance[0] = 1.0 - rest
 
 
 @njit(cache=True)

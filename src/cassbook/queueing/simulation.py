@@ -14,7 +14,7 @@ from cassbook.errors import InputError
 from cassbook.estimate import Estimate
 from cassbook.queueing import engine, printed
 from cassbook.queueing.network import Demands, Network
-from cassbook.queueing.stations import model, stations
+from cassbook.queueing.stations import build, stations
 from cassbook.staleness.random import streams
 
 Floats = NDArray[np.float64]
@@ -134,11 +134,10 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
         raise InputError(f"jobs: {jobs} and arrivals {network.rate_per_s:g}/s; give the one or the other")
     if batches < 2 or requests < batches:  # noqa: PLR2004
         raise InputError(f"requests: {requests} in {batches} batches; there are two batches at least, none empty")
-    built = model(network)
     asked = max(own.asked for own in network.operations)
     room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (asked + 2)))))
-    count, operations = len(built.kind), len(network.operations)
-    state = engine.state(built, jobs, room, streams(seed, engine.STREAMS))
+    net = build(network, room, streams(seed, engine.STREAMS))
+    count, operations = net.stations.size, len(network.operations)
     ended = np.zeros(batches + 1)
     answered, latency = np.zeros((batches, operations), np.int64), np.zeros((batches, operations))
     busy, area = np.zeros((batches + 1, count)), np.zeros((batches + 1, count))
@@ -146,7 +145,7 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
     each = requests // batches
     begun = time.perf_counter()
     outcome = engine.run(
-        built, state, jobs, max(1, int(_WARM_UP * requests)), each, batches, ended, answered, latency, busy, area,
+        net, jobs, max(1, int(_WARM_UP * requests)), each, batches, ended, answered, latency, busy, area,
         histogram,
     )  # fmt: skip
     seconds = time.perf_counter() - begun
@@ -156,7 +155,7 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
             "more of the replicas that are asked"
         )
     return Simulated(
-        network, jobs, ended, answered, latency, busy, area, histogram, int(state.events[0]), seconds
+        network, jobs, ended, answered, latency, busy, area, histogram, int(net.whole["events"][0]), seconds
     )  # fmt: skip
 
 

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.queueing import engine
-from cassbook.queueing.network import CPU_CLASSES, Network, Operation, ring_shares
+from cassbook.queueing.network import Network, Operation, ring_shares
 
 Floats = NDArray[np.float64]
 
 _KINDS = {"constant": engine.CONSTANT, "exponential": engine.EXPONENTIAL, "erlang": engine.ERLANG,
           "hyper": engine.HYPER}  # fmt: skip
-_REGIONS = {"none": engine.NO_REGION, "cpu": engine.REGION_CPU, "cpu-disk": engine.REGION_CPU_DISK,
-            "reads": engine.REGION_READS}  # fmt: skip
 #: Stations of the network as a whole, in which nobody waits: think times and time-outs, and arrivals.
 DELAYS = ("delay", "source")
 #: Jobs at a station up to which its rate is looked up.
@@ -66,63 +65,114 @@ def _network(network: str) -> tuple[float, bool]:
     return (np.inf, True) if network == "delay" else (1, False)
 
 
-def model(network: Network) -> engine.Model:
-    """The same in arrays."""
-    own = network.readings
+def build(network: Network, room: int, rng: NDArray[np.uint64]) -> engine.Net:
+    """The same in arrays, empty, with room for so many tokens and requests."""
     found = stations(network)
-    place = {station.name: number for number, station in enumerate(found)}
-    nodes = range(1, network.nodes + 1)
-
-    def placed(what: str) -> NDArray[np.int64]:
-        return np.array([place[f"node{i} {what}"] for i in nodes], dtype=np.int64)
-
-    out, into = _ways(own.client_network)[0], _ways(own.client_network)[-1]
-    node_out, node_in = _ways(own.node_network)[0], _ways(own.node_network)[-1]
-    cpu = np.zeros(network.nodes, np.int64) if network.shared_cores else placed("CPU")
+    rows = np.zeros(len(found), engine.STATION)
+    rows["kind"] = [engine.SHARED if station.shared else engine.FCFS for station in found]
+    rows["servers"] = [station.servers for station in found]
+    rows["next_ms"], rows["first"] = np.inf, -1
+    tokens = engine.chained(room, engine.TOKEN)
+    tokens["following"][-2] = -1  # the last is the source's own
+    nodes = np.zeros(network.nodes, engine.NODE)
+    nodes["upto"] = np.cumsum(ring_shares(network.nodes, network.shares))
     shares = np.array([operation.share for operation in network.operations])
-    demands = [operation.demands for operation in network.operations]
-    return engine.Model(
-        kind=np.array([engine.SHARED if station.shared else engine.FCFS for station in found]),
-        servers=np.array([float(station.servers) for station in found]),
-        rates=np.array([rates(network, station) for station in found]),
-        client_cpu=0, client_out=place[f"client network{out}"], client_in=place[f"client network{into}"],
-        timer=place["delay"], source=place["source"],
-        cpu=cpu, disk=placed("disk"), net_out=placed(f"network{node_out}"), net_in=placed(f"network{node_in}"),
-        region=_REGIONS[own.region], region_limit=network.region_limit,
-        client_limit=network.client_threads,
-        nodes=network.nodes, replication=network.replication,
-        primary=np.cumsum(ring_shares(network.nodes, network.shares)),
-        token_aware=network.token_aware, any_target=own.targets == "any", receiver_net=own.receiver,
-        share=np.cumsum(shares / shares.sum()),
-        asked=np.array([operation.asked for operation in network.operations]),
-        waits=np.array([operation.waits for operation in network.operations]),
-        cpu_ms=np.array([_cpu_ms(operation, own.returned_ms) for operation in network.operations]),
-        disk_ms=np.array([own.disk_ms for own in demands]),
-        request_ms=np.array([_there(operation) for operation in network.operations]),
-        data_ms=np.array([_back(operation) for operation in network.operations]),
-        ask_ms=np.array([_there(operation) for operation in network.operations]),
-        answer_ms=np.array([_back(operation) for operation in network.operations]),
-        client_ms=np.array([own.client_ms for own in demands]),
-        retry_ms=float(network.retry_ms), think_ms=float(network.think_ms), think_law=_KINDS[network.think.kind],
-        law=np.full(4, _KINDS[own.law.kind]), law_shape=np.full(4, float(own.law.shape)),
-        interarrival_ms=1000.0 / network.rate_per_s if network.rate_per_s else np.inf,
+    operations = np.zeros(len(network.operations), engine.OPERATION)
+    operations["upto"] = np.cumsum(shares / shares.sum())
+    for name in ("asked", "waits"):
+        operations[name] = [getattr(operation, name) for operation in network.operations]
+    regions = np.zeros(network.nodes + 1, engine.REGION)
+    regions["limit"], regions["first"] = network.region_limit, -1
+    regions["limit"][-1] = network.client_threads
+    place = {station.name: number for number, station in enumerate(found)}
+    return engine.Net(
+        _whole(network, place), rows, np.array([rates(network, station) for station in found]),
+        np.zeros((len(found), room), engine.HEAP), engine.empty_tree(len(found)), machines(network, place), regions,
+        nodes, operations, steps(network), tokens, engine.chained(room, engine.REQUEST), rng,
     )  # fmt: skip
 
 
-def _there(operation: Operation) -> float:
-    return operation.demands.data_ms if operation.write else operation.demands.request_ms
-
-
-def _back(operation: Operation) -> float:
-    return operation.demands.request_ms if operation.write else operation.demands.data_ms
-
-
-def _cpu_ms(operation: Operation, returned_ms: float) -> list[float]:
-    """Demands in the order of the engine's classes."""
-    own = operation.demands.cpu_ms
-    found = [float(own.get(name, 0.0)) for name in CPU_CLASSES]
-    found[engine.RETURNED] = found[engine.RETURNED] or returned_ms
+def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
+    found = np.zeros(1, engine.WHOLE)
+    found["nodes"], found["replication"] = network.nodes, network.replication
+    found["token_aware"], found["any_target"] = network.token_aware, network.readings.targets == "any"
+    found["retry_ms"], found["timer"], found["source"] = network.retry_ms, place["delay"], place["source"]
+    found["interarrival_ms"] = 1000.0 / network.rate_per_s if network.rate_per_s else np.inf
     return found
+
+
+def machines(network: Network, place: Mapping[str, int]) -> NDArray[np.int64]:
+    """Numbers of the stations of each machine, the client's last; shape (nodes + 1, parts)."""
+    own = network.readings
+    found = np.zeros((network.nodes + 1, engine.PARTS), np.int64)
+    for i in range(network.nodes + 1):
+        machine, ways = (f"node{i + 1}", _ways(own.node_network)) if i < network.nodes else (
+            "client", _ways(own.client_network)
+        )  # fmt: skip
+        found[i, engine.CPU] = 0 if network.shared_cores else place[f"{machine} CPU"]
+        found[i, engine.OUT], found[i, engine.IN] = (place[f"{machine} network{way}"] for way in (ways[0], ways[-1]))
+        found[i, engine.DISKS] = place.get(f"{machine} disk", 0)
+        found[i, engine.DELAY] = place["delay"]
+    return found
+
+
+def steps(network: Network) -> NDArray[np.void]:
+    """What is done at each stage, by operation and whether the coordinator holds the row."""
+    found = np.zeros((len(network.operations), 2, engine.STAGES), engine.STEP)
+    readings = network.readings
+    receiver = float(readings.receiver)
+    for rows, operation in zip(found, network.operations, strict=True):
+        own, cpu = operation.demands, operation.demands.cpu_ms
+        there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
+        for local, own_steps in enumerate(rows):
+            kind = "read-local" if local else "read-remote"
+            ways = {
+                engine.THINK: (network.think_ms, engine.CLIENT_TIMES, engine.CLIENTS, engine.DELAY),
+                engine.CLIENT: (own.client_ms, engine.CLIENT_TIMES, engine.CLIENTS, engine.CPU),
+                engine.CLIENT_OUT: (there, engine.NET_TIMES, engine.CLIENTS, engine.OUT),
+                engine.COORDINATOR_IN: (there, engine.NET_TIMES, engine.COORDINATOR, engine.IN),
+                engine.PARSE: (cpu[kind], engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
+                engine.LOCAL_DISK: (own.disk_ms, engine.DISK_TIMES, engine.COORDINATOR, engine.DISKS),
+                engine.ASK_OUT: (there, engine.NET_TIMES, engine.COORDINATOR, engine.OUT),
+                engine.ASK_IN: (receiver * there, engine.NET_TIMES, engine.OWN, engine.IN),
+                engine.SERVE: (cpu["read-remote-ID"], engine.CPU_TIMES, engine.OWN, engine.CPU),
+                engine.DISK: (own.disk_ms, engine.DISK_TIMES, engine.OWN, engine.DISKS),
+                engine.ANSWER_OUT: (back, engine.NET_TIMES, engine.OWN, engine.OUT),
+                engine.ANSWER_IN: (receiver * back, engine.NET_TIMES, engine.COORDINATOR, engine.IN),
+                engine.RETURN: (returned_ms(network, operation), engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
+                engine.END: (cpu.get(f"{kind}-end", 0.0), engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
+                engine.COORDINATOR_OUT: (back, engine.NET_TIMES, engine.COORDINATOR, engine.OUT),
+                engine.CLIENT_IN: (back, engine.NET_TIMES, engine.CLIENTS, engine.IN),
+            }
+            for stage, told in ways.items():
+                for name, value in zip(("ms", "stream", "machine", "part"), told, strict=True):
+                    own_steps[stage][name] = value
+            own_steps["law"], own_steps["shape"] = _KINDS[readings.law.kind], readings.law.shape
+            think = own_steps[engine.THINK]
+            think["law"], think["shape"] = _KINDS[network.think.kind], network.think.shape
+            for enters, leaves in _covered(network, bool(local)):
+                own_steps[enters]["enters"], own_steps[leaves]["leaves"] = 1, 1
+    return found
+
+
+def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
+    """First and last stages of what the capacity regions cover."""
+    found = [(engine.CLIENT, engine.CLIENT)] if network.client_threads else []
+    region = network.readings.region
+    if region == "none":
+        return found
+    found.append((engine.SERVE, engine.SERVE if region == "cpu" else engine.DISK))
+    if local:
+        found.append((engine.PARSE, engine.PARSE if region == "cpu" else engine.LOCAL_DISK))
+    if region == "reads":
+        return found
+    alone = (engine.RETURN, engine.END) if local else (engine.PARSE, engine.RETURN, engine.END)
+    return found + [(stage, stage) for stage in alone]
+
+
+def returned_ms(network: Network, operation: Operation) -> float:
+    """CPU of a coordinator for each answer."""
+    return operation.demands.cpu_ms.get("read-remote-return", 0.0) or network.readings.returned_ms
 
 
 def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
