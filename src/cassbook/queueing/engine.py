@@ -84,7 +84,7 @@ def chained(rows: int, kind: np.dtype) -> np.ndarray:
     return found
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _evenly(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -93,7 +93,7 @@ def _evenly(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _exponential(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -102,7 +102,7 @@ def _exponential(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _drawn(net, step):  # type: ignore[no-untyped-def]
     mean, law, shape, stream = step.ms, step.law, step.shape, step.stream
     if law == EXPONENTIAL:
@@ -120,7 +120,7 @@ def _drawn(net, step):  # type: ignore[no-untyped-def]
     return mean * _exponential(net, stream) / (2.0 * chosen)
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _schedule(net, s):  # type: ignore[no-untyped-def]
     """Say when station s is done next, and find the first of all anew."""
     own = net.stations[s]
@@ -139,7 +139,7 @@ def _schedule(net, s):  # type: ignore[no-untyped-def]
         i //= 2
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _rate(net, s, n):  # type: ignore[no-untyped-def]
     """At which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
     most = net.rates.shape[1] - 1
@@ -148,7 +148,7 @@ def _rate(net, s, n):  # type: ignore[no-untyped-def]
     return net.rates[s, most] * (most / n if net.stations[s].servers < n else 1.0)
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap, i = net.heaps[s], n
     while i > 0:
@@ -160,7 +160,7 @@ def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _pop(net, s, n):  # type: ignore[no-untyped-def]
     """Take the first of n away."""
     heap, last, i = net.heaps[s], n - 1, 0
@@ -178,7 +178,7 @@ def _pop(net, s, n):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _account(net, s):  # type: ignore[no-untyped-def]
     """Count what station s has done since it was last seen."""
     own, now = net.stations[s], net.whole[0].now
@@ -191,7 +191,7 @@ def _account(net, s):  # type: ignore[no-untyped-def]
     own.seen = now
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     """Let a token join a station, to be served for so long."""
     _account(net, s)
@@ -209,7 +209,7 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     _schedule(net, s)
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _complete(net, s):  # type: ignore[no-untyped-def]
     """Take away whom station s has served; its token."""
     _account(net, s)
@@ -229,7 +229,7 @@ def _complete(net, s):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _append(net, queue, token):  # type: ignore[no-untyped-def]
     """Let a token wait at the end of the line of a station or region."""
     net.tokens[token].following = -1
@@ -240,7 +240,7 @@ def _append(net, queue, token):  # type: ignore[no-untyped-def]
     queue.last = token
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _take(net, queue):  # type: ignore[no-untyped-def]
     """Whoever has waited longest."""
     token = queue.first
@@ -248,7 +248,7 @@ def _take(net, queue):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     """A token, or FULL where there is no room."""
     number = net.whole[0].token
@@ -261,7 +261,7 @@ def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _drop(net, token):  # type: ignore[no-untyped-def]
     """Give a token back, and its request when that was the last."""
     whole, own = net.whole[0], net.tokens[token]
@@ -274,13 +274,13 @@ def _drop(net, token):  # type: ignore[no-untyped-def]
         whole.request = own.request
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _step(net, token):  # type: ignore[no-untyped-def]
     request = net.requests[net.tokens[token].request]
     return net.steps[request.operation, request.local, net.tokens[token].stage]
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _machine(net, token, step):  # type: ignore[no-untyped-def]
     """Whose station, and whose capacity region, a step is at."""
     if step.machine == OWN:
@@ -290,13 +290,13 @@ def _machine(net, token, step):  # type: ignore[no-untyped-def]
     return net.whole[0].nodes
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _serve(net, token):  # type: ignore[no-untyped-def]
     step = _step(net, token)
     _arrive(net, net.machines[_machine(net, token, step), step.part], token, _drawn(net, step))
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     """Bring a token to a stage. True if it stays there, in service or waiting; False if that takes no time."""
     net.tokens[token].stage = stage
@@ -314,7 +314,7 @@ def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _leave(net, token):  # type: ignore[no-untyped-def]
     """Let the next one into the region, if a token's stage ends what the region covers."""
     own, step = net.tokens[token], _step(net, token)
@@ -330,7 +330,7 @@ def _leave(net, token):  # type: ignore[no-untyped-def]
     _serve(net, following)
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _begin(net):  # type: ignore[no-untyped-def]
     """A new request, its operation, coordinator and whether that holds the row; its token, or FULL."""
     whole = net.whole[0]
@@ -358,7 +358,7 @@ def _begin(net):  # type: ignore[no-untyped-def]
     return _new_token(net, number, coordinator)
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _ask_another(net, number):  # type: ignore[no-untyped-def]
     """Send a request to one more node, chosen by chance; False where there is no room."""
     own, left = net.requests[number], 0
@@ -383,7 +383,7 @@ def _ask_another(net, number):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _fork(net, token):  # type: ignore[no-untyped-def]
     """Ask whom the level needs; False where there is no room."""
     number, whole = net.tokens[token].request, net.whole[0]
@@ -401,7 +401,7 @@ def _fork(net, token):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _after(net, token, stage):  # type: ignore[no-untyped-def]
     """What a token does that is done with a stage: the stage it goes on to, or STAYS where its way ends, or FULL."""
     own = net.tokens[token]
@@ -426,7 +426,7 @@ def _after(net, token, stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     """A client's next request, or FULL."""
     token = _begin(net)
@@ -440,7 +440,7 @@ def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _arrival(net):  # type: ignore[no-untyped-def]
     """Let the source work on the next arrival; its token belongs to no request."""
     whole = net.whole[0]
@@ -448,7 +448,7 @@ def _arrival(net):  # type: ignore[no-untyped-def]
     _arrive(net, whole.source, net.tokens.size - 1, whole.interarrival_ms * _exponential(net, ARRIVALS))
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def run(net, jobs, warm_up, per_batch, batches, ended, answered, latency, busy, area, histogram):  # type: ignore[no-untyped-def]
     """Simulate until so many requests were answered.
 
@@ -515,7 +515,7 @@ def run(net, jobs, warm_up, per_batch, batches, ended, answered, latency, busy, 
                 break
 
 
-@njit(cache=True)
+@njit(cache=True, _nrt=False)
 def _close(net, batch, ended, busy, area):  # type: ignore[no-untyped-def]
     """Note where all stand at the end of a batch."""
     ended[batch] = net.whole[0].now
@@ -524,7 +524,7 @@ def _close(net, batch, ended, busy, area):  # type: ignore[no-untyped-def]
         busy[batch, i], area[batch, i] = net.stations[i].busy, net.stations[i].area
 
 
-@njit(cache=True)
+@njit(forceinline=True, _nrt=False)
 def _bin(ms):  # type: ignore[no-untyped-def]
     if ms <= _LEAST:
         return 0
