@@ -86,6 +86,24 @@ def test_machines_and_repairmen(cores):
     assert analysed.throughput_per_s[-1] == pytest.approx(throughput, rel=1e-9)
 
 
+@pytest.mark.parametrize("cores", [2, 4])
+@pytest.mark.parametrize("jobs", [1, 3, 15])
+def test_on_one_machine_the_client_goes_first(cores, jobs):
+    """Clients and node, exponential: a chain of births and deaths in how many wait for the client's thread."""
+    client_ms, node_ms = 0.3, 1.0
+    network = Network(
+        (Operation(only_cpu(node_ms, client_ms=client_ms), 1, 1),), 1, 1, Readings(region="none"), shared_cores=cores
+    )  # fmt: skip
+    weight = [1.0]
+    for k in range(jobs):
+        weight.append(weight[-1] * min(jobs - k, cores - min(k, 1)) / node_ms * client_ms)
+    throughput = 1000 * sum(weight[1:]) / sum(weight) / client_ms
+    found = run(network, jobs, MANY)
+    assert found.throughput_per_s.value == pytest.approx(throughput, rel=0.01)
+    assert found.utilisation["CPU"].value == pytest.approx(throughput * (client_ms + node_ms) / 1000 / cores, rel=0.02)
+    assert analyse(network, jobs).throughput_per_s[-1] == pytest.approx(throughput, rel=0.08)
+
+
 def chain(think=3.0):
     """A product form: no fork, every station of one server, one size of messages."""
     demands = Demands(
@@ -177,7 +195,7 @@ def test_stations_are_as_busy_as_their_work_says(
     found, loads = run(network, jobs, 60_000), Loads(network)
     x = found.throughput_per_s.value / 1000
     for name, ms in loads.ms.items():
-        servers = {"client CPU": 2, "CPU": cores}.get(name, cores if "CPU" in name else 1)
+        servers = {"client CPU": 1 if together else 2, "CPU": cores}.get(name, cores if "CPU" in name else 1)
         assert found.utilisation[name].value == pytest.approx(x * ms / servers, rel=0.06, abs=0.01), name
     client = loads.network.operations[0].demands.client_ms
     assert jobs >= x * (found.response_ms.value + client) * 0.99

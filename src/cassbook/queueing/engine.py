@@ -53,10 +53,13 @@ NODE = np.dtype([("upto", _FLOAT)])
 HEAP = np.dtype([("key", _FLOAT), ("token", _INT)])
 WHOLE = np.dtype([("now", _FLOAT), ("events", _INT), ("token", _INT), ("request", _INT), ("nodes", _INT),
                   ("replication", _INT), ("token_aware", _INT), ("any_target", _INT), ("retry_ms", _FLOAT),
-                  ("timer", _INT), ("source", _INT), ("interarrival_ms", _FLOAT)])  # fmt: skip
+                  ("timer", _INT), ("source", _INT), ("shared", _INT), ("interarrival_ms", _FLOAT)])  # fmt: skip
 
-#: A network: `whole` (1,), `stations` (S,), `rates` (S, jobs + 1) at which each of so many jobs is served, `heaps`
-#: (S, room) of who is in service, `tree` of the next completion, `machines` (nodes + 1, PARTS) numbers of stations, the
+#: Number of the client's processors. Where the nodes work on the same machine (at `shared`), it goes before them.
+CLIENT_CPU = 0
+
+#: A network: `whole` (1,), `stations` (S,), `rates` (S, taken + 1, jobs + 1) at which each of so many jobs is served
+#: while the client takes so many of the processors, `heaps` (S, room) of who is in service, `tree` of the next completion, `machines` (nodes + 1, PARTS) numbers of stations, the
 #: client's last, `regions` (nodes + 1,), `steps` (operations, 2, STAGES) for remote and local requests, and `rng`.
 Net = namedtuple(
     "Net", ["whole", "stations", "rates", "heaps", "tree", "machines", "regions", "nodes", "operations", "steps",
@@ -140,12 +143,20 @@ def _schedule(net, s):  # type: ignore[no-untyped-def]
 
 
 @njit(forceinline=True, _nrt=False)
+def _taken(net, s):  # type: ignore[no-untyped-def]
+    """Processors of station s that the client takes."""
+    if s != net.whole[0].shared:
+        return 0
+    return min(net.stations[CLIENT_CPU].count, net.rates.shape[1] - 1)
+
+
+@njit(forceinline=True, _nrt=False)
 def _rate(net, s, n):  # type: ignore[no-untyped-def]
     """At which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
-    most = net.rates.shape[1] - 1
+    most, taken = net.rates.shape[2] - 1, _taken(net, s)
     if n <= most:
-        return net.rates[s, n]
-    return net.rates[s, most] * (most / n if net.stations[s].servers < n else 1.0)
+        return net.rates[s, taken, n]
+    return net.rates[s, taken, most] * (most / n if net.stations[s].servers < n else 1.0)
 
 
 @njit(forceinline=True, _nrt=False)
@@ -184,7 +195,7 @@ def _account(net, s):  # type: ignore[no-untyped-def]
     own, now = net.stations[s], net.whole[0].now
     passed, n = now - own.seen, own.count
     if passed > 0.0 and n:
-        own.busy += passed * min(float(n), own.servers)
+        own.busy += passed * min(float(n), own.servers - _taken(net, s))
         own.area += passed * n
         if own.kind == SHARED:
             own.clock += passed * _rate(net, s, n)
@@ -195,9 +206,13 @@ def _account(net, s):  # type: ignore[no-untyped-def]
 def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     """Let a token join a station, to be served for so long."""
     _account(net, s)
-    own = net.stations[s]
+    own, shared = net.stations[s], net.whole[0].shared
     n = own.count
+    if s == CLIENT_CPU and shared >= 0:
+        _account(net, shared)
     own.count = n + 1
+    if s == CLIENT_CPU and shared >= 0:
+        _schedule(net, shared)
     if own.kind == SHARED:
         _push(net, s, n, own.clock + ms, token)
     elif n < own.servers:
@@ -213,9 +228,13 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
 def _complete(net, s):  # type: ignore[no-untyped-def]
     """Take away whom station s has served; its token."""
     _account(net, s)
-    own = net.stations[s]
+    own, shared = net.stations[s], net.whole[0].shared
     n, token = own.count, net.heaps[s, 0].token
+    if s == CLIENT_CPU and shared >= 0:
+        _account(net, shared)
     own.count = n - 1
+    if s == CLIENT_CPU and shared >= 0:
+        _schedule(net, shared)
     if own.kind == SHARED:
         own.clock = net.heaps[s, 0].key  # exactly, whatever rounding has made of it
         _pop(net, s, n)

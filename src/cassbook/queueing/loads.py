@@ -36,7 +36,7 @@ class Loads:
 
     @property
     def ms(self) -> dict[str, float]:
-        """By station, ms of its servers for one request."""
+        """By station, ms of its servers for one request; where all are on one machine, its CPU's are the client's too."""
         return {own.name: self._all[own.name] for own in self._queues}
 
     @cached_property
@@ -140,7 +140,8 @@ def _of_operation(network: Network, number: int) -> dict[str, float]:
         asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
             add(way, BRANCH, coordinator, node, chance * asked / len(others))
-    return dict(zip(names, map(float, found), strict=True))
+    told = dict(zip(names, map(float, found), strict=True))
+    return told | {"CPU": told["CPU"] + told["client CPU"]} if network.shared_cores else told
 
 
 def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,8 @@ class Cell:
         Bytes of each of the ten fields.
     ask_all : bool
         Reads with speculative retry ALWAYS: one replica more is asked than the level needs.
+    replication : int
+        Of the row, in a keyspace of its own.
     """
 
     operation: str
@@ -60,6 +62,7 @@ class Cell:
     jobs: int
     field_length: int = FIELD_LENGTH
     ask_all: bool = False
+    replication: int = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +110,7 @@ class CalibrationTrial:
         Returns
         -------
         iterator of dict
-            panel, operation, level, jobs, field_length, ask_all; n_ok, errors, latency_ms and its quantiles,
+            panel, nodes, the cell's own columns; n_ok, errors, latency_ms and its quantiles,
             throughput_per_s; node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors);
             and a table, phases: operation, level, local, parse_us, serve_us, end_us, duration_us.
         """
@@ -122,6 +125,13 @@ class CalibrationTrial:
             bench.close()
 
 
+_USUAL = (FIELD_LENGTH, False, 3)
+
+
+def _table_of(cell: Cell) -> tuple[int, bool, int]:
+    return cell.field_length, cell.ask_all, cell.replication
+
+
 class _Bench:
     """A cluster, its tables, and one cell after the other."""
 
@@ -132,20 +142,18 @@ class _Bench:
         self._session: Session = cluster.connect()
         self._nodes = Nodes(self._session, cluster.addresses)
         self._times = CpuTimes(cluster)
-        self._tables = {kind: self._table(*kind) for kind in sorted({(own.field_length, own.ask_all) for own in cells})}
+        self._tables = {kind: self._table(*kind) for kind in dict.fromkeys(map(_table_of, cells))}
 
-    def _table(self, length: int, ask_all: bool) -> Usertable:
-        cluster = self._cluster
+    def _table(self, length: int, ask_all: bool, replication: int) -> Usertable:
+        cluster, keyspace = self._cluster, f"of{replication}"
         part = TablePart(record_count=self._trial.records, field_length=length, update_all_fields=True)
         name = f"rows{length}{'all' if ask_all else ''}"
         none = "NEVER" if cluster.release.major >= (4, 0) else "NONE"
         options: dict[str, str | float] = {"speculative_retry": "ALWAYS" if ask_all else none}
         if cluster.release.major < (4, 0):
             options |= {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
-        create_table(self._session, part, cluster.replication, cluster.keyspace, name, options)
-        table = Usertable(
-            self._session, part, cluster.addresses, "round_robin", 0, self._rng, cluster.keyspace, name
-        )  # fmt: skip
+        create_table(self._session, part, replication, keyspace, name, options)
+        table = Usertable(self._session, part, cluster.addresses, "round_robin", 0, self._rng, keyspace, name)
         if failed := fill(self._nodes, table, _LOAD_THREADS, _TIMEOUT_S):
             raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
         return table
@@ -165,17 +173,14 @@ class _Bench:
         """One cell, after what was written before has arrived everywhere."""
         self._cluster.barrier(self._session)
         samples: list[tuple[float, float, int]] = []
-        table = self._tables[cell.field_length, cell.ask_all]
+        table = self._tables[_table_of(cell)]
         loop = self._loop(table, itertools.repeat(_KINDS[cell.operation]), cell.level, cell.jobs, samples)
         window = Window()
         with self._times.watched():
             loop.run(Bound(self._trial.ramp_s, self._trial.steady_s), window)
         found, cpu = figures(samples, window), self._times.between(window)
         each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / found["n_ok"], 2) for name in list(cpu)[:3]}
-        return {
-            "operation": cell.operation, "level": cell.level, "jobs": cell.jobs, "field_length": cell.field_length,
-            "ask_all": cell.ask_all, **found, **each, "busy": round(cpu["busy"], 4),
-        }  # fmt: skip
+        return {"nodes": self._cluster.spec.nodes, **asdict(cell), **found, **each, "busy": round(cpu["busy"], 4)}
 
     def _loop(
         self, table: Usertable, operations: Iterator[int], level: str, jobs: int,
@@ -191,11 +196,11 @@ class _Bench:
     def trace(self) -> pd.DataFrame:
         """Trace requests one at a time, by the driver: what happens inside the nodes is the same by any client."""
         rows = []
-        name = f"{self._cluster.keyspace}.rows{FIELD_LENGTH}"
+        name = f"of{self._cluster.spec.replication_factor}.rows{FIELD_LENGTH}"
         keys = [row.y_id for row in self._session.execute(f"SELECT y_id FROM {name} LIMIT 200")]
         read = self._session.prepare(f"SELECT * FROM {name} WHERE y_id = ?")
         update = self._session.prepare(f"UPDATE {name} SET field0 = ? WHERE y_id = ?")
-        settings = sorted({(own.operation, own.level) for own in self._cells if own.field_length == FIELD_LENGTH})
+        settings = sorted({(own.operation, own.level) for own in self._cells if _table_of(own) == _USUAL})
         for operation, level in settings:
             for number in range(self._trial.traced):
                 key = keys[int(self._rng.integers(len(keys)))]

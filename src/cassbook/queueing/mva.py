@@ -8,7 +8,8 @@ form holds. What is corrected:
   branches taken to be independent; each is a sum of stages, of which mean and variance go into a gamma distribution.
 * *First come, first served with requests of two sizes* (networks): who comes waits for the work that lies before it.
 * *Answers nobody waits for* take their time at every station, though not from the request.
-* *One machine for all nodes*: a branch finds its siblings at the same processors.
+* *One machine for all nodes*: a branch finds its siblings at the same processors, and the client, which goes first,
+  leaves less of them (a shadow server).
 
 The capacity region is left out: behind its limit requests wait for the very processor that they would share within it.
 """
@@ -73,12 +74,15 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
         raise InputError("analysis: for closed networks without speculative retry; simulate the others")
     loads = Loads(network)
     found = [own for own in stations(network) if own.name not in DELAYS]
+    demand = {own.name: loads.ms.get(own.name, 0.0) for own in found}  # of what nobody waits for, none
+    if network.shared_cores:
+        demand["CPU"] -= demand["client CPU"]
     x, response = _recursion(
         most_jobs,
-        np.array([loads.ms.get(own.name, 0.0) for own in found]),  # of what nobody waits for, none
+        np.array(list(demand.values())),
         np.array([_squared(network, own) for own in found]),
         np.array(["CPU" in own.name for own in found]),
-        np.array([1.0 / rates(network, own, most_jobs)[1:] for own in found]),
+        np.array([1.0 / rates(network, own, most_jobs)[:, 1:] for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
         _roles(network), *_paths(network), network.readings.law.scv, network.think_ms,
         network.readings.node_network != "delay", bool(network.shared_cores),
@@ -206,10 +210,11 @@ def _between(way, count, own, waits, more, scv, in_line, siblings):  # type: ign
 
 
 @njit(cache=True)
-def _recursion(most, demand, squared, shared, slow, machines, roles, weights, ways, counts, scv, think, in_line, together):  # type: ignore[no-untyped-def]
+def _recursion(most, demand, squared, shared, slower, machines, roles, weights, ways, counts, scv, think, in_line, together):  # type: ignore[no-untyped-def]
     stations = demand.size
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
+    slow = slower[:, 0].copy()
     found = np.zeros(stations)  # a wait, or a stretch less one
     found_x, found_ms = np.zeros(most), np.zeros(most)
     more = np.zeros((3, 4))
@@ -244,12 +249,24 @@ def _recursion(most, demand, squared, shared, slow, machines, roles, weights, wa
             client += weights[row] * (service + wait)
         x = n / (think + client + total)
         found_x[n - 1], found_ms[n - 1] = x, total
+        if together:
+            _leave(slow[machines[0, engine.CPU]], slower[machines[0, engine.CPU]], x * demand[engine.CLIENT_CPU])
         for i in range(stations):
             if shared[i]:
                 _raise(chance[i], slow[i], demand[i] * x, n)
             else:
                 found[i] = x * (squared[i] + found[i] * demand[i])
     return found_x, found_ms
+
+
+@njit(cache=True)
+def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
+    """What the client, which takes so many processors on average, leaves of a rate."""
+    low = min(int(taken), slower.shape[0] - 1)
+    high = min(low + 1, slower.shape[0] - 1)
+    part = taken - low if high > low else 0.0
+    for j in range(slow.size):
+        slow[j] = 1.0 / ((1.0 - part) / slower[low, j] + part / slower[high, j])
 
 
 @njit(cache=True)

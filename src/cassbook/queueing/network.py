@@ -178,9 +178,9 @@ class Network:
         Of Poisson arrivals, for a network that is open; 0 for one that is closed.
     shared_cores : int
         Where all nodes and the client are on one machine: its processors, which they share; 0 for machines of their
-        own.
+        own. The client goes first, for nodes run at the lowest priority.
     client_threads : int
-        Of the client that can work at the same time, on processors that it shares; 0 for any number.
+        Of a client on the same machine that can work at the same time.
     slowdown : tuple of float
         What an operation of the CPU costs with 1, 2, 3, ... jobs there, as a multiple of its demand; the last is for
         all beyond. Empty for 1.
@@ -198,7 +198,7 @@ class Network:
     think: Law = field(default_factory=Law)
     rate_per_s: float = 0.0
     shared_cores: int = 0
-    client_threads: int = 0
+    client_threads: int = 1
     slowdown: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
@@ -242,11 +242,11 @@ def _check(network: Network) -> None:
         raise InputError(f"shares: {len(network.shares)} for {n} nodes; give one above 0 for each")
     if network.region_limit < 1:
         raise InputError(f"region_limit: {network.region_limit}; at least 1 request must get in")
-    for name in ("retry_ms", "think_ms", "rate_per_s", "shared_cores", "client_threads"):
+    for name in ("retry_ms", "think_ms", "rate_per_s", "shared_cores"):
         value = getattr(network, name)
         if not (np.isfinite(value) and value >= 0):
             raise InputError(f"{name}: {value!r} must be 0 or more")
     if any(not factor > 0 for factor in network.slowdown):
         raise InputError(f"slowdown: {network.slowdown!r}; every factor is above 0")
-    if network.readings.client_cores < 1 or network.readings.node_cores < 1:
-        raise InputError("cores: one at least, of each machine")
+    if min(network.readings.client_cores, network.readings.node_cores, network.client_threads) < 1:
+        raise InputError("cores: one at least, of each machine, and a thread of the client")

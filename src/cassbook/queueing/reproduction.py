@@ -9,12 +9,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.estimate import Estimate
 from cassbook.queueing import printed
+from cassbook.queueing.loads import Loads
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Law, Network, Readings
 from cassbook.queueing.printed import JOBS, LEVELS
@@ -28,6 +30,12 @@ OPEN: Mapping[str, tuple[object, ...]] = {
     "receiver": (False, True), "targets": ("replicas", "any"), "returned_ms": (0.0, 0.1),
     "law": (Law(), Law("constant")), "region": ("cpu", "cpu-disk", "reads", "none"),
 }  # fmt: skip
+#: Where the analysis is held against the simulation.
+CORES, SOME_JOBS = (1, 2, 4, 8), (1, 2, 5, 10, 20, 45, 70, 100, 150, 200)
+#: Section 5.3's two ways to read at QUORUM.
+QUORUM, REAL_QUORUM = "two asked", "all three asked"
+#: Section 5.2: average errors of the ScyllaDB model.
+SCYLLA_THROUGHPUT_OFF, SCYLLA_RESPONSE_OFF = 0.08, 0.129
 #: What the analysis, which knows no region, can tell apart.
 _ANALYSED = tuple(name for name in OPEN if name != "region")
 
@@ -77,9 +85,8 @@ def one_at_a_time(requests: int = 60_000) -> pd.DataFrame:
     rows = [{"switch": "none", "reading": "as below, the first of each"} | sentences(base, requests)]
     for name, choices in OPEN.items():
         for choice in choices[1:]:
-            rows.append(
-                {"switch": name, "reading": told(choice)} | sentences(replace(base, **{name: choice}), requests)
-            )
+            other: dict[str, Any] = {name: choice}
+            rows.append({"switch": name, "reading": told(choice)} | sentences(replace(base, **other), requests))
     return pd.DataFrame(rows)
 
 
@@ -94,7 +101,8 @@ def factorial() -> pd.DataFrame:
     """
     rows = []
     for choices in itertools.product(*(OPEN[name] for name in _ANALYSED)):
-        readings = replace(Readings(), **dict(zip(_ANALYSED, choices, strict=True)))
+        chosen: dict[str, Any] = dict(zip(_ANALYSED, choices, strict=True))
+        readings = replace(Readings(), **chosen)
         x = {level: analyse(printed.network(level, readings=readings), JOBS).throughput_per_s[-1] for level in LEVELS}
         row = dict(zip(_ANALYSED, map(told, choices), strict=True))
         less = {f"less_at_{level.lower()}": 1 - x[level] / x["ONE"] for level in LEVELS[1:]}
@@ -141,3 +149,59 @@ def told(choice: object) -> str:
     if isinstance(choice, bool):
         return "yes" if choice else "no"
     return f"{choice:g}" if isinstance(choice, float) else str(choice)
+
+
+def analysis_off(requests: int = 60_000, seed: int = 0) -> pd.DataFrame:
+    """Analysis over simulation, less one: a row a level, number of cores and of jobs (level, cores, jobs, off, noise).
+
+    noise is half the width of the simulation's own interval, as a part.
+    """
+    rows = []
+    for level, cores in itertools.product(LEVELS, CORES):
+        network = printed.network(level, readings=Readings(node_cores=cores))
+        analysed = analyse(network, max(SOME_JOBS)).throughput_per_s
+        for jobs in SOME_JOBS:
+            found = run(network, jobs, requests, seed=seed).throughput_per_s
+            rows.append({
+                "level": level, "cores": cores, "jobs": jobs, "off": analysed[jobs - 1] / found.value - 1,
+                "noise": (found.high - found.low) / 2 / found.value,
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def quorums(level: str) -> Network:
+    """Section 5.3: Cassandra's own QUORUM, which asks two, and the 'real' one, which asks all three."""
+    return printed.network("QUORUM", ask_all=level == REAL_QUORUM)
+
+
+def scylla(cpu: float) -> Network:
+    """The network of section 5.2: QUORUM, no region, and nodes whose CPU work is such a part of Cassandra's.
+
+    Its own demands are not printed.
+    """
+    own = printed.demands("QUORUM")
+    demands = replace(own, cpu_ms={name: ms * cpu for name, ms in own.cpu_ms.items()})
+    return printed.network("QUORUM", own_demands=demands, readings=Readings(region="none"))
+
+
+def scylla_needs() -> dict[str, float]:
+    """What section 5.2's sentence needs: that at high load the client's network is full first.
+
+    Returns
+    -------
+    dict
+        cpu: the largest part of Cassandra's CPU work at which it is; most_per_s: what it then carries; network_low_ms
+        and network_high_ms: demands of it that would bring a throughput within the printed 8 %; amplified: how many
+        times as far off as throughput a mean response time is at `JOBS` jobs, where think time is the client's CPU.
+    """
+    loads = Loads(scylla(1.0)).per_server_ms
+    cpu = loads["client network"] / loads["node1 CPU"]
+    found = analyse(scylla(cpu / 2), JOBS)
+    cycle_ms = 1000.0 * JOBS / found.throughput_per_s[-1]
+    own = loads["client network"]
+    return {
+        "cpu": cpu, "most_per_s": 1000.0 / own, "network_ms": own,
+        "network_low_ms": own * (1 - SCYLLA_THROUGHPUT_OFF), "network_high_ms": own * (1 + SCYLLA_THROUGHPUT_OFF),
+        "amplified": cycle_ms / float(found.response_ms[-1]),
+        "printed_amplified": SCYLLA_RESPONSE_OFF / SCYLLA_THROUGHPUT_OFF,
+    }  # fmt: skip

@@ -87,8 +87,11 @@ class Simulated:
         """By station, the part of its servers that is busy; delays have none."""
         found = {}
         for place, own in enumerate(stations(self.network)):
+            busy = np.diff(self.busy_ms[:, place])
+            if own.name == "CPU":  # of all; the client's work is there too
+                busy += np.diff(self.busy_ms[:, engine.CLIENT_CPU])
             if np.isfinite(own.servers):
-                found[own.name] = _ratio(np.diff(self.busy_ms[:, place]), self._length_ms * own.servers)
+                found[own.name] = _ratio(busy, self._length_ms * own.servers)
         return found
 
     @cached_property

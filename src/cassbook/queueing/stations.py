@@ -17,6 +17,8 @@ _KINDS = {"constant": engine.CONSTANT, "exponential": engine.EXPONENTIAL, "erlan
           "hyper": engine.HYPER}  # fmt: skip
 #: Stations of the network as a whole, in which nobody waits: think times and time-outs, and arrivals.
 DELAYS = ("delay", "source")
+#: Processors that a client which takes all leaves to nodes of the lowest priority: 15 of 1024 + 15 parts of one.
+LEAST_LEFT = 15 / 1039
 #: Jobs at a station up to which its rate is looked up.
 _RATES = 1024
 
@@ -42,17 +44,15 @@ class Station:
 def stations(network: Network) -> list[Station]:
     """Names and servers: client's CPU and network, nodes' CPUs, disks and networks, then the two delays."""
     own = network.readings
-    found = []
-    if network.shared_cores:
-        found.append(Station("CPU", network.shared_cores, shared=True))
-    else:
-        found.append(Station("client CPU", own.client_cores))
+    found = [Station("client CPU", network.client_threads if network.shared_cores else own.client_cores)]
     found += [Station(f"client network{way}", *_network(own.client_network)) for way in _ways(own.client_network)]
     for i in range(1, network.nodes + 1):
         if not network.shared_cores:
             found.append(Station(f"node{i} CPU", own.node_cores, shared=True))
         found.append(Station(f"node{i} disk", 1))
         found += [Station(f"node{i} network{way}", *_network(own.node_network)) for way in _ways(own.node_network)]
+    if network.shared_cores:
+        found.append(Station("CPU", network.shared_cores, shared=True))
     return [*found, *(Station(name, np.inf, shared=True) for name in DELAYS)]
 
 
@@ -81,9 +81,8 @@ def build(network: Network, room: int, rng: NDArray[np.uint64]) -> engine.Net:
     operations["upto"] = np.cumsum(shares / shares.sum())
     for name in ("asked", "waits"):
         operations[name] = [getattr(operation, name) for operation in network.operations]
-    regions = np.zeros(network.nodes + 1, engine.REGION)
+    regions = np.zeros(network.nodes, engine.REGION)
     regions["limit"], regions["first"] = network.region_limit, -1
-    regions["limit"][-1] = network.client_threads
     place = {station.name: number for number, station in enumerate(found)}
     return engine.Net(
         _whole(network, place), rows, np.array([rates(network, station) for station in found]),
@@ -97,6 +96,7 @@ def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
     found["nodes"], found["replication"] = network.nodes, network.replication
     found["token_aware"], found["any_target"] = network.token_aware, network.readings.targets == "any"
     found["retry_ms"], found["timer"], found["source"] = network.retry_ms, place["delay"], place["source"]
+    found["shared"] = place.get("CPU", -1)
     found["interarrival_ms"] = 1000.0 / network.rate_per_s if network.rate_per_s else np.inf
     return found
 
@@ -109,7 +109,7 @@ def machines(network: Network, place: Mapping[str, int]) -> NDArray[np.int64]:
         machine, ways = (f"node{i + 1}", _ways(own.node_network)) if i < network.nodes else (
             "client", _ways(own.client_network)
         )  # fmt: skip
-        found[i, engine.CPU] = 0 if network.shared_cores else place[f"{machine} CPU"]
+        found[i, engine.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))
         found[i, engine.OUT], found[i, engine.IN] = (place[f"{machine} network{way}"] for way in (ways[0], ways[-1]))
         found[i, engine.DISKS] = place.get(f"{machine} disk", 0)
         found[i, engine.DELAY] = place["delay"]
@@ -157,11 +157,10 @@ def steps(network: Network) -> NDArray[np.void]:
 
 def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
     """First and last stages of what the capacity regions cover."""
-    found = [(engine.CLIENT, engine.CLIENT)] if network.client_threads else []
     region = network.readings.region
     if region == "none":
-        return found
-    found.append((engine.SERVE, engine.SERVE if region == "cpu" else engine.DISK))
+        return []
+    found = [(engine.SERVE, engine.SERVE if region == "cpu" else engine.DISK)]
     if local:
         found.append((engine.PARSE, engine.PARSE if region == "cpu" else engine.LOCAL_DISK))
     if region == "reads":
@@ -176,9 +175,16 @@ def returned_ms(network: Network, operation: Operation) -> float:
 
 
 def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
-    """At which each of n jobs is served, n from 0 to `most`: shape (most + 1,)."""
+    """At which each of n jobs is served, n from 0 to `most`, while the client takes 0, 1, ... of the processors.
+
+    Returns
+    -------
+    ndarray, shape (taken + 1, most + 1)
+    """
+    taken = np.arange(1 + min(network.client_threads, network.shared_cores) * bool(network.shared_cores))
     n = np.arange(most + 1)
-    own = np.minimum(1.0, station.servers / np.maximum(n, 1))
+    left = np.maximum(station.servers - taken * (station.name == "CPU"), LEAST_LEFT)
+    own = np.minimum(1.0, left[:, None] / np.maximum(n, 1))
     if network.slowdown and station.name.endswith("CPU") and station.shared:
         factors = np.asarray(network.slowdown)
         own = own / factors[np.clip(n - 1, 0, factors.size - 1)]

@@ -1,0 +1,39 @@
+"""What is measured to calibrate the queueing network, and to judge it: four nodes as the paper had, and six."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+
+from cassbook.engine.cluster import Spec
+from cassbook.queueing.measuring import FIELD_LENGTH, CalibrationTrial, Cell
+from cassbook.trials.trial import SideBySide, Trial
+
+OPERATIONS, LEVELS = ("READ", "UPDATE"), ("ONE", "QUORUM", "ALL")
+#: Jobs of the paper's figures reach 100; these are spaced evenly on a logarithmic scale.
+JOBS, FEW_JOBS = (1, 2, 4, 8, 16, 32, 64), (1, 8, 32)
+#: A second size of rows: ten fields of 400 bytes.
+LONGER = 4 * FIELD_LENGTH
+
+
+def _cells(levels: Iterable[str], jobs: Iterable[int], **others: int) -> list[Cell]:
+    return [Cell(*own, **others) for own in itertools.product(OPERATIONS, levels, jobs)]
+
+
+def _calibration() -> CalibrationTrial:
+    four = [
+        *_cells(LEVELS, JOBS),
+        *_cells(("ONE",), FEW_JOBS, replication=1),  # tells what it costs to look from what it costs to coordinate
+        *_cells(("ONE", "ALL"), FEW_JOBS, replication=2),
+        *_cells(LEVELS, FEW_JOBS, field_length=LONGER),
+        *(Cell("READ", "QUORUM", jobs, ask_all=True) for jobs in JOBS),
+    ]
+    return CalibrationTrial(
+        "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
+        {"four": SideBySide(Spec(4, 3, 512)), "six": SideBySide(Spec(6, 3, 512))},
+        {"four": tuple(four), "six": tuple(_cells(LEVELS, FEW_JOBS))},
+        traced_in=("four",),
+    )
+
+
+CALIBRATIONS: Mapping[str, Callable[[], Trial]] = {"calibration": _calibration}
