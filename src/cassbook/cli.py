@@ -392,6 +392,48 @@ def probe(name: str, out: Path | None, engine: str, starts: int) -> None:
 
 
 @main.command()
+@click.option("--out", type=click.Path(path_type=Path), help="Folder. Default: in _build/runs.")
+@click.option("--engine", default=DEFAULT_ENGINE, show_default=True, help=_engine_help)
+@click.option("--starts", type=click.IntRange(1), default=3, show_default=True, help="Of each of its clusters.")
+@_plainly
+def calibrate(out: Path | None, engine: str, starts: int) -> None:
+    """Measure what requests cost on this machine, to predict other clusters (about 45 minutes)."""
+    from cassbook.paths import project_root
+    from cassbook.queueing.catalogue import CALIBRATIONS
+    from cassbook.trials.record import record
+
+    folder = out or project_root() / "_build" / "runs" / f"calibration-{engine}"
+    click.echo(record("calibration", folder, engine, starts, say=_say, catalogue=CALIBRATIONS))
+
+
+@main.command()
+@click.option("--run", "run_name", required=True, metavar="DIR", help="A record of `cassbook calibrate`.")
+@click.option("--nodes", default=4, show_default=True, type=click.IntRange(1))
+@click.option("--replication", default=3, show_default=True, type=click.IntRange(1))
+@click.option("--level", default="ONE", show_default=True, help="Consistency level.")
+@click.option("--operation", type=click.Choice(["READ", "UPDATE"]), default="READ", show_default=True)
+@click.option("--jobs", default="1..200", show_default=True, help="Requests at a time: 45, 1,8,32 or 1..200.")
+@click.option("--ask-all", is_flag=True, help="Reads with speculative retry ALWAYS: one more replica is asked.")
+@click.option("--length", default=100, show_default=True, help="Bytes of each of a row's ten fields.")
+@click.option("--cores", type=click.IntRange(1), help="Of the machine. Default: of the one that was measured.")
+@click.option("--disk-ms", default=0.0, type=click.FloatRange(0), help="That a replica's disk takes. Default: none.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True)
+@_plainly
+def predict(
+    run_name: str, nodes: int, replication: int, level: str, operation: str, jobs: str, ask_all: bool, length: int,
+    cores: int | None, disk_ms: float, form: str,
+) -> None:  # fmt: skip
+    """Predict throughput and response time of a cluster from one that was measured (a queueing network)."""
+    from cassbook import cli_predict
+    from cassbook.queueing.calibrate import Question
+    from cassbook.queueing.recorded import CalibrationRun
+
+    question = Question(operation, level, nodes, replication, ask_all)
+    found = CalibrationRun(run_name).predict(question, cli_predict.jobs_of(jobs), length, cores or 0, disk_ms)
+    click.echo((cli_predict.as_json if form == "json" else cli_predict.text)(question, found))
+
+
+@main.command()
 @click.option("--recorded", help="Run in data/runs of the papers' Cassandra. Default: the notebooks' own.")
 @click.option("--today", help="Run in data/runs of today's Cassandra. Default: the notebooks' own.")
 @click.option("--fresh", type=click.Path(path_type=Path), help="A run to show beside them.")

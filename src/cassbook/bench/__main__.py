@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, generator, library, logs, own_error, relay, staleness
+from cassbook.bench import adviser, generator, library, logs, own_error, queueing, relay, staleness
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
@@ -15,6 +15,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
     "adviser": adviser.main,
     "relay": relay.main,
     "staleness": staleness.main,
+    "queueing": queueing.main,
     "generator": generator.main,
 }
 
@@ -22,7 +23,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
 @click.command()
 @click.argument("what", nargs=-1, type=click.Choice(list(_COMPARISONS)))
 def main(what: tuple[str, ...]) -> None:
-    """Compare the library with what bounds it; all of it takes about 42 minutes, most of it `generator`."""
+    """Compare the library with what bounds it; all of it takes about 43 minutes, most of it `generator`."""
     for name in what or _COMPARISONS:
         click.echo(f"--- {name}")
         _COMPARISONS[name]()

@@ -12,11 +12,12 @@ import numpy as np
 
 from cassbook.bench.library import PAIRS
 from cassbook.queueing import printed, simulation
+from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Network
 
 _REQUESTS, _SIMPY_REQUESTS = 1_000_000, 4000
 _LEVELS = ("ONE", "QUORUM", "ALL")
-_LIMIT = 32
+_ANALYSED_S, _ANALYSED_JOBS = 3.0, 200
 
 
 class Plain:
@@ -149,3 +150,7 @@ def main() -> None:
             f"{level:8}{statistics.median(ours) / 1e6:24.2f}{each:14,.0f}{statistics.median(ratios):14.0f}"
             f"{float(np.mean(same)):18.3f}"
         )
+    points, begun = 0, time.perf_counter()
+    while time.perf_counter() - begun < _ANALYSED_S:
+        points += len(analyse(printed.network("QUORUM"), _ANALYSED_JOBS).jobs)
+    print(f"analysis: {points / (time.perf_counter() - begun):,.0f} points/s (bar: thousands)")

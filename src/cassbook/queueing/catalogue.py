@@ -26,6 +26,7 @@ def _calibration() -> CalibrationTrial:
         *_cells(("ONE",), FEW_JOBS, replication=1),  # tells what it costs to look from what it costs to coordinate
         *_cells(("ONE", "ALL"), FEW_JOBS, replication=2),
         *_cells(LEVELS, FEW_JOBS, field_length=LONGER),
+        *_cells(("ONE",), FEW_JOBS, field_length=LONGER, replication=1),
         *(Cell("READ", "QUORUM", jobs, ask_all=True) for jobs in JOBS),
     ]
     return CalibrationTrial(

@@ -1,0 +1,162 @@
+"""A recorded calibration: its cells, demands from each of its cluster starts, and predictions with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cassbook.errors import InputError
+from cassbook.estimate import Estimate
+from cassbook.queueing.calibrate import Calibrated, Question, calibrate
+from cassbook.queueing.measuring import FIELD_LENGTH
+from cassbook.queueing.mva import analyse
+from cassbook.trials.results import Results
+
+#: What calibration sees; all else is held out: QUORUM, two replicas, six nodes, a third replica asked.
+FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """For each number of jobs, with 95 % intervals over cluster starts.
+
+    Attributes
+    ----------
+    jobs : ndarray
+    throughput_per_s, response_ms : list of Estimate
+    utilisation : dict of str to list of Estimate
+        By station.
+    outside : list of str
+        What of the question lies outside what was measured.
+    """
+
+    jobs: NDArray[np.int64]
+    throughput_per_s: list[Estimate]
+    response_ms: list[Estimate]
+    utilisation: dict[str, list[Estimate]]
+    outside: list[str]
+
+    def bottleneck(self, place: int) -> str:
+        """The busiest station with so many jobs, by place."""
+        return max(self.utilisation, key=lambda name: self.utilisation[name][place].value)
+
+
+class CalibrationRun:
+    """A record of `cassbook calibrate`.
+
+    Parameters
+    ----------
+    name_or_path : str
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is of another kind.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        self.results = Results(name_or_path)
+        self.cells = self.results.rows
+        if "node_cpu_us" not in self.cells:
+            raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
+
+    @property
+    def cores(self) -> int:
+        """Processors of the machine that it was measured on."""
+        return int(self.results.manifest["machine"]["cores"])
+
+    @cached_property
+    def held_out(self) -> pd.Series:
+        """Whether a cell is kept from the estimate; bool."""
+        own = self.cells
+        seen = own["level"].isin(FITTED_LEVELS) & (own["nodes"] == FITTED_NODES) & ~own["ask_all"]
+        return ~(seen & (own["replication"] != HELD_OUT_REPLICATION))
+
+    def calibrated(self, field_length: int = FIELD_LENGTH) -> list[Calibrated]:
+        """Demands from each cluster start, for rows of fields of such a length.
+
+        Raises
+        ------
+        InputError
+            For a length that was not measured.
+        """
+        own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
+        if own.empty:
+            known = ", ".join(str(length) for length in sorted(self.cells["field_length"].unique()))
+            raise InputError(f"length: rows of fields of {field_length} bytes were not measured; there are {known}")
+        phases = self.results.table("phases")
+        return [calibrate(cells, phases[phases["start"] == start], self.cores) for start, cells in own.groupby("start")]
+
+    def predict(
+        self, question: Question, jobs: Sequence[int], field_length: int = FIELD_LENGTH, cores: int = 0,
+        disk_ms: float = 0.0,
+    ) -> Predicted:  # fmt: skip
+        """Answer a question for several numbers of jobs.
+
+        Raises
+        ------
+        InputError
+            For numbers that do not fit together.
+        """
+        if not jobs or min(jobs) < 1:
+            raise InputError(f"jobs: {list(jobs)}; give 1 or more")
+        found = [
+            analyse(own.network(question, cores, disk_ms), max(jobs)) for own in self.calibrated(field_length)
+        ]  # fmt: skip
+        places = np.asarray(jobs) - 1
+
+        def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
+            return [Estimate.mean([own[place] for own in values]) for place in places]
+
+        return Predicted(
+            np.asarray(jobs), over([own.throughput_per_s for own in found]), over([own.response_ms for own in found]),
+            {name: over([own.utilisation[name] for own in found]) for name in found[0].utilisation},
+            self.outside(question, max(jobs), cores, disk_ms),
+        )  # fmt: skip
+
+    def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
+        """What of a question the record cannot support, in words."""
+        own, said = self.cells, []
+        for name, value in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs)):
+            low, high = int(own[name].min()), int(own[name].max())
+            if not low <= value <= high:
+                said.append(f"{name}: {value}; measured were {low} to {high}")
+        if cores not in (0, self.cores):
+            said.append(f"cores: {cores}; measured were {self.cores}")
+        if disk_ms:
+            said.append("disk: what was measured was in memory")
+        return said
+
+
+def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH) -> pd.DataFrame:
+    """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell: what `Question.of` needs, jobs, held_out, throughput_per_s, latency_ms (means over cluster
+        starts), predicted_per_s, predicted_ms, off_throughput, off_response (predicted over measured, less one).
+    """
+    keys = ["operation", "level", "nodes", "replication", "ask_all"]
+    own = run.cells.assign(held_out=run.held_out)
+    own = own[own["field_length"] == field_length]
+    means = own.groupby([*keys, "held_out", "jobs"], as_index=False)[["throughput_per_s", "latency_ms"]].mean()
+    fits, parts = run.calibrated(field_length), []
+    for _, cells in means.groupby(keys):
+        question = Question.of(cells.iloc[0].to_dict())
+        found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
+        places = cells["jobs"].to_numpy(int) - 1
+        per_s, ms = (
+            np.mean([getattr(each, name)[places] for each in found], axis=0)
+            for name in ("throughput_per_s", "response_ms")
+        )
+        parts.append(cells.assign(
+            predicted_per_s=per_s, predicted_ms=ms, off_throughput=per_s / cells["throughput_per_s"] - 1,
+            off_response=ms / cells["latency_ms"] - 1,
+        ))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)

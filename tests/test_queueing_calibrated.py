@@ -1,0 +1,118 @@
+"""Demands found again in cells of a cluster that is known, and what is predicted and said of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from cassbook import cli_predict
+from cassbook.cli import main
+from cassbook.engine.checksums import sums
+from cassbook.errors import InputError
+from cassbook.queueing.calibrate import Calibrated, Costs, Question, calibrate, parts
+from cassbook.queueing.catalogue import CALIBRATIONS
+from cassbook.queueing.mva import analyse
+from cassbook.queueing.recorded import CalibrationRun, by_level
+
+COSTS = {"READ": Costs(0.10, 0.08, 0.12, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.05, 0.10, 0.06, 0.6, 0.5)}
+FACTORS = tuple(float(x) for x in np.interp(np.log(np.arange(1, 257)), np.log([1, 8, 64]), [2.0, 1.3, 1.0]))
+TRUE = Calibrated(COSTS, FACTORS, 0.05, 2)
+
+
+def row(cell, nodes, start):
+    question = Question(cell.operation, cell.level, nodes, cell.replication, cell.ask_all)
+    own, factor = COSTS[cell.operation], FACTORS[cell.jobs - 1] * (1 + 0.01 * start)
+    found = analyse(TRUE.network(question), cell.jobs)
+    return {
+        "start": start, "setup": {4: "four", 6: "six"}[nodes], "nodes": nodes, "operation": cell.operation,
+        "level": cell.level, "jobs": cell.jobs, "field_length": cell.field_length, "ask_all": cell.ask_all,
+        "replication": cell.replication, "errors": "", "marks": "", "latency_ms": found.response_ms[-1],
+        "throughput_per_s": found.throughput_per_s[-1],
+        "node_cpu_us": 1000 * factor * np.dot(question.design, (own.coordinator, own.local, own.elsewhere)),
+        "client_cpu_us": 1000 * factor * own.client, "other_cpu_us": 1.0, "busy": 0.9,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A record whose cells are what the analysis of a known cluster says."""
+    own, trial = tmp_path_factory.mktemp("calibration"), CALIBRATIONS["calibration"]()
+    for start in (1, 2, 3):
+        for setup, cells in trial.cells.items():
+            rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
+            pd.DataFrame(rows).to_csv(own / f"start-{start}-{setup}.csv", index=False)
+        phases = pd.DataFrame({
+            "start": start, "setup": "four", "panel": 0, "operation": ["READ", "UPDATE"], "level": "ALL", "local": True,
+            "parse_us": 40.0, "serve_us": 60.0, "end_us": 40.0, "duration_us": 200.0,
+        })  # fmt: skip
+        phases.to_parquet(own / f"start-{start}-four-phases.parquet")
+    files = [*own.glob("*.csv"), *own.glob("*.parquet")]
+    notes = {"complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4"}
+    (own / "manifest.json").write_text(json.dumps(notes))
+    return own
+
+
+def test_what_was_put_in_is_found_again(folder):
+    run = CalibrationRun(str(folder))
+    assert 0.2 < run.held_out.mean() < 0.7
+    assert (run.cells[run.held_out]["level"] == "QUORUM").any()
+    for own in run.calibrated():
+        for operation, costs in COSTS.items():
+            seen = own.costs[operation]
+            for name in ("coordinator", "local", "elsewhere", "client"):
+                assert getattr(seen, name) == pytest.approx(getattr(costs, name), rel=0.08), (operation, name)
+            assert (seen.replica_part, seen.parse_part) == (pytest.approx(0.6), pytest.approx(0.5))
+        assert own.hop_ms == pytest.approx(0.05, abs=0.03)
+        assert own.slowdown[0] == pytest.approx(2.0, rel=0.05)
+    table = by_level(run)
+    assert table["off_throughput"].abs().max() < 0.05
+    assert table["off_response"].abs().max() < 0.05
+    assert table["held_out"].any()
+
+
+def test_a_prediction_has_intervals_and_says_what_it_does_not_know(folder):
+    run = CalibrationRun(str(folder))
+    question = Question("READ", "QUORUM", 8, 3)
+    found = run.predict(question, [1, 45, 100], cores=4)
+    assert found.throughput_per_s[1].low < found.throughput_per_s[1].value < found.throughput_per_s[1].high
+    assert found.outside == [
+        "nodes: 8; measured were 4 to 6", "jobs: 100; measured were 1 to 64", "cores: 4; measured were 2",
+    ]  # fmt: skip
+    assert found.bottleneck(2) == "CPU"
+    assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
+    with pytest.raises(InputError, match="rows of fields of 7 bytes were not measured; there are 100, 400"):
+        run.predict(question, [1], field_length=7)
+    with pytest.raises(InputError, match="replication: 5 replicas do not fit on 4 nodes"):
+        run.predict(Question("READ", "ONE", 4, 5), [1])
+
+
+def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(folder):
+    cells = CalibrationRun(str(folder)).cells.query("replication == 3 and nodes == 4 and operation == 'READ'")
+    with pytest.raises(InputError, match="cannot tell what a coordinator costs from what a local look does"):
+        parts(cells.assign(node_ms=1.0))
+    with pytest.raises(InputError, match="no cell has one job only"):
+        calibrate(CalibrationRun(str(folder)).cells.query("jobs > 1"), pd.DataFrame({"operation": []}), 2)
+
+
+def test_the_command_answers_for_people_and_for_programs(folder):
+    asked = ["predict", "--run", str(folder), "--nodes", "6", "--level", "QUORUM"]
+    said = CliRunner().invoke(main, [*asked, "--jobs", "1..200"]).output
+    assert said.startswith("READ at QUORUM, 6 nodes, replication 3: 2 asked, 2 waited for\n")
+    assert "take it as a guess:\n  jobs: 200; measured were 1 to 64" in said
+    assert len(said.splitlines()) < 18
+    rows = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)["rows"]
+    assert [own["jobs"] for own in rows] == [1, 8]
+    assert rows[1]["throughput_per_s"]["value"] > rows[0]["throughput_per_s"]["value"]
+
+
+@pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])
+def test_jobs_that_are_none_are_refused(text):
+    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1..200"):
+        cli_predict.jobs_of(text)
+
+
+def test_a_record_of_another_kind_is_refused():
+    with pytest.raises(InputError, match="is no record of `cassbook calibrate`"):
+        CalibrationRun("stale-five-2.1.20")
