@@ -47,6 +47,12 @@ class OracleRun:
         self._counted = self.results.table("counted")
         self._legs = self.results.table("legs")
 
+    @property
+    def settings(self) -> list[tuple[int, int]]:
+        """R and W that were measured, in the study's order."""
+        measured_too = set(self.panels[["r", "w"]].dropna().itertuples(index=False, name=None))
+        return [own for own in WEAK if own in measured_too]
+
     def panel(self, setup: str, r: int, w: int, versions: int = 1, load: str = "beside") -> pd.DataFrame:
         """Rows of a panel, one a cluster start."""
         own = self.panels[(self.panels["setup"] == setup) & (self.panels["load"] == load)]
@@ -88,6 +94,10 @@ class OracleRun:
         excess = Estimate.mean((means[0] - means[1]).dropna())
         value = max(0.0, excess.value)
         return Estimate(value, 0.0, max(0.0, excess.high), excess.n)
+
+    def traces(self) -> int:
+        """How many traced requests there are."""
+        return int((self._legs["replica"] == 0).sum())
 
     def legs(self, setup: str, r: int, w: int) -> list[tuple[Legs, Legs]]:
         """Traced writes and reads, row by row."""
@@ -191,7 +201,7 @@ def by_panel(run: OracleRun) -> pd.DataFrame:
     """
     rows = {}
     for setup in run.results.manifest["setups"]:
-        for r, w in WEAK:
+        for r, w in run.settings:
             seen = over_t(run, setup, r, w)
             rows[setup, r, w] = {
                 "p0": seen["p"].iloc[0], "low": seen["low"].iloc[0], "high": seen["high"].iloc[0],

@@ -395,16 +395,21 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontier_told(table: pd.DataFrame) -> dict[str, object]:
-    """What the prose says of the frontier, but for the two counts of three replicas far apart, with the probe alone.
+    """What the prose says of the frontier: the two counts of all, the rest of replicas far apart, with the probe alone.
 
     repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that
     differ, and repair them before they answer.
     """
-    own = table[(table["n"] == 3) & (table["setup"] == "far") & (table["threads"] == 0)].set_index("setting")  # noqa: PLR2004
-    strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
-    return {
-        "all": len(table), "kept": int(unbeaten(table).sum()), "weakest_ms": own.loc["1R-1W", "latency_ms"],
-        "weakest_t": own.loc["1R-1W", "t_999_ms"], "strong_setting": strong.index[0],
-        "strong_ms": strong["latency_ms"].iloc[0],
-        "repaired_ms": own.loc["2R-1W", "read_ms"], "unrepaired_ms": own.loc["2R-2W", "read_ms"],
-    }  # fmt: skip
+    alone = table[(table["setup"] == "far") & (table["threads"] == 0)]
+    found: dict[str, object] = {"all": len(table), "kept": int(unbeaten(table).sum())}
+    for n, name in ((3, ""), (5, "five_")):
+        own = alone[alone["n"] == n].set_index("setting")
+        if own.empty:
+            continue
+        strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
+        found |= {
+            f"{name}weakest_ms": own.loc["1R-1W", "latency_ms"], f"{name}weakest_t": own.loc["1R-1W", "t_999_ms"],
+            f"{name}strong_setting": strong.index[0], f"{name}strong_ms": strong["latency_ms"].iloc[0],
+        }  # fmt: skip
+    reads_ms = alone[alone["n"] == 3].set_index("setting")["read_ms"]  # noqa: PLR2004
+    return found | {"repaired_ms": reads_ms["2R-1W"], "unrepaired_ms": reads_ms["2R-2W"]}
