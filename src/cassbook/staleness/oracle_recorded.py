@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -165,11 +166,9 @@ def predictions(run: OracleRun, setup: str, r: int, w: int) -> dict[str, Said]:
 
 
 def _of_row(writes: Legs, reads: Legs, r: int, w: int, cost: Estimate) -> Traced:
-    """No read of a row goes through the node that writes it, so that each may follow each."""
-    n = writes.there_ms.shape[1]
-    elsewhere = Legs(reads.coordinator + n + 1, reads.there_ms, reads.back_ms, reads.uncertain_ms, reads.duration_ms,
-                     reads.latency_ms)  # fmt: skip
-    return Traced(writes, elsewhere, r, w, tracing_ms=cost)
+    """No read of a row goes through the node that writes it, so that each may follow each; all count alike."""
+    elsewhere = np.full_like(reads.coordinator, writes.there_ms.shape[1])
+    return Traced(writes, replace(reads, coordinator=elsewhere), r, w, tracing_ms=cost)
 
 
 def _together(parts: list[Legs]) -> Legs:
