@@ -8,7 +8,7 @@ from cassbook.consistency import setting_waiting_for
 from cassbook.staleness import oracle_recorded
 from cassbook.staleness.oracle_recorded import ORACLE, SAYING, WARS, WHOLE, OracleRun
 
-SETUPS = {"none": "no distance", "regions": "two nodes in each of four regions"}
+SETUPS = {"none": "no distance", "regions": "four regions"}
 _PERCENT = 100.0
 
 
@@ -22,11 +22,11 @@ def summary(run: OracleRun) -> pd.DataFrame:
     """
     table = oracle_recorded.by_panel(run)
     shown = pd.DataFrame({
-        "at once, %": [f"{_PERCENT * p0:.1f} [{_PERCENT * low:.1f}, {_PERCENT * high:.1f}]"
+        ("measured", "at once, %"): [f"{_PERCENT * p0:.1f} [{_PERCENT * low:.1f}, {_PERCENT * high:.1f}]"
                        for p0, low, high in zip(table["p0"], table["low"], table["high"], strict=True)],
-        "99.9 % after, ms": [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN
-        **{f"off: {name}, %": [f"{_PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
-        "chance alone, %": [f"{_PERCENT * off:.1f}" for off in table["noise"]],
+        ("measured", "99.9 % after, ms"): [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN
+        **{("off, %", name): [f"{_PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
+        ("off, %", "chance alone"): [f"{_PERCENT * off:.1f}" for off in table["noise"]],
     }, index=table.index)  # fmt: skip
     shown.index = pd.MultiIndex.from_tuples(
         [(SETUPS.get(setup, setup), setting_waiting_for(r, w)) for setup, r, w in table.index],
