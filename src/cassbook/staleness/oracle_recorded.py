@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -69,16 +69,11 @@ class OracleRun:
         Returns
         -------
         DataFrame
-            One row a question: t_ms, k, p (mean over nodes and starts), low, high (95 %, over starts).
+            One row a question: t_ms, k, p (mean over nodes and starts).
         """
         own = self._answers
         own = own[(own["setup"] == setup) & (own["r"] == r) & (own["w"] == w) & (own["load"] == load)]
-        by_start = own.groupby(["t_ms", "k", "start"])["p"].mean()
-        rows = [
-            {"t_ms": t_ms, "k": k} | dict(zip(("p", "low", "high"), _bounds(values), strict=True))
-            for (t_ms, k), values in by_start.groupby(["t_ms", "k"])
-        ]
-        return pd.DataFrame(rows)
+        return own.groupby(["t_ms", "k"])["p"].mean().reset_index()
 
     def said_ms(self, setup: str, load: str = "beside") -> dict[str, float]:
         """Mean latency of read and write of one replica by its own trials, ms; zero where clocks saw none."""
@@ -172,8 +167,7 @@ def _of_row(writes: Legs, reads: Legs, r: int, w: int, cost: Estimate) -> Traced
 
 
 def _together(parts: list[Legs]) -> Legs:
-    names = ("coordinator", "there_ms", "back_ms", "uncertain_ms", "duration_ms", "latency_ms")
-    return Legs(*(np.concatenate([getattr(own, name) for own in parts]) for name in names))
+    return Legs(*(np.concatenate([getattr(own, field.name) for own in parts]) for field in fields(Legs)))
 
 
 def _messages(legs: Legs) -> tuple[Floats, Floats]:
@@ -182,11 +176,6 @@ def _messages(legs: Legs) -> tuple[Floats, Floats]:
     sent = np.isfinite(legs.back_ms) & (legs.coordinator[:, None] != np.arange(n))
     there = np.maximum(legs.there_ms[sent], 0.0)
     return there[:, None], np.maximum(legs.back_ms[sent] - there, 0.0)[:, None]
-
-
-def _bounds(values: pd.Series) -> tuple[float, float, float]:
-    own = Estimate.mean(values)
-    return own.value, own.low, own.high
 
 
 def by_panel(run: OracleRun) -> pd.DataFrame:

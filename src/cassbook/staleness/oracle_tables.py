@@ -6,6 +6,7 @@ import pandas as pd
 
 from cassbook.consistency import setting_waiting_for
 from cassbook.staleness import oracle_recorded
+from cassbook.staleness.compare import STALE_BELOW
 from cassbook.staleness.oracle_recorded import ORACLE, SAYING, WARS, WHOLE, OracleRun
 
 SETUPS = {"none": "no distance", "regions": "four regions"}
@@ -39,7 +40,7 @@ def told(run: OracleRun) -> dict[str, object]:
     """What the prose says of a record."""
     notes, rows = run.results.manifest, run.panels
     table = oracle_recorded.by_panel(run)
-    stale = table[table["p0"] < 0.95]  # noqa: PLR2004 - as in the other chapters
+    stale = table[table["p0"] < STALE_BELOW]
     found: dict[str, object] = {
         "oracle_starts": notes["starts"], "oracle_reads": int(rows["reads"].sum()),
         "oracle_lost": int(rows["lost"].sum()),
