@@ -31,7 +31,7 @@ def listening(cluster):
 def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(tmp_path):
     setup = StudySideBySide(Spec(4, 3, 512))
     trial = dataclasses.replace(
-        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, settings=((2, 1), (1, 1)),
+        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, settings=((1, 1),),
         operations=1000, threads=10,
         seconds=3.0, versions_seconds=3.0, traced_seconds=3.0, pause_ms=100.0, trials=1000,
     )  # fmt: skip
