@@ -16,7 +16,7 @@ from cassbook.staleness import oracle_recorded
 from cassbook.staleness.catalogue import PROBES
 from cassbook.staleness.oracle import Oracle, Question
 from cassbook.staleness.oracle_recorded import SAYING, OracleRun
-from cassbook.staleness.oracle_trial import WEAK, StudySideBySide
+from cassbook.staleness.oracle_trial import StudySideBySide
 from tests.made_staleness import probed
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
@@ -31,7 +31,8 @@ def listening(cluster):
 def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(tmp_path):
     setup = StudySideBySide(Spec(4, 3, 512))
     trial = dataclasses.replace(
-        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, operations=1000, threads=10,
+        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, settings=((1, 1),),
+        operations=1000, threads=10,
         seconds=3.0, versions_seconds=3.0, traced_seconds=3.0, pause_ms=100.0, trials=1000,
     )  # fmt: skip
     with setup.cluster("1.2.0", lambda _: None) as cluster:
@@ -46,7 +47,7 @@ def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(t
         with pytest.raises(LaboratoryError, match="cassandra-stress write at THREE_QUARTERS gave no result"):
             stress_thrift.once(cluster, "write", 10, "THREE_QUARTERS", 2)
     assert run.panels["lost"].sum() == run.panels["unknown"].sum() == 0
-    for r, w in WEAK:
+    for r, w in run.settings:
         seen = oracle_recorded.over_t(run, "none", r, w)
         assert seen["reads"].sum() > 20
         assert seen[list(SAYING)].stack().between(0, 1).all()
@@ -54,5 +55,5 @@ def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(t
         by_k = oracle_recorded.over_k(run, "none", r, w)
         assert by_k[oracle_recorded.ORACLE].is_monotonic_increasing or by_k[oracle_recorded.ORACLE].min() > 0.95
     table = oracle_recorded.by_panel(run)
-    assert len(table) == len(WEAK)
+    assert len(table) == len(run.settings)
     assert (table[list(SAYING)] < 0.5).all(axis=None)

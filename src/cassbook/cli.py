@@ -379,7 +379,7 @@ def probe(name: str, out: Path | None, engine: str, starts: int) -> None:
 
     \b
     three  replication 3, side by side and far apart, alone and under load
-    five   the same with replication 5
+    five   the same with replication 5, alone only
     study  the ccm study's own: latency on eight nodes with three replicas
     oracle Cassandra 1.2's own predictor, and its reads (--engine 1.2.0)
     """  # noqa: D301 - click wants the character itself

@@ -190,7 +190,8 @@ class DistantCluster(CassandraCluster):
         self._echo.start()
 
     def _wait_until_ready(self) -> None:
-        super()._wait_until_ready()
+        with self.together():  # nodes that are just meeting ask each other a hundred times
+            super()._wait_until_ready()
         self.echoes()
         time.sleep(_AT_REST_S)
         self._at_rest = self.distances(self.echoes())

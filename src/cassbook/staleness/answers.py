@@ -153,7 +153,9 @@ class Probed:
             return Freshness(r, w, Estimate(1.0, 1.0, 1.0, int(own["reads"].sum())), None, *costs)
         seen = measured.over_t(self._run.counted(self._setup, self._threads, r, w))
         p, low, high = (float(np.interp(t_ms, seen["t_ms"], seen[name])) for name in ("p", "low", "high"))
-        predicted = self._run.traced(self._setup, self._threads, r, w).p_consistent_estimates([t_ms])[0]
+        predicted = None
+        if self._run.has_traces:
+            predicted = self._run.traced(self._setup, self._threads, r, w).p_consistent_estimates([t_ms])[0]
         return Freshness(r, w, Estimate(p, low, high, int(seen["reads"].sum())), predicted, *costs)
 
 

@@ -45,23 +45,29 @@ def waits_ms(placement: Placement) -> tuple[float, ...]:
     return tuple(sorted(around | evenly | {100.0}))
 
 
-def _replicas(n: int, notation: str, regions: tuple[str, ...], seconds: float) -> StalenessTrial:
+def _replicas(
+    n: int, notation: str, regions: tuple[str, ...], threads: tuple[int, ...], seconds: float, traced: int
+) -> StalenessTrial:  # fmt: skip
     far = beside_every_node(notation, regions)
     near = SideBySide(Spec(nodes=n, replication_factor=n))
+    loads = ", at rest and under load" if any(threads) else ""
     return StalenessTrial(
-        f"How stale are reads of {n} replicas, side by side and far apart, at rest and under load?",
+        f"How stale are reads of {n} replicas, side by side and far apart{loads}?",
         {"near": near, "far": Setup(far)},
         {"near": _NEAR_MS, "far": waits_ms(far)},
-        seconds=seconds,
+        threads,
+        seconds,
+        traced=traced,
     )
 
 
 def _three() -> StalenessTrial:
-    return _replicas(3, "{C}, ({R1}, {R2}, {R3})", REGIONS[:3], 20.0)
+    return _replicas(3, "{C}, ({R1}, {R2}, {R3})", REGIONS[:3], (0, 100), 20.0, 3)
 
 
 def _five() -> StalenessTrial:
-    return _replicas(5, "{C}, ({R1}, {R2}, {R3}, {[R4], [R5]})", REGIONS, 10.0)
+    """Not traced: five nodes that write each other's traces on two cores make a load of their own."""
+    return _replicas(5, "{C}, ({R1}, {R2}, {R3}, {[R4], [R5]})", REGIONS, (0,), 10.0, 0)
 
 
 def _study() -> StudyTrial:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields, replace
 from functools import cache
 
 import numpy as np
@@ -47,6 +48,12 @@ class OracleRun:
         self._counted = self.results.table("counted")
         self._legs = self.results.table("legs")
 
+    @property
+    def settings(self) -> list[tuple[int, int]]:
+        """R and W that were measured, in the study's order."""
+        measured_too = set(self.panels[["r", "w"]].dropna().itertuples(index=False, name=None))
+        return [own for own in WEAK if own in measured_too]
+
     def panel(self, setup: str, r: int, w: int, versions: int = 1, load: str = "beside") -> pd.DataFrame:
         """Rows of a panel, one a cluster start."""
         own = self.panels[(self.panels["setup"] == setup) & (self.panels["load"] == load)]
@@ -62,16 +69,11 @@ class OracleRun:
         Returns
         -------
         DataFrame
-            One row a question: t_ms, k, p (mean over nodes and starts), low, high (95 %, over starts).
+            One row a question: t_ms, k, p (mean over nodes and starts).
         """
         own = self._answers
         own = own[(own["setup"] == setup) & (own["r"] == r) & (own["w"] == w) & (own["load"] == load)]
-        by_start = own.groupby(["t_ms", "k", "start"])["p"].mean()
-        rows = [
-            {"t_ms": t_ms, "k": k} | dict(zip(("p", "low", "high"), _bounds(values), strict=True))
-            for (t_ms, k), values in by_start.groupby(["t_ms", "k"])
-        ]
-        return pd.DataFrame(rows)
+        return own.groupby(["t_ms", "k"])["p"].mean().reset_index()
 
     def said_ms(self, setup: str, load: str = "beside") -> dict[str, float]:
         """Mean latency of read and write of one replica by its own trials, ms; zero where clocks saw none."""
@@ -88,6 +90,10 @@ class OracleRun:
         excess = Estimate.mean((means[0] - means[1]).dropna())
         value = max(0.0, excess.value)
         return Estimate(value, 0.0, max(0.0, excess.high), excess.n)
+
+    def traces(self) -> int:
+        """How many traced requests there are."""
+        return int((self._legs["replica"] == 0).sum())
 
     def legs(self, setup: str, r: int, w: int) -> list[tuple[Legs, Legs]]:
         """Traced writes and reads, row by row."""
@@ -155,16 +161,13 @@ def predictions(run: OracleRun, setup: str, r: int, w: int) -> dict[str, Said]:
 
 
 def _of_row(writes: Legs, reads: Legs, r: int, w: int, cost: Estimate) -> Traced:
-    """No read of a row goes through the node that writes it, so that each may follow each."""
-    n = writes.there_ms.shape[1]
-    elsewhere = Legs(reads.coordinator + n + 1, reads.there_ms, reads.back_ms, reads.uncertain_ms, reads.duration_ms,
-                     reads.latency_ms)  # fmt: skip
-    return Traced(writes, elsewhere, r, w, tracing_ms=cost)
+    """No read of a row goes through the node that writes it, so that each may follow each; all count alike."""
+    elsewhere = np.full_like(reads.coordinator, writes.there_ms.shape[1])
+    return Traced(writes, replace(reads, coordinator=elsewhere), r, w, tracing_ms=cost)
 
 
 def _together(parts: list[Legs]) -> Legs:
-    names = ("coordinator", "there_ms", "back_ms", "uncertain_ms", "duration_ms", "latency_ms")
-    return Legs(*(np.concatenate([getattr(own, name) for own in parts]) for name in names))
+    return Legs(*(np.concatenate([getattr(own, field.name) for own in parts]) for field in fields(Legs)))
 
 
 def _messages(legs: Legs) -> tuple[Floats, Floats]:
@@ -173,11 +176,6 @@ def _messages(legs: Legs) -> tuple[Floats, Floats]:
     sent = np.isfinite(legs.back_ms) & (legs.coordinator[:, None] != np.arange(n))
     there = np.maximum(legs.there_ms[sent], 0.0)
     return there[:, None], np.maximum(legs.back_ms[sent] - there, 0.0)[:, None]
-
-
-def _bounds(values: pd.Series) -> tuple[float, float, float]:
-    own = Estimate.mean(values)
-    return own.value, own.low, own.high
 
 
 def by_panel(run: OracleRun) -> pd.DataFrame:
@@ -191,7 +189,7 @@ def by_panel(run: OracleRun) -> pd.DataFrame:
     """
     rows = {}
     for setup in run.results.manifest["setups"]:
-        for r, w in WEAK:
+        for r, w in run.settings:
             seen = over_t(run, setup, r, w)
             rows[setup, r, w] = {
                 "p0": seen["p"].iloc[0], "low": seen["low"].iloc[0], "high": seen["high"].iloc[0],

@@ -74,6 +74,8 @@ class OracleTrial:
     setups : mapping of str to StudySideBySide or StudySetup
     t_ms : mapping of str to tuple of float
         Waits, by setup.
+    settings : tuple of (int, int)
+        R and W.
     operations : int
         Of each kind, of the study's load; and rows of its table.
     threads : int
@@ -92,6 +94,7 @@ class OracleTrial:
     question: str
     setups: Mapping[str, StudySideBySide | StudySetup]
     t_ms: Mapping[str, tuple[float, ...]]
+    settings: tuple[tuple[int, int], ...] = WEAK
     operations: int = 10_000
     threads: int = 50
     seconds: float = 30.0
@@ -109,8 +112,8 @@ class OracleTrial:
         return told | {"t_ms": dict(self.t_ms)}
 
     def rows(self, setup: str) -> int:
-        """How many rows a cluster start gives: the load as in the study; by setting a panel over t, one over k, traces."""
-        return 1 + 3 * len(WEAK)
+        """How many rows a cluster start gives: the study's load; by setting a panel over t, one over k, and traces."""
+        return 1 + 3 * len(self.settings)
 
     def measure(self, setup: str, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Load as the study did and ask; probe each setting beside a load, and ask; trace each setting.
@@ -125,10 +128,10 @@ class OracleTrial:
         """
         bench = _Bench(cluster, self, self.t_ms[setup], rng)
         try:
-            panels = [(r, w, versions) for r, w in WEAK for versions in (1, MOST_VERSIONS)]
+            panels = [(r, w, versions) for r, w in self.settings for versions in (1, MOST_VERSIONS)]
             steps: list[Callable[[], Row]] = [bench.as_the_study_did]
             steps += [partial(bench.probed, *panels[place]) for place in rng.permutation(len(panels))]
-            steps += [partial(bench.traced, *WEAK[place]) for place in rng.permutation(len(WEAK))]
+            steps += [partial(bench.traced, *self.settings[place]) for place in rng.permutation(len(self.settings))]
             for number, step in enumerate(steps):
                 yield {"panel": number} | step()
         finally:
@@ -159,7 +162,7 @@ class _Bench:
     def as_the_study_did(self) -> Row:
         """10,000 writes and then 10,000 reads at ONE, and all of its questions."""
         rates = self._load("ONE")
-        answers = pd.concat([self._asked("study", r, w) for r, w in WEAK], ignore_index=True)
+        answers = pd.concat([self._asked("study", r, w) for r, w in self._trial.settings], ignore_index=True)
         return _point("study") | _told(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
 
     def probed(self, r: int, w: int, versions: int) -> Row:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,6 @@ from cassbook.consistency import setting_waiting_for
 from cassbook.plots import done, panels
 from cassbook.staleness import compare, oracle_recorded, pbs, study_tables, tables
 from cassbook.staleness.oracle_recorded import SAYING, OracleRun
-from cassbook.staleness.oracle_trial import WEAK
 from cassbook.staleness.recorded import StalenessRun
 from cassbook.staleness.study import SETTINGS
 from cassbook.trials.results import Results
@@ -22,6 +21,11 @@ from cassbook.trials.results import Results
 #: Colours that the colour-blind can tell apart (Okabe and Ito).
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 _BY_OPERATION = {"read": "#0072B2", "write": "#D55E00"}
+#: Lines of those who say something of P(consistent).
+_SAYING = tuple(
+    {"color": colour, "linestyle": style} for colour, style in zip(_COLOURS[1:5], ("-", ":", "--", "-."), strict=True)
+)
+_LEAST_CHANCE = 1e-4
 _POINTS = 200
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
 
@@ -104,6 +108,7 @@ def frontier(table: pd.DataFrame) -> Figure:
     for row, n in zip(axes, counts, strict=True):
         for panel, (setup, threads) in zip(row, ordered, strict=True):
             own = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
+            panel.set_visible(not own.empty)
             t_ms = own["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
             _settings(panel, own.assign(t_ms=t_ms, kept=kept[own.index]))
             panel.set(
@@ -173,31 +178,45 @@ def study(results: Results) -> Figure:
 
 def beside_oracle(run: OracleRun, setups: Mapping[str, str]) -> Figure:
     """Measured P(consistent) over t with intervals, and who says what of it: a row a setup, a column a setting."""
-    return _beside_oracle(run, setups, oracle_recorded.over_t, "t_ms")
+    figure, axes = panels(len(setups), len(run.settings), width=4.2, height=3.2, sharex="row", sharey=True)
+    for panel, seen in _beside_oracle(run, setups, axes, oracle_recorded.over_t):
+        at = seen["t_ms"].clip(lower=_LEAST_MS)
+        for line, name in zip(_SAYING, SAYING, strict=True):
+            panel.plot(at, seen[name], **line, label=name)
+        half = [seen["p"] - seen["low"], seen["high"] - seen["p"]]
+        panel.errorbar(at, seen["p"], half, fmt="o", color=_COLOURS[0], markersize=4, capsize=2, label="measured")
+        panel.set(xscale="log", xlabel="t by the client's clock, ms")
+    axes[0, 0].set_ylim(top=1.01)
+    return _finished(figure, axes, "P(consistent)")
 
 
 def beside_oracle_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
-    """The same of the last k versions, 100 ms after the last was acknowledged."""
-    return _beside_oracle(run, setups, oracle_recorded.over_k, "k")
+    """P(older than the last k versions), 100 ms after the last was acknowledged; never is drawn at 1 / 10,000."""
+    figure, axes = panels(len(setups), len(run.settings), width=4.2, height=3.2, sharex=True, sharey=True)
+    for panel, seen in _beside_oracle(run, setups, axes, oracle_recorded.over_k):
+        for line, name in zip(_SAYING, SAYING, strict=True):
+            panel.plot(seen["k"], (1 - seen[name]).clip(lower=_LEAST_CHANCE), **line, label=name)
+        missed, low, high = ((1 - seen[name]).clip(lower=_LEAST_CHANCE) for name in ("p", "high", "low"))
+        panel.errorbar(
+            seen["k"], missed, [missed - low, high - missed], fmt="o", color=_COLOURS[0], markersize=4, capsize=2,
+            label="measured",
+        )  # fmt: skip
+        panel.set(yscale="log", xlabel="k, versions")
+    return _finished(figure, axes, "P(older than the last k)")
 
 
 def _beside_oracle(
-    run: OracleRun, setups: Mapping[str, str], table: Callable[..., pd.DataFrame], over: str
-) -> Figure:  # fmt: skip
-    figure, axes = panels(len(setups), len(WEAK), width=4.2, height=3.2, sharex="row", sharey=True)
+    run: OracleRun, setups: Mapping[str, str], axes: np.ndarray, table: Callable[..., pd.DataFrame]
+) -> Iterator[tuple[Axes, pd.DataFrame]]:
+    """Panels with their titles, and what belongs there."""
     for row, (setup, title) in zip(axes, setups.items(), strict=True):
-        for panel, (r, w) in zip(row, WEAK, strict=True):
-            seen = table(run, setup, r, w)
-            at = seen[over].clip(lower=_LEAST_MS)
-            half = [seen["p"] - seen["low"], seen["high"] - seen["p"]]
-            for colour, style, name in zip(_COLOURS[1:], ("-", ":", "--", "-."), SAYING, strict=False):
-                panel.plot(at, seen[name], style, color=colour, label=name)
-            panel.errorbar(at, seen["p"], half, fmt="o", color=_COLOURS[0], markersize=4, capsize=2, label="measured")
-            panel.set(title=f"{setting_waiting_for(r, w)}, {title}", ylim=(0, 1.03))
-            if over == "t_ms":
-                panel.set(xscale="log", xlabel="t by the client's clock, ms")
-            else:
-                panel.set(xlabel="k, versions")
-        row[0].set_ylabel("P(consistent)")
+        for panel, (r, w) in zip(row, run.settings, strict=True):
+            panel.set_title(f"{setting_waiting_for(r, w)}, {title}")
+            yield panel, table(run, setup, r, w)
+
+
+def _finished(figure: Figure, axes: np.ndarray, what: str) -> Figure:
+    for row in axes:
+        row[0].set_ylabel(what)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=5)
     return done(figure)

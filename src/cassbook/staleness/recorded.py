@@ -39,6 +39,11 @@ class StalenessRun:
         self.panels = self.results.rows
         self.name = Path(name_or_path).name
 
+    @property
+    def has_traces(self) -> bool:
+        """Whether requests were traced."""
+        return self.results.has_table("legs")
+
     @cached_property
     def reads(self) -> pd.DataFrame:
         """All reads, counted: start, setup, panel and `measured.COUNTED`."""

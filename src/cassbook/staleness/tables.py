@@ -315,8 +315,8 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0, t_999_ms (0 where
-        quorums meet; NaN where it was not reached within the waits).
+        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0 with low and high,
+        t_999_ms (0 where quorums meet; NaN where it was not reached within the waits), least_reads (after any wait).
     """
     rows = []
     for run in runs:
@@ -327,7 +327,8 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
             seen = measured.over_t(run.counted(str(row["setup"]), threads, r, w))
             rows.append({
                 **row, "setting": setting_waiting_for(r, w), "latency_ms": (row["read_ms"] + row["write_ms"]) / 2,
-                "p0": float(seen["p"].iloc[0]), "t_999_ms": 0.0 if r + w > n else measured.reached_ms(seen),
+                "p0": float(seen["p"].iloc[0]), "low": float(seen["low"].iloc[0]), "high": float(seen["high"].iloc[0]),
+                "t_999_ms": 0.0 if r + w > n else measured.reached_ms(seen), "least_reads": int(seen["reads"].min()),
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -381,30 +382,36 @@ def confidence_told(table: pd.DataFrame) -> dict[str, int]:
 
 
 def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """`frontier` in words: index (replicas, setup, load, setting); a star where no other beats it in both."""
+    """Settings of `frontier` that no other beats in both, in words: index (replicas, setup, load, setting)."""
     rows = {}
-    for own, star in zip(table.to_dict("records"), unbeaten(table), strict=True):
+    for own in table[unbeaten(table)].to_dict("records"):
         case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
         rows[case] = {
             "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
-            "half and half, ms": f"{own['latency_ms']:.1f}", "P(0)": f"{own['p0']:.3f}",
+            "half and half, ms": f"{own['latency_ms']:.1f}",
+            "P(0)": f"{own['p0']:.3f} [{own['low']:.3f}, {own['high']:.3f}]",
             "99.9 % fresh after, ms": "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"]),
-            "unbeaten": "*" * bool(star),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
 
 
 def frontier_told(table: pd.DataFrame) -> dict[str, object]:
-    """What the prose says of the frontier, but for the two counts of three replicas far apart, with the probe alone.
+    """What the prose says of the frontier: the two counts of all, the rest of replicas far apart, with the probe alone.
 
     repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that
     differ, and repair them before they answer.
     """
-    own = table[(table["n"] == 3) & (table["setup"] == "far") & (table["threads"] == 0)].set_index("setting")  # noqa: PLR2004
-    strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
-    return {
-        "all": len(table), "kept": int(unbeaten(table).sum()), "weakest_ms": own.loc["1R-1W", "latency_ms"],
-        "weakest_t": own.loc["1R-1W", "t_999_ms"], "strong_setting": strong.index[0],
-        "strong_ms": strong["latency_ms"].iloc[0],
-        "repaired_ms": own.loc["2R-1W", "read_ms"], "unrepaired_ms": own.loc["2R-2W", "read_ms"],
-    }  # fmt: skip
+    alone = table[(table["setup"] == "far") & (table["threads"] == 0)]
+    found: dict[str, object] = {"all": len(table), "kept": int(unbeaten(table).sum())}
+    for n, name in ((3, ""), (5, "five_")):
+        own = alone[alone["n"] == n].set_index("setting")
+        if own.empty:
+            continue
+        strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
+        found |= {
+            f"{name}least_reads": int(own["least_reads"].min()),
+            f"{name}weakest_ms": own.loc["1R-1W", "latency_ms"], f"{name}weakest_t": own.loc["1R-1W", "t_999_ms"],
+            f"{name}strong_setting": strong.index[0], f"{name}strong_ms": strong["latency_ms"].iloc[0],
+        }  # fmt: skip
+    reads_ms = alone[alone["n"] == 3].set_index("setting")["read_ms"]  # noqa: PLR2004
+    return found | {"repaired_ms": reads_ms["2R-1W"], "unrepaired_ms": reads_ms["2R-2W"]}

@@ -79,7 +79,7 @@ def fetch(
 
 
 def _prepared(session: Session, select: str) -> PreparedStatement:
-    """Prepare a query that any replica may answer: two nodes hold a trace, perhaps none in the coordinator's region."""
+    """Prepare a query that any replica may answer; by default one of the coordinator's own data centre must."""
     found = session.prepare(select)
     found.consistency_level = ConsistencyLevel.ONE
     return found

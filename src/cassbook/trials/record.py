@@ -144,9 +144,10 @@ def write_rows(path: Path, rows: list[Row]) -> None:
     """Write what a cluster start gave: tables within rows first, then the rows themselves; `rows` lose their tables."""
     start, name = rows[0]["start"], rows[0]["setup"]
     for table in [key for key, value in rows[0].items() if isinstance(value, pd.DataFrame)]:
-        parts = [row.pop(table).assign(panel=row["panel"]) for row in rows]
-        whole = pd.concat([part for part in parts if len(part)], ignore_index=True).assign(start=start, setup=name)
-        write_parquet(whole, path.with_name(f"{path.stem}-{table}.parquet"))
+        parts = [own.assign(panel=row["panel"]) for row in rows if len(own := row.pop(table))]
+        if parts:
+            whole = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
+            write_parquet(whole, path.with_name(f"{path.stem}-{table}.parquet"))
     write_whole(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 

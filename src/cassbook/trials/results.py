@@ -56,6 +56,10 @@ class Results:
         parts = [_rows(folder / name) for name in self._files if name.endswith(".csv")]
         self.rows = pd.concat(parts, ignore_index=True)
 
+    def has_table(self, name: str) -> bool:
+        """Whether the rows have such a table beside them."""
+        return any(file.endswith(f"-{name}.parquet") for file in self._files)
+
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that the rows have beside them: its columns, and start, setup and panel of the row.
 

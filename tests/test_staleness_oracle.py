@@ -1,0 +1,67 @@
+"""The record of Cassandra 1.2's predictor: read back, and what is said of it."""
+
+import numpy as np
+import pytest
+
+from cassbook.staleness import measured, oracle_recorded, oracle_tables
+from cassbook.staleness.oracle_recorded import ORACLE, SAYING, WHOLE, OracleRun
+from cassbook.staleness.predictor12 import Logged, p_consistent
+
+
+@pytest.fixture(scope="module")
+def run():
+    return OracleRun("oracle-1.2.0")
+
+
+def test_every_setting_has_answers_reads_and_traces(run):
+    assert run.settings == [(1, 2), (2, 1), (1, 1)]
+    for setup in run.results.manifest["setups"]:
+        for r, w in run.settings:
+            answers = run.answers(setup, r, w)
+            assert answers["p"].between(0, 1).all()
+            assert answers.set_index(["t_ms", "k"])["p"].loc[(1500.0, 1)] > 0.99, "the study: reaches 1 at 1.5 s"
+            assert len(run.legs(setup, r, w)) > 100
+            assert (run.answers(setup, r, w, "study")["p"] <= 1).all()
+
+
+def test_a_panel_is_of_its_own_reads(run):
+    counts = (
+        run.panels[(run.panels["setup"] == "none") & (run.panels["versions"] == 1)].groupby(["r", "w"])["reads"].sum()
+    )
+    for r, w in run.settings:
+        assert run.counted("none", r, w)["reads"].sum() == counts.loc[r, w]
+    assert set(run.counted("none", 1, 1, 10)["asked_t_ms"]) == {100.0}
+
+
+def test_whole_requests_are_asked_row_by_row(run):
+    """By hand: each write of a row with each of its reads, rows alike."""
+    seen = oracle_recorded.over_t(run, "regions", 1, 1)
+    t_ms, cost = float(seen["t_ms"].iloc[5]), oracle_recorded.PART * run.tracing_ms("regions").value
+    rows = []
+    for writes, reads in run.legs("regions", 1, 1):
+        first = np.argmin(reads.back_ms, axis=1)
+        needed = writes.there_ms[:, first] - reads.there_ms[np.arange(len(reads)), first]
+        last = np.argmin(writes.back_ms, axis=1)
+        own = last == writes.coordinator
+        acked = writes.back_ms[np.arange(len(writes)), last] + np.where(own, 0, writes.after_ms) + writes.outside_ms / 2
+        rows.append(np.mean(needed - acked[:, None] - reads.outside_ms / 2 - cost <= t_ms))
+    assert seen[WHOLE].iloc[5] == pytest.approx(np.mean(rows), abs=1e-3)
+
+
+def test_errors_are_those_of_the_curves(run):
+    table = oracle_recorded.by_panel(run)
+    seen = oracle_recorded.over_t(run, "none", 1, 1)
+    assert table.loc[("none", 1, 1), ORACLE] == pytest.approx(measured.rmse(seen.assign(predicted=seen[ORACLE])))
+    shown = oracle_tables.summary(run)
+    assert shown.shape == (6, 3 + len(SAYING))
+    assert shown.loc[("no distance", "1R-1W"), ("off, %", ORACLE)] == f"{100 * table.loc[('none', 1, 1), ORACLE]:.1f}"
+
+
+def test_a_message_with_a_number_of_its_own_leaves_nothing_of_ranks():
+    """Slow and quick answers of one request, each logged by itself: reads draw both alike."""
+    quick, slow = np.zeros(500), np.full(500, 10.0)
+    together = Logged(np.c_[quick, slow], np.c_[quick, quick], np.c_[quick, quick], np.c_[quick, quick])
+    apart = Logged(*(own.reshape(-1, 1) for own in (together.w_ms, together.a_ms, together.r_ms, together.s_ms)))
+    # Of one distribution of 0 and 10: a read meets 0 at once, and 10 if both replicas that could commit took it too.
+    assert p_consistent(apart, 2, 1, 1, 0.0) == pytest.approx(0.5 + 0.25, abs=0.02)
+    assert p_consistent(together, 2, 1, 1, 0.0) != pytest.approx(0.75, abs=0.02)
