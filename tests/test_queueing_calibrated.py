@@ -82,9 +82,9 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(folder):
     ]  # fmt: skip
     assert found.bottleneck(2) == "CPU"
     assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
-    with pytest.raises(InputError, match="rows of fields of 7 bytes were not measured; there are 100, 400"):
+    with pytest.raises(InputError, match=r"rows of fields of 7 bytes were not measured; there are 100, 400"):
         run.predict(question, [1], field_length=7)
-    with pytest.raises(InputError, match="replication: 5 replicas do not fit on 4 nodes"):
+    with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
         run.predict(Question("READ", "ONE", 4, 5), [1])
 
 
@@ -109,7 +109,7 @@ def test_the_command_answers_for_people_and_for_programs(folder):
 
 @pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])
 def test_jobs_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1..200"):
+    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1"):
         cli_predict.jobs_of(text)
 
 

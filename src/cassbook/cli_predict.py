@@ -26,7 +26,7 @@ def jobs_of(text: str) -> list[int]:
     InputError
         For anything else.
     """
-    wrong = InputError(f"jobs: {text!r}; give a number, some with commas, or a range such as 1..200, up to {_MOST_JOBS}")
+    wrong = InputError(f"jobs: {text!r}; give a number, some with commas, or a range such as 1..{_MOST_JOBS}")
     if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
         low, high = map(int, found.groups())
         jobs = list(range(low, high + 1))

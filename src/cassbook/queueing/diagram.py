@@ -12,6 +12,7 @@ from cassbook.plots import done, panels
 
 _STATION, _SWITCH, _FORK, _REGION = "#56B4E9", "#F0E442", "#009E73", "#D9D9D9"
 _WIDE, _HIGH = 1.3, 0.55
+_NEAR, _NEAR_REACH, _REACH = 1.7, 0.42, 0.7
 
 Point = tuple[float, float]
 
@@ -115,8 +116,10 @@ def _triangle(panel: Axes, at: Point, text: str, back: bool = False) -> None:
 
 
 def _beside(own: Point, other: Point) -> Point:
-    """Where an arrow leaves."""
-    return own[0] + (0.7 if other[0] > own[0] else -0.7) * (0.6 if abs(other[0] - own[0]) < 1.7 else 1.0), own[1]
+    """Where an arrow leaves: nearer to what is nearer."""
+    apart = other[0] - own[0]
+    reach = _NEAR_REACH if abs(apart) < _NEAR else _REACH
+    return own[0] + (reach if apart > 0 else -reach), own[1]
 
 
 def _arrow(panel: Axes, a: Point, b: Point, bend: float = 0.0, both: bool = False) -> None:

@@ -36,7 +36,7 @@ class Loads:
 
     @property
     def ms(self) -> dict[str, float]:
-        """By station, ms of its servers for one request; where all are on one machine, its CPU's are the client's too."""
+        """By station, ms of its servers for one request; of one machine for all, its CPU's are the client's too."""
         return {own.name: self._all[own.name] for own in self._queues}
 
     @cached_property

@@ -32,6 +32,7 @@ from cassbook.queueing.stations import DELAYS, Station, machines, rates, station
 Floats = NDArray[np.float64]
 
 _POINTS = 64  # of the integral over the time between fork and join
+_ALIKE = 1e-9
 _DEVIATIONS = 8.0  # beyond the mean of the longest branch, at which it ends
 
 
@@ -149,10 +150,10 @@ def _below(x, mean, variance):  # type: ignore[no-untyped-def]
         return 1.0
     if x <= 0.0:
         return 0.0
-    if variance <= 1e-12 * mean * mean:
+    if variance <= _ALIKE * mean * mean:
         return 1.0 if x >= mean else 0.0
     shape = mean * mean / variance
-    if abs(shape - 1.0) < 1e-9:
+    if abs(shape - 1.0) < _ALIKE:
         return 1.0 - math.exp(-x / mean)
     z = 3.0 * math.sqrt(shape) * ((x / mean) ** (1.0 / 3.0) - 1.0 + 1.0 / (9.0 * shape))
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
@@ -210,7 +211,9 @@ def _between(way, count, own, waits, more, scv, in_line, siblings):  # type: ign
 
 
 @njit(cache=True)
-def _recursion(most, demand, squared, shared, slower, machines, roles, weights, ways, counts, scv, think, in_line, together):  # type: ignore[no-untyped-def]
+def _recursion(  # noqa: PLR0912 - one recursion
+    most, demand, squared, shared, slower, machines, roles, weights, ways, counts, scv, think, in_line, together
+):  # type: ignore[no-untyped-def]
     stations = demand.size
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0

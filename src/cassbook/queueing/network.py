@@ -234,7 +234,8 @@ def _check(network: Network) -> None:
         most = n if network.readings.targets == "any" else rf
         if not 1 <= own.waits <= own.asked <= most:
             raise InputError(
-                f"{own.name}: waits for {own.waits} of {own.asked} replicas that it asks; use 1 <= waits <= asked <= {most}"
+                f"{own.name}: waits for {own.waits} of {own.asked} replicas that it asks; "
+                f"use 1 <= waits <= asked <= {most}"
             )
         if not own.share > 0:
             raise InputError(f"{own.name}: a share of {own.share!r} of the requests; it must be above 0")

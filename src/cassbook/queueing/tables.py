@@ -41,7 +41,8 @@ _OPEN = {
 def demands() -> pd.DataFrame:
     """CPU demands of each class at each level, ms, and what they are for: the paper's Tables 1 and 2."""
     rows = {
-        name: {"what": _CLASSES[name]} | {level: printed.demands(level).cpu_ms.get(name, float("nan")) for level in LEVELS}
+        name: {"what": _CLASSES[name]}
+        | {level: printed.demands(level).cpu_ms.get(name, float("nan")) for level in LEVELS}
         for name in CPU_CLASSES
     }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("class")
@@ -82,7 +83,8 @@ def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     shown["ONE, reads/s"] = [f"{own.value:.0f} ± {(own.high - own.low) / 2:.0f}" for own in table["at_one_per_s"]]
     for name in ("quorum", "all"):
         shown[f"less at {name.upper()}, %"] = [
-            f"{_PERCENT * own.value:.1f} ± {_PERCENT * (own.high - own.low) / 2:.1f}" for own in table[f"less_at_{name}"]
+            f"{_PERCENT * own.value:.1f} ± {_PERCENT * (own.high - own.low) / 2:.1f}"
+            for own in table[f"less_at_{name}"]
         ]
     return shown.set_index(["switch", "reading"])
 
