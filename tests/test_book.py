@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from cassbook import book, paths
+from cassbook import book, outputs, paths
 from cassbook.claims import report
 from cassbook.claims.registry import ledger
 from cassbook.doctor import browser
@@ -20,6 +20,7 @@ from tests.folder_of_logs import make
 
 pytestmark = pytest.mark.book
 SCORECARD = "notebooks/analyse/30-scorecard.html"
+NO_RUNS = [path for path in book.analyse_notebooks() if not outputs.shows_runs(path)]
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/05-mixed-estimates.html"
 
 
@@ -66,6 +67,12 @@ def test_index_is_there_and_every_page_of_the_contents(html):
         *(f"notebooks/analyse/{n.stem}" for n in book.analyse_notebooks()),
     ):
         assert (html / f"{page}.html").is_file()
+
+
+@pytest.mark.parametrize("notebook", NO_RUNS, ids=lambda path: path.stem)
+def test_a_chapter_without_runs_shows_what_is_stored(html, notebook):
+    """Those with runs, which differ in this book, are executed by nbval."""
+    assert not outputs.differences(notebook, html.parent / "source" / "notebooks" / "analyse" / notebook.name)
 
 
 def test_internal_links_lead_somewhere(html):

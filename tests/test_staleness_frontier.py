@@ -27,11 +27,12 @@ def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart
         for setup in ("near", "far")
         for threads in (0, 100)
         for setting, r, w, read_ms, write_ms, fresh, reads in (
-            ("1R-1W", 1, 1, 1.0, 1.0, 60.0, 40), ("2R-1W", 2, 1, 9.0, 1.0, 50.0, 20), ("2R-2W", 2, 2, 4.0, 4.0, 0.0, 30),
-            ("1R-3W", 1, 3, 1.0, 8.0, 0.0, 50),
+            ("1R-1W", 1, 1, 1.0, 1.0, 60.0, 40), ("2R-1W", 2, 1, 9.0, 1.0, 50.0, 20),
+            ("2R-2W", 2, 2, 4.0, 4.0, 0.0, 30), ("1R-3W", 1, 3, 1.0, 8.0, 0.0, 50),
         )
     ]  # fmt: skip
-    names = ["n", "setup", "threads", "setting", "r", "w", "read_ms", "write_ms", "latency_ms", "t_999_ms", "least_reads"]
+    names = ["n", "setup", "threads", "setting", "r", "w", "read_ms", "write_ms", "latency_ms", "t_999_ms"]
+    names.append("least_reads")
     told = tables.frontier_told(pd.DataFrame(rows, columns=names))
     assert (told["all"], told["strong_setting"], told["strong_ms"]) == (32, "2R-2W", 12.0)
     assert (told["five_strong_ms"], told["five_weakest_ms"], told["five_weakest_t"]) == (20.0, 5.0, 60.0)
