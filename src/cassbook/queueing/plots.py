@@ -65,3 +65,54 @@ def analysis_off(table: pd.DataFrame) -> Figure:
     axes[0, 0].set_ylabel("analysis over simulation, %")
     axes[0, -1].legend()
     return done(figure)
+
+
+def predicted(table: pd.DataFrame, operation: str, what: str = "throughput_per_s") -> Figure:
+    """Measured and predicted over jobs of one operation: a panel a kind of cluster, hollow where held out.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `recorded.by_level`.
+    operation : str
+    what : str
+        'throughput_per_s' or 'latency_ms'.
+    """
+    foretold = {"throughput_per_s": "predicted_per_s", "latency_ms": "predicted_ms"}[what]
+    own = table[(table["operation"] == operation) & ~table["ask_all"]]
+    kinds = list(own.groupby(["nodes", "replication"]))
+    figure, axes = panels(1, len(kinds), width=3.6, height=3.2, sharey=True)
+    for panel, ((nodes, replication), cells) in zip(axes[0], kinds, strict=True):
+        for level, some in cells.groupby("level", sort=False):
+            colour = LEVEL_COLOURS[str(level)]
+            face = "white" if some["held_out"].all() else colour
+            panel.plot(some["jobs"], some[what], "o", color=colour, markerfacecolor=face, label=str(level))
+            panel.plot(some["jobs"], some[foretold], "-", color=colour)
+        panel.set(title=f"{nodes} nodes, replication {replication}", xlabel="jobs", xscale="log", ylim=(0, None))
+    axes[0, 0].set_ylabel(f"{operation.lower()}s: {_SHOWN.get(what, 'mean response time, ms')}")
+    axes[0, -1].legend()
+    return done(figure)
+
+
+def slowdowns(table: pd.DataFrame) -> Figure:
+    """What an operation costs by jobs in flight, as a multiple of its cost with the most; a line a version."""
+    figure, axes = panels(1, 1, width=5.2, height=3.2)
+    for colour, (version, own) in zip(_OTHER, table.groupby("version", sort=False), strict=False):
+        _points(axes[0, 0], own["jobs"], own["factor"], colour, str(version))
+        axes[0, 0].plot(own["jobs"], [factor.value for factor in own["factor"]], color=colour, linewidth=1)
+    axes[0, 0].set(xscale="log", xlabel="jobs", ylabel="CPU of a request over that with the most jobs", ylim=(0, None))
+    axes[0, 0].legend()
+    return done(figure)
+
+
+def replication_pays(table: pd.DataFrame) -> Figure:
+    """Asking all three over asking two at QUORUM, over jobs: measured with intervals, and the model's line."""
+    figure, axes = panels(1, 2, width=4.4, height=3.2)
+    titles = {"throughput": "requests/s", "response": "mean response time"}
+    for panel, (name, title) in zip(axes[0], titles.items(), strict=True):
+        _points(panel, pd.Series(table.index), table[name], _OTHER[0], "measured")
+        panel.plot(table.index, table[f"{name}_model"], color=_OTHER[1], label="model")
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set(xscale="log", xlabel="jobs", ylabel=f"{title}, three asked over two")
+    axes[0, 0].legend()
+    return done(figure)
