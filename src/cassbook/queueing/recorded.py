@@ -64,6 +64,7 @@ class CalibrationRun:
         self.cells = self.results.rows
         if "node_cpu_us" not in self.cells:
             raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
+        self._fits: dict[int, list[Calibrated]] = {}
 
     @property
     def cores(self) -> int:
@@ -85,6 +86,11 @@ class CalibrationRun:
         InputError
             For a length that was not measured.
         """
+        if field_length not in self._fits:
+            self._fits[field_length] = self._calibrate(field_length)
+        return self._fits[field_length]
+
+    def _calibrate(self, field_length: int) -> list[Calibrated]:
         own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
         if own.empty:
             known = ", ".join(str(length) for length in sorted(self.cells["field_length"].unique()))

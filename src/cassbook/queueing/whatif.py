@@ -1,0 +1,79 @@
+"""Sliders that work in a rendered page: every combination is computed before, and the page only chooses."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from importlib import resources
+from itertools import product
+from typing import Any
+
+import plotly.graph_objects as go
+from IPython.display import HTML
+from jinja2 import Template
+
+from cassbook.plots import LEVEL_COLOURS, PLOTLY_VARIABLE
+from cassbook.queueing.calibrate import Question
+from cassbook.queueing.recorded import CalibrationRun
+from cassbook.tables import LEVELS
+
+_JOBS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_DIGITS = 4
+
+
+def sliders(
+    run: CalibrationRun,
+    nodes: Sequence[int] = (3, 4, 5, 6, 8),
+    replication: Sequence[int] = (1, 2, 3),
+    cores: Sequence[int] = (2, 4, 8),
+    operations: Sequence[str] = ("READ", "UPDATE"),
+) -> HTML:
+    """Throughput and response time over jobs at each level, with bands of 95 %, for all that can be chosen.
+
+    Parameters
+    ----------
+    run : CalibrationRun
+    nodes, replication, cores : sequence of int
+        Where each slider can stand.
+    operations : sequence of str
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for operation, n, rf, processors in product(operations, nodes, replication, cores):
+        if rf <= n:
+            found[f"{operation} {n} {rf} {processors}"] = {
+                level: _curve(run, Question(operation, level, n, rf), processors) for level in LEVELS
+            }
+    ranges = {"nodes": list(nodes), "replication": list(replication), "cores": list(cores)}
+    measured = {name: [int(run.cells[name].min()), int(run.cells[name].max())] for name in ("nodes", "replication")}
+    template = resources.files("cassbook.queueing").joinpath("templates/whatif.html").read_text()
+    return HTML(
+        Template(template).render(
+            name="whatif", operations=list(operations), ranges=ranges, jobs=list(_JOBS), found=found,
+            start={"nodes": ranges["nodes"].index(4), "replication": len(replication) - 1, "cores": 0},
+            colours=LEVEL_COLOURS, measured=measured | {"cores": [run.cores, run.cores]}, figure=_empty(),
+        )
+    )  # fmt: skip
+
+
+def _curve(run: CalibrationRun, question: Question, cores: int) -> dict[str, list[float]]:
+    found = run.predict(question, _JOBS, cores=cores)
+    return {
+        short + part: [round(max(0.0, getattr(own, name)), _DIGITS) for own in estimates]
+        for short, estimates in (("x", found.throughput_per_s), ("r", found.response_ms))
+        for part, name in (("", "value"), ("l", "low"), ("h", "high"))
+    }
+
+
+def _empty() -> str:
+    """Axes for the page to draw on."""
+    title = {"text": "jobs"}
+    layout = go.Layout(
+        xaxis={"domain": [0, 0.45], "title": title}, yaxis={"title": {"text": "requests/s"}, "rangemode": "tozero"},
+        xaxis2={"domain": [0.57, 1], "title": title, "anchor": "y2"},
+        yaxis2={"title": {"text": "mean response time, ms"}, "anchor": "x2", "rangemode": "tozero"},
+        height=380, margin={"l": 60, "r": 10, "t": 10, "b": 50}, template="plotly_white",
+    )  # fmt: skip
+    script = os.environ.get(PLOTLY_VARIABLE)
+    return str(
+        go.Figure(layout=layout).to_html(full_html=False, include_plotlyjs=script or True, div_id="whatif-figure")
+    )
