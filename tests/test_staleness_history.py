@@ -114,3 +114,23 @@ def test_it_says_what_the_definition_says(history):
         assert row.versions_behind == len(missed)
         assert row.behind_ms == pytest.approx(1000 * (sent - missed[0][1]) if missed else 0.0)
         assert row.newest == max((v for v, _ in acked), default=0)
+
+
+def from_hosts(table, *hosts):
+    return table.assign(host=list(hosts))
+
+
+def test_clocks_of_several_hosts_must_be_bounded():
+    written, read = from_hosts(writes(("a", 1, 0.0, 0.1)), "x"), from_hosts(reads(("a", 0.105, 0.2, 0)), "y")
+    with pytest.raises(InputError, match="made by clients on x, y, and nothing bounds the clock of x, y"):
+        judge(written, read)
+    with pytest.raises(InputError, match="nothing bounds the clock of y; say by how many seconds"):
+        judge(written, read, {"x": 0.01, "y": float("nan")})
+    assert judge(written, read, {"x": 0.01, "y": 0.01})["consistent"].all()  # may have been at the same time
+    found = judge(written, read, {"x": 0.001, "y": 0.001}).iloc[0]
+    assert not found["consistent"]
+    assert found["sent_s"] == 0.105
+    with pytest.raises(InputError, match="column host is in one of the two tables only"):
+        judge(written, read.drop(columns="host"))
+    one = judge(written, from_hosts(read, "x"))
+    assert not one["consistent"].any()

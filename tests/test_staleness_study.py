@@ -27,7 +27,9 @@ def results(tmp_path):
                 for r, w in SETTINGS
             ]
             pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-{setup}.csv", index=False)
-    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv")), "setups": dict.fromkeys(setups)}
+    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv")), "engine": "2.1.20", "starts": 3}
+    notes |= {"setups": {setup: {"nodes": 8, "replication": 3} for setup in setups}}
+    notes |= {"numbers": {"threads": 50, "operations": 10_000}}
     (tmp_path / "manifest.json").write_text(json.dumps(notes))
     return Results(str(tmp_path))
 
@@ -44,3 +46,10 @@ def test_latencies_are_means_over_starts(results):
     table = study_tables.latencies(results, "ours")
     assert table.loc[("none", "write"), "1R-3W"].value == 6.0
     assert table.loc[("regions", "read"), "3R-1W"].n == 3
+
+
+def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results):
+    told = study_tables.told(results)
+    assert (told["writes_inside"], told["reads_inside"], told["each"]) == (0, 0, 12)
+    assert (told["write_none"], told["read_regions"]) == pytest.approx((3.0, 3.0))
+    assert (told["nodes"], told["without"]) == (8, 5)

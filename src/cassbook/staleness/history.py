@@ -8,17 +8,20 @@ not, then or later, so that no read can be blamed for missing it, nor for seeing
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 import pandas as pd
 
 from cassbook.errors import InputError
 
-#: Columns of a history. Times in seconds on one clock; `acked_s` is NaN where no acknowledgement came.
+#: Columns of a history. Times in seconds; `acked_s` is NaN where no acknowledgement came. On one clock, unless a column
+#: `host` says whose.
 WRITES = ("key", "version", "sent_s", "acked_s")
 READS = ("key", "sent_s", "returned_s", "version")
 
 
-def judge(writes: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
+def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str, float] | None = None) -> pd.DataFrame:
     """Judge each read.
 
     Parameters
@@ -27,6 +30,9 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
         Columns `WRITES`; versions of a key rise with `sent_s`.
     reads : DataFrame
         Columns `READS`, perhaps more; `version` 0 where the row was not there.
+    clock_error_s : mapping of str to float, optional
+        By how much at most the clock of each host is off, where clients of several made the history. Whatever may have
+        been at the same time then counts as such: no read is blamed for what a clock did.
 
     Returns
     -------
@@ -39,10 +45,13 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
     ------
     InputError
         If a key has two writers, as far as can be seen: a version that stands twice, or was sent before the last was
-        over; or if a read returned a version that nobody had sent by then.
+        over; if a read returned a version that nobody had sent by then; or if clients were on several hosts and the
+        clock of one is not bounded.
     """
+    given = reads
     writes, reads = (table.assign(key=table["key"].astype(str)) for table in (writes, reads))
     _check_writers(writes)
+    writes, reads = _on_one_clock(writes, reads, clock_error_s or {})
     _check_versions(writes, reads)
     acked = writes[writes["acked_s"].notna()].sort_values(["key", "version"])
     acked = acked.assign(rank=acked.groupby("key").cumcount() + 1)
@@ -56,12 +65,37 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame) -> pd.DataFrame:
     newest_version = found["newest"].fillna(0).astype(int)
     consistent = found["version"] >= newest_version
     behind = (found["_newest_rank"] - found["_seen_rank"].fillna(0)).where(~consistent, 0)
-    return reads.assign(
+    return given.assign(
+        key=reads["key"],
         newest=newest_version.to_numpy(),
         t_ms=((found["sent_s"] - found["_newest_s"]) * 1000).to_numpy(),
         consistent=consistent.to_numpy(),
         versions_behind=behind.astype(int).to_numpy(),
         behind_ms=((found["sent_s"] - found["_missed_s"]) * 1000).where(~consistent, 0.0).to_numpy(),
+    )
+
+
+def _on_one_clock(
+    writes: pd.DataFrame, reads: pd.DataFrame, error_s: Mapping[str, float]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Let everything have taken as long as it may have, by clocks that are so far apart."""
+    named = ["host" in table for table in (writes, reads)]
+    if any(named) and not all(named):
+        raise InputError(
+            "history: column host is in one of the two tables only; both say whose clock it was, or neither"
+        )
+    hosts = sorted({*writes["host"].astype(str), *reads["host"].astype(str)}) if all(named) else []
+    if len(hosts) <= 1:
+        return writes, reads
+    if unknown := [host for host in hosts if not 0 <= error_s.get(host, np.inf) < np.inf]:
+        raise InputError(
+            f"history: made by clients on {', '.join(hosts)}, and nothing bounds the clock of {', '.join(unknown)}; "
+            "say by how many seconds each may be off, or measure from one host"
+        )
+    after, before = (table["host"].astype(str).map(error_s) for table in (writes, reads))
+    return (
+        writes.assign(sent_s=writes["sent_s"] - after, acked_s=writes["acked_s"] + after),
+        reads.assign(sent_s=reads["sent_s"] - before, returned_s=reads["returned_s"] + before),
     )
 
 

@@ -44,7 +44,9 @@ def told(run: OracleRun) -> dict[str, object]:
     found: dict[str, object] = {
         "oracle_starts": notes["starts"], "oracle_reads": int(rows["reads"].sum()),
         "oracle_lost": int(rows["lost"].sum()),
-        "logged": notes["numbers"]["logged"],
+        "logged": notes["numbers"]["logged"], "oracle_operations": notes["numbers"]["operations"],
+        "oracle_settings": len(run.settings), "oracle_panels": len(table),
+        "probed_rows": notes["setups"]["none"]["nodes"] ** 2 * notes["numbers"]["rows_each"],
         "traces_used": run.traces(), "off_oracle": _PERCENT * float(table[ORACLE].mean()),
         "off_oracle_stale": _PERCENT * float(stale[ORACLE].mean()),
     }  # fmt: skip

@@ -52,22 +52,27 @@ def ratios(results: Results) -> pd.DataFrame:
 
 
 def told(results: Results) -> dict[str, object]:
-    """What the prose says of a record: its conditions, how many intervals hold the printed ratio, and the largest."""
+    """What the prose says of a record: its conditions; of how many intervals those hold the printed ratio, for each
+    operation; and cassandra-stress's own for the first ratio of writes and of reads (write_SETUP, read_SETUP).
+    """
     printed = published.table("pbs_ratios").to_dict("records")
-    inside, found = 0, dict[str, float]()
+    inside, found = dict.fromkeys(OPERATIONS, 0), dict[str, float]()
     for row in printed:
         operation = str(row["operation"]).lower()
         over, under = (_setting(str(row[name])) for name in ("worse", "than"))
         for setup in SETUPS:
             for tool in TOOLS:
                 own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
-                inside += own.low <= float(row["ratio"]) <= own.high
-                if row is printed[0] and tool == "stress":
-                    found[f"write_{setup.replace('-', '_')}"] = own.value
+                inside[operation] += own.low <= float(row["ratio"]) <= own.high
+                if tool == "stress":
+                    found.setdefault(f"{operation}_{setup.replace('-', '_')}", own.value)
     notes = results.manifest
-    return found | {
+    cluster = notes["setups"]["none"]
+    return found | {f"{operation}s_inside": count for operation, count in inside.items()} | {
         "engine": notes["engine"], "starts": notes["starts"], "threads": notes["numbers"]["threads"],
-        "inside": inside, "all": len(printed) * len(SETUPS) * len(TOOLS),
+        "operations": notes["numbers"]["operations"], "nodes": cluster["nodes"],
+        "without": cluster["nodes"] - cluster["replication"],
+        "each": len(printed) * len(SETUPS) * len(TOOLS) // len(OPERATIONS),
     }  # fmt: skip
 
 
