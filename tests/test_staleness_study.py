@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from cassbook.engine.checksums import sums
-from cassbook.staleness import study_tables
+from cassbook.staleness import plots, study_tables
 from cassbook.staleness.study import SETTINGS
 from cassbook.trials.results import Results
 
@@ -53,3 +53,9 @@ def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results)
     assert (told["writes_inside"], told["reads_inside"], told["each"]) == (0, 0, 12)
     assert (told["write_none"], told["read_regions"]) == pytest.approx((3.0, 3.0))
     assert (told["nodes"], told["without"]) == (8, 5)
+
+
+def test_each_panel_says_where_the_nodes_were_and_who_measured(results):
+    titles = [panel.get_title() for panel in plots.study(results).axes]
+    assert titles[0] == "no distance\ncassandra-stress"
+    assert titles[-1] == "two nodes in each of four regions\nour generator"

@@ -170,7 +170,7 @@ def study(results: Results) -> Figure:
                 panel.bar(places, values, 0.38, color=_BY_OPERATION[operation], label=label,
                           yerr=[below, above], capsize=2)  # fmt: skip
             panel.set_xticks(range(len(SETTINGS)), [setting_waiting_for(r, w) for r, w in SETTINGS], rotation=45)
-            panel.set(title=f"{title}\n{name}" if row is axes[0] else name, ylim=(0, None))
+            panel.set(title=f"{title}\n{name}", ylim=(0, None))
         row[0].set_ylabel("mean latency, ms")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
     return done(figure)
