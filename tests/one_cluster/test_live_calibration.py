@@ -20,14 +20,15 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
         for jobs in (1, 8)
     )
     trial = CalibrationTrial(
-        "?", {"only": SideBySide(cluster.spec)}, {"only": cells}, ramp_s=0.3, steady_s=1.0, records=500, traced=5,
-        traced_in=("only",), warm_up_s=3.0,
+        "?", {"only": SideBySide(cluster.spec)}, {"only": cells}, repetitions=1, ramp_s=0.3, steady_s=0.8, records=500,
+        traced=5, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
     rows = list(trial.measure("only", cluster, np.random.default_rng(1)))
     phases = pd.concat([row.pop("phases") for row in rows])
     found = pd.DataFrame(rows)
     assert len(found) == trial.rows("only")
     assert (found["errors"] == "").all()
+    assert found["compiling"].between(0, psutil.cpu_count()).all()
     assert found["node_cpu_us"].between(20, 20_000).all()
     assert found["busy"].between(0.05, 1.05).all()
     # A node that looks itself, and asks two others: two messages come and go beside what a single look takes.
@@ -35,7 +36,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     assert (cost["ALL"] > cost["ONE"]).all()
     assert phases.groupby("level").size().min() >= 3
     assert phases.loc[phases["level"] == "ALL", "serve_us"].notna().all()
-    own = calibrate(found[found["level"] != "QUORUM"], phases, psutil.cpu_count())
+    own = calibrate(found[found["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
     foretold = analyse(own.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1]
     seen = found.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
     assert foretold == pytest.approx(seen, rel=0.6)

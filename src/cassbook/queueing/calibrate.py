@@ -9,20 +9,26 @@ operation and the number of replicas. With k replicas asked, of which the coordi
 
 where *coordinator* is to receive, parse and answer, *local* to look itself, and *elsewhere* to ask another node, all
 that that does, and to take its answer. What of it is whose, and what comes before the fork, is told by traces of
-requests that are alone. Hops between processes take time that no processor spends; that is what is left of the latency
-of requests that are alone.
+requests that are alone. A write goes to all replicas at every level, so that local and elsewhere always come together;
+there a coordinator's own look is taken to cost what another node's does.
+
+CPU time is a request's time only where processors are what it waits for. With few jobs nodes burn time for which no
+request waits (threads spin before they sleep), and requests wait for threads to wake. So the parts, and by how much all
+is slower with few jobs, are those with which the model's response times are nearest to the measured ones over all
+loads. CPU times with many jobs are where that search begins, and what it is held against. On a machine that more
+nodes share the same work takes longer; by how much is seen from a cluster of another number of nodes.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.optimize import brentq, nnls
+from scipy.optimize import least_squares, nnls
 
 from cassbook.consistency import replicas_waited_for
 from cassbook.errors import InputError
@@ -34,8 +40,16 @@ Floats = NDArray[np.float64]
 _US = 1000.0
 #: Parts of the nodes' cost, in the order of the equation.
 PARTS = ("coordinator", "local", "elsewhere")
-#: Longest hop that is believed, ms.
-_LONGEST_HOP_MS = 20.0
+#: Requests at the processors at which the slowdown is free; beyond the last it is 1.
+KNOTS = (1, 4, 16, 64)
+_MOST = 256
+_LEAST_MS, _MOST_MS = 1e-3, 100.0
+_LEAST_SLOWDOWN, _MOST_CROWDING = 0.2, 3.0
+_ENOUGH = 1e-4
+#: Beyond such an error, as a part, a cell pulls less: a machine is disturbed now and then.
+_USUAL_OFF = 0.1
+#: What makes a cell of one kind, whatever its load.
+KIND = ("level", "nodes", "replication", "ask_all")
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +115,10 @@ class Costs:
     local: float
     elsewhere: float
     client: float
-    replica_part: float = 0.5
-    parse_part: float = 0.5
+    replica_part: float
+    parse_part: float
 
-    def demands(self, asked: int, hop_ms: float) -> Demands:
+    def demands(self, asked: int) -> Demands:
         """As classes of the paper's Table 1, of requests that ask so many replicas."""
 
         def coordinates(messages: int) -> float:
@@ -119,7 +133,7 @@ class Costs:
                 "read-local-end": (1 - before) * coordinates(asked - 1),
                 "read-remote-end": (1 - before) * coordinates(asked),
             },
-            request_ms=hop_ms, data_ms=hop_ms, client_ms=self.client,
+            client_ms=self.client,
         )  # fmt: skip
 
 
@@ -131,17 +145,18 @@ class Calibrated:
     ----------
     costs : mapping of str to Costs
         By operation, READ and UPDATE, with the most jobs measured.
-    slowdown : tuple of float
-        What one costs with 1, 2, 3, ... jobs at the processors, as a multiple of that.
-    hop_ms : float
-        Time of one way between two processes beyond the processors' work.
-    cores : int
-        Of the machine.
+    slowdown : mapping of str to tuple of float
+        By operation, what its work costs with 1, 2, 3, ... at the processors, as a multiple of that.
+    crowding : mapping of str to float
+        By operation, how its work grows with the number of nodes that share the machine: the exponent of a power.
+    nodes, cores : int
+        Of the cluster that it was measured on, and of its machine.
     """
 
     costs: Mapping[str, Costs]
-    slowdown: tuple[float, ...]
-    hop_ms: float
+    slowdown: Mapping[str, tuple[float, ...]]
+    crowding: Mapping[str, float]
+    nodes: int
     cores: int
 
     def network(self, question: Question, cores: int = 0, disk_ms: float = 0.0) -> Network:
@@ -152,18 +167,22 @@ class Calibrated:
         InputError
             For an operation that was not calibrated, or numbers that do not fit.
         """
-        if question.operation not in self.costs:
-            raise InputError(f"operation: {question.operation!r} was not calibrated; there are {', '.join(self.costs)}")
-        demands = replace(self.costs[question.operation].demands(question.asked, self.hop_ms), disk_ms=disk_ms)
-        operation = Operation(demands, question.asked, question.waits, name=question.operation.lower())
+        name = question.operation
+        if name not in self.costs:
+            raise InputError(f"operation: {name!r} was not calibrated; there are {', '.join(self.costs)}")
+        demands = replace(self.costs[name].demands(question.asked), disk_ms=disk_ms)
+        crowd = (question.nodes / self.nodes) ** self.crowding[name]
         return Network(
-            (operation,), question.nodes, question.replication,
+            (Operation(demands, question.asked, question.waits, name=name.lower()),),
+            question.nodes, question.replication,
             Readings(region="none", client_network="delay", node_network="delay"),
-            shared_cores=cores or self.cores, slowdown=self.slowdown,
+            shared_cores=cores or self.cores, slowdown=tuple(crowd * factor for factor in self.slowdown[name]),
         )  # fmt: skip
 
 
-def calibrate(cells: pd.DataFrame, phases: pd.DataFrame, cores: int) -> Calibrated:
+def calibrate(
+    cells: pd.DataFrame, phases: pd.DataFrame, nodes: int, cores: int, usual: Calibrated | None = None
+) -> Calibrated:
     """Estimate from cells of one cluster start and one size of rows, none of them held out.
 
     Parameters
@@ -172,36 +191,136 @@ def calibrate(cells: pd.DataFrame, phases: pd.DataFrame, cores: int) -> Calibrat
         Rows of a record of `cassbook calibrate`.
     phases : DataFrame
         Its traced requests.
+    nodes : int
+        Of the clusters from which costs and slowdown are estimated; from others, how the number of nodes matters.
     cores : int
         Of the machine that it was measured on.
+    usual : Calibrated, optional
+        Of the usual rows, whose slowdown and crowding are taken for these, measured with fewer numbers of jobs.
+
+    Raises
+    ------
+    InputError
+        If the cells do not tell the parts apart, or how they change with the load.
+    """
+    own, others = cells[cells["nodes"] == nodes], cells[cells["nodes"] != nodes]
+    if usual is None and (own.empty or own["jobs"].min() > 1):
+        raise InputError("calibrate: no cell has one job only; what a request costs that is alone cannot be seen")
+    costs, slower = dict[str, Costs](), dict[str, tuple[float, ...]]()
+    for name, some in own.groupby("operation"):
+        begun = by_cpu(some, phases[phases["operation"] == name])
+        costs[str(name)], slower[str(name)] = by_response(some, begun, cores, usual and usual.slowdown[str(name)])
+    found = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
+    if usual is None and len(others):
+        found = replace(found, crowding={name: crowding(found, others, name) for name in costs})
+    return found
+
+
+def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
+    """Costs of one operation by CPU time for each request, with the most jobs that all kinds of cell have.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Of one operation.
+    traced : DataFrame
+        Its traced requests.
 
     Raises
     ------
     InputError
         If the cells do not tell the parts apart.
     """
-    factors = slowdown(cells)
-    costs = {}
-    for operation, own in cells.groupby("operation"):
-        at_many = own.assign(node_ms=own["node_cpu_us"] / _US / _factor(factors, own["jobs"]))
-        client_ms = float((own["client_cpu_us"] / _US / _factor(factors, own["jobs"])).median())
-        traced = phases[phases["operation"] == operation]
-        costs[str(operation)] = Costs(**parts(at_many), client=client_ms, **split(traced))
-    found = Calibrated(costs, factors, 0.0, cores)
-    return replace(found, hop_ms=hop_ms(found, cells))
+    many = cells[cells["jobs"] == cells.groupby(list(KIND))["jobs"].max().min()]
+    whose = split(traced)
+    write = bool((cells["operation"] == "UPDATE").all())
+    told = parts(many.assign(node_ms=many["node_cpu_us"] / _US), whose["replica_part"] if write else None)
+    return Costs(**told, client=float(many["client_cpu_us"].median()) / _US, **whose)
 
 
-def _factor(factors: tuple[float, ...], jobs: pd.Series) -> Floats:
-    return np.asarray(factors)[jobs.to_numpy(int) - 1]
+def by_response(
+    cells: pd.DataFrame, begun: Costs, cores: int, slower: tuple[float, ...] | None = None
+) -> tuple[Costs, tuple[float, ...]]:
+    """Costs of one operation, and how much slower all is with few jobs, by response times over all loads.
+
+    Least squares of the logarithm of predicted over measured mean response times. Free are the parts of the nodes'
+    cost, and the slowdown at `KNOTS`; between them it is interpolated on logarithmic scales.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        Of one operation and one number of nodes.
+    begun : Costs
+        Where the search begins; what is the client's and how costs are split is kept.
+    cores : int
+    slower : tuple of float, optional
+        A slowdown that is known.
+    """
+    name, nodes = str(cells["operation"].iloc[0]), int(cells["nodes"].iloc[0])
+    free = PARTS if name == "READ" else ("coordinator", "elsewhere")
+    kinds = _kinds(cells)
+
+    def told(x: Floats) -> Calibrated:
+        own = replace(begun, **dict(zip(free, map(float, np.exp(x)), strict=False)))
+        if name != "READ":
+            own = replace(own, local=own.replica_part * own.elsewhere)
+        return Calibrated({name: own}, {name: slower or slowdown(np.exp(x[len(free) :]))}, {name: 0.0}, nodes, cores)
+
+    knots = 0 if slower else len(KNOTS) - 1
+    start = [np.log(max(_LEAST_MS, getattr(begun, part))) for part in free] + [0.0] * knots
+    low = np.log([_LEAST_MS / 10] * len(free) + [_LEAST_SLOWDOWN] * knots)
+    found = told(_fit(lambda x: _off(told(x), kinds), start, low))
+    return found.costs[name], found.slowdown[name]
 
 
-def parts(cells: pd.DataFrame) -> dict[str, float]:
+def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> float:
+    """How work grows with the number of nodes, from response times of clusters of another number."""
+    kinds = _kinds(cells[cells["operation"] == operation])
+
+    def off(x: Floats) -> Floats:
+        return _off(replace(calibrated, crowding={**calibrated.crowding, operation: float(x[0])}), kinds)
+
+    return float(_fit(off, [0.0], np.array([-_MOST_CROWDING]))[0])
+
+
+def _kinds(cells: pd.DataFrame) -> list[tuple[Question, NDArray[np.int64], Floats]]:
+    """Cells of each kind: the question, its numbers of jobs, and logarithms of the response times."""
+    return [
+        (Question.of(kind.iloc[0].to_dict()), kind["jobs"].to_numpy(int), np.log(kind["latency_ms"].to_numpy(float)))
+        for _, kind in cells.groupby(["operation", *KIND])
+    ]
+
+
+def _off(own: Calibrated, kinds: list[tuple[Question, NDArray[np.int64], Floats]]) -> Floats:
+    """Logarithms of predicted over measured response times."""
+    return np.concatenate([
+        np.log(analyse(own.network(question), int(jobs.max())).response_ms[jobs - 1]) - log_ms
+        for question, jobs, log_ms in kinds
+    ])  # fmt: skip
+
+
+def _fit(off: Callable[[Floats], Floats], start: list[float], low: Floats) -> Floats:
+    found = least_squares(
+        off, start, bounds=(low, np.log(_MOST_MS)), ftol=_ENOUGH, xtol=_ENOUGH, loss="soft_l1", f_scale=_USUAL_OFF
+    )
+    return np.asarray(found.x)
+
+
+def slowdown(at_knots: Floats) -> tuple[float, ...]:
+    """By how much work is slower with 1, 2, 3, ... at the processors, from what it is at all `KNOTS` but the last."""
+    values = np.log([*at_knots, 1.0])
+    return tuple(map(float, np.exp(np.interp(np.log(np.arange(1, _MOST + 1)), np.log(KNOTS), values))))
+
+
+def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, float]:
     """Non-negative least squares of `PARTS` over cells of one operation, each weighed by what it is.
 
     Parameters
     ----------
     cells : DataFrame
         What `Question.of` needs, and node_ms.
+    replica_part : float, optional
+        Of elsewhere that a local look costs, where cells cannot tell: of writes.
 
     Raises
     ------
@@ -209,62 +328,31 @@ def parts(cells: pd.DataFrame) -> dict[str, float]:
         If the cells do not tell the parts apart.
     """
     rows = np.array([Question.of(row).design for row in cells.to_dict("records")])
-    if np.linalg.matrix_rank(rows) < len(PARTS):
+    if replica_part is not None:
+        rows = np.column_stack([rows[:, 0], rows[:, 1] * replica_part + rows[:, 2]])
+    if np.linalg.matrix_rank(rows) < rows.shape[1]:
         raise InputError(
             "calibrate: these cells cannot tell what a coordinator costs from what a local look does; measure other "
             "numbers of replicas or nodes too"
         )
     found, _ = nnls(rows / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
-    return dict(zip(PARTS, map(float, found), strict=True))
+    own = [float(ms) for ms in found]
+    if replica_part is not None:
+        own.insert(1, own[1] * replica_part)
+    return dict(zip(PARTS, own, strict=True))
 
 
 def split(traced: pd.DataFrame) -> dict[str, float]:
     """What of a request elsewhere is the other node's, and what of a coordinator's work comes before the fork.
 
-    From requests that are alone: the time that other nodes take beside what one more of them adds to the coordinator's,
-    and the time until the last message has left beside that after the first answer has come.
+    Half of each where nothing was traced; else from requests that are alone: the time that other nodes take beside what
+    one more of them adds to the coordinator's, and the time until the last message has left beside that after the first
+    answer has come.
     """
     if traced.empty:
-        return {}
+        return {"replica_part": 0.5, "parse_part": 0.5}
     asking = traced.dropna(subset="serve_us")
     serve_us, parse_us, end_us = (float(asking[name].median()) for name in ("serve_us", "parse_us", "end_us"))
     return {
         "replica_part": serve_us / (serve_us + (parse_us + end_us) / 2), "parse_part": parse_us / (parse_us + end_us)
     }  # fmt: skip
-
-
-def slowdown(cells: pd.DataFrame, most: int = 256) -> tuple[float, ...]:
-    """What an operation costs by jobs in flight, as a multiple of its cost with the most jobs measured.
-
-    Between the numbers of jobs measured on a logarithmic scale, the geometric mean over levels and operations.
-    """
-    keys = ["operation", "level", "nodes", "replication", "ask_all"]
-    cost = cells.assign(ms=(cells["node_cpu_us"] + cells["client_cpu_us"]) / _US)
-    many = cost[cost["jobs"] == cost["jobs"].max()].groupby(keys)["ms"].mean()
-    joined = cost.join(many.rename("many"), on=keys).dropna(subset="many")
-    by_jobs = np.exp(np.log(joined["ms"] / joined["many"]).groupby(joined["jobs"]).mean())
-    jobs = np.arange(1, most + 1)
-    factors = np.interp(np.log(jobs), np.log(by_jobs.index.to_numpy(float)), by_jobs.to_numpy(float))
-    return tuple(map(float, factors))
-
-
-def hop_ms(calibrated: Calibrated, cells: pd.DataFrame) -> float:
-    """Time of a hop with which requests that are alone take as long as they did, in the geometric mean.
-
-    Raises
-    ------
-    InputError
-        If no cell has one job only.
-    """
-    alone = cells[cells["jobs"] == 1].to_dict("records")
-    if not alone:
-        raise InputError("calibrate: no cell has one job only; what hops take cannot be seen")
-
-    def off(ms: float) -> float:
-        own = replace(calibrated, hop_ms=ms)
-        return float(np.mean([
-            np.log(analyse(own.network(Question.of(row)), 1).response_ms[0] / row["latency_ms"]) for row in alone
-        ]))  # fmt: skip
-
-    least = 1e-6
-    return least if off(least) >= 0 else float(brentq(off, least, _LONGEST_HOP_MS))

@@ -2,36 +2,100 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.estimate import Estimate
 from cassbook.queueing.calibrate import PARTS, Question
+from cassbook.queueing.loads import Loads
 from cassbook.queueing.measuring import FIELD_LENGTH
-from cassbook.queueing.recorded import CalibrationRun, by_level
+from cassbook.queueing.recorded import FITTED_NODES, CalibrationRun, by_level
+from cassbook.tables import LEVELS
 
 _PERCENT, _US = 100.0, 1000.0
-_SHOWN_JOBS = (1, 8, 64)
+SHOWN_JOBS = (1, 2, 4, 8, 16, 32, 64)
+_CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
+_USUAL = f"field_length == {FIELD_LENGTH} and nodes == 4 and replication == 3 and not ask_all"
 #: What a cell was kept from the estimate for, and how it is told from the others.
 HELD_OUT = {
     "QUORUM": "level == 'QUORUM' and not ask_all and replication == 3 and nodes == 4",
-    "six nodes": "nodes == 6",
+    "QUORUM, six nodes": "level == 'QUORUM' and nodes == 6",
     "two replicas": "replication == 2",
     "all asked at QUORUM": "ask_all",
 }
 
+#: What other numbers of nodes are off where nothing of them is in the estimate.
+SIX_WHOLE = "six nodes, never seen"
+
 Runs = Mapping[str, CalibrationRun]
 
 
+def by_version(*names: str) -> dict[str, CalibrationRun]:
+    """Open records, by the version that they are of."""
+    runs = [CalibrationRun(name) for name in names]
+    return {str(run.results.manifest["engine"]): run for run in runs}
+
+
+def protocol(runs: Runs) -> dict[str, object]:
+    """How it was measured, and how well that is known.
+
+    Returns
+    -------
+    dict
+        starts, repetitions, seconds, cores; noise: percent by which repetitions of a cell differ (standard deviation
+        of throughput within a start, median over cells); known: percent to which the mean of a cell is known (its
+        standard error over starts, median); floor: percent by which a perfect prediction would seem off on average.
+    """
+    first = next(iter(runs.values())).results.manifest
+    noise, known = [], []
+    for run in runs.values():
+        x = run.cells.groupby([*_CELL, "start"])["throughput_per_s"]
+        noise.append(x.std() / x.mean())
+        means = x.mean().groupby(_CELL)
+        known.append(means.sem() / means.mean())
+    sem = float(pd.concat(known).median())
+    return {
+        "starts": first["starts"], "repetitions": first["numbers"]["repetitions"],
+        "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
+        "noise": _PERCENT * float(pd.concat(noise).median()), "known": _PERCENT * sem,
+        "floor": _PERCENT * sem * np.sqrt(2 / np.pi),
+    }  # fmt: skip
+
+
+def cells(runs: Runs) -> pd.DataFrame:
+    """Kinds of cell: what was asked, of how many at a time, and what for.
+
+    Returns
+    -------
+    DataFrame
+        Index (nodes, replication, row, asked); columns levels, jobs, for.
+    """
+    own = next(iter(runs.values()))
+    rows = {}
+    for key, some in own.cells.assign(held_out=own.held_out).groupby(["nodes", "replication", "field_length", "ask_all"]):
+        nodes, replication, length, ask_all = key
+        levels = {level: bool(part["held_out"].all()) for level, part in some.groupby("level")}
+        shown = [level for level in LEVELS if level in levels]
+        rows[nodes, replication, f"10 x {length} bytes", "all" if ask_all else "as many as needed"] = {
+            "jobs": ", ".join(map(str, sorted(some["jobs"].unique()))),
+            "estimate": ", ".join(level for level in shown if not levels[level]),
+            "held out": ", ".join(level for level in shown if levels[level]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["nodes", "replicas", "row", "asked"])
+
+
 def costs(runs: Runs) -> pd.DataFrame:
-    """CPU us of each part of an operation with many jobs, by version, operation and size of the rows; over starts.
+    """What each part of an operation costs with many jobs, us, by version, operation and size of the rows; over starts.
 
     Returns
     -------
     DataFrame of str
-        Index (version, operation, field length); columns `PARTS`, client, hop (us of one way).
+        Index (version, operation, row); columns `PARTS`, client, alone (how many times as slow), crowding.
     """
     rows = {}
     for version, run in runs.items():
@@ -42,24 +106,61 @@ def costs(runs: Runs) -> pd.DataFrame:
                     name: _told([_US * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
-                hop = _told([_US * fit.hop_ms for fit in fits])
-                rows[version, operation, f"10 x {length} bytes"] = own | {"hop": hop}
+                alone = _told([fit.slowdown[operation][0] for fit in fits], 1)
+                crowding = _told([fit.crowding[operation] for fit in fits], 2)
+                rows[version, operation, f"10 x {length} bytes"] = own | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
 
 
-def _told(values: list[float]) -> str:
-    own = Estimate.mean(values)
-    return f"{own.value:.0f} ± {(own.high - own.low) / 2:.0f}"
+def estimators(runs: Runs) -> pd.DataFrame:
+    """Work for one request at the usual rows, us, as each way to demands has it, and its response time alone.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (version, operation, level); columns (requests that are alone: response, traced, CPU, fitted) and (the
+        most jobs: CPU, fitted); means over cluster starts.
+    """
+    rows = {}
+    for version, run in runs.items():
+        own = run.cells.query(_USUAL)
+        phases = run.results.table("phases").groupby(["operation", "level", "start"]).mean(numeric_only=True)
+        means = own.groupby(["operation", "level", "jobs", "start"]).mean(numeric_only=True)
+        cpu_us = means["node_cpu_us"] + means["client_cpu_us"]
+        for operation, level in itertools.product(own["operation"].unique(), LEVELS):
+            question = Question(operation, level, 4, 3)
+            fitted = [_US * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
+            alone = [us * fit.slowdown[operation][0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
+            each = phases.loc[operation, level]
+            elsewhere = question.asked - question.replication / question.nodes
+            traced = each["parse_us"] + each["end_us"] + elsewhere * each["serve_us"].fillna(0.0)
+            at = {jobs: (operation, level, jobs) for jobs in (1, int(own["jobs"].max()))}
+            many = f"{max(at)} jobs"
+            rows[version, operation, level] = {
+                ("alone", "response"): _told(_US * means["latency_ms"].loc[at[1]]),
+                ("alone", "traced"): _told(traced), ("alone", "CPU"): _told(cpu_us.loc[at[1]]),
+                ("alone", "fitted"): _told(alone),
+                (many, "CPU"): _told(cpu_us.loc[at[max(at)]]), (many, "fitted"): _told(fitted),
+            }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "level"])
+
+
+def _told(values: Iterable[float], digits: int = 0) -> str:
+    return _with_interval(Estimate.mean(list(values)), digits)
+
+
+def _with_interval(own: Estimate, digits: int) -> str:
+    return f"{own.value:.{digits}f} ± {(own.high - own.low) / 2:.{digits}f}"
 
 
 def slowdowns(runs: Runs) -> pd.DataFrame:
-    """What an operation costs by jobs, as a multiple of its cost with the most: version, jobs, factor (`Estimate`)."""
+    """By how much work is slower with few at the processors than with many: series, jobs, factor (`Estimate`)."""
     rows = []
     for version, run in runs.items():
         fits = run.calibrated()
-        for jobs in sorted(run.cells.loc[run.cells["field_length"] == FIELD_LENGTH, "jobs"].unique()):
-            factor = Estimate.mean([fit.slowdown[int(jobs) - 1] for fit in fits])
-            rows.append({"version": version, "jobs": int(jobs), "factor": factor})
+        for operation, jobs in itertools.product(fits[0].costs, SHOWN_JOBS):
+            factor = Estimate.mean([fit.slowdown[operation][jobs - 1] for fit in fits])
+            rows.append({"series": f"{version}, {operation.lower()}s", "jobs": jobs, "factor": factor})
     return pd.DataFrame(rows)
 
 
@@ -69,15 +170,16 @@ def errors(runs: Runs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (version, operation); columns (throughput or response, ONE fitted, ALL fitted, and `HELD_OUT`).
+        Index (version, operation); columns (throughput or response, ONE fitted, ALL fitted, `HELD_OUT`, `SIX_WHOLE`).
     """
     rows = {}
     for version, run in runs.items():
-        table = by_level(run)
+        table, without = by_level(run), by_level(run, crowding=False)
         for operation, own in table.groupby("operation"):
-            usual = own[~own["held_out"] & (own["replication"] == 3)]  # noqa: PLR2004 - the paper's
+            usual = own[~own["held_out"] & (own["replication"] == 3) & (own["nodes"] == 4)]  # noqa: PLR2004 - the paper's
             parts = {f"{level}, fitted": usual[usual["level"] == level] for level in ("ONE", "ALL")}
             parts |= {name: own.query(rule) for name, rule in HELD_OUT.items()}
+            parts[SIX_WHOLE] = without[(without["operation"] == operation) & (without["nodes"] != FITTED_NODES)]
             rows[version, operation] = {
                 (what, name): _PERCENT * cells[f"off_{what}"].abs().mean()
                 for what in ("throughput", "response")
@@ -97,10 +199,7 @@ def told(runs: Runs) -> dict[str, object]:
             f"{what}_held_out": float(np.nanmean(own)), f"{what}_worst": float(np.nanmax(own)),
             f"{what}_within_ten": int((own <= 10).sum().sum()), f"{what}_averages": int(own.count().sum()),  # noqa: PLR2004 - the paper's
         }  # fmt: skip
-    return found | {
-        f"slow_{version.replace('.', '_')}": Estimate.mean([fit.slowdown[0] for fit in run.calibrated()]).value
-        for version, run in runs.items()
-    }
+    return found
 
 
 def replication_pays(run: CalibrationRun) -> pd.DataFrame:
@@ -123,7 +222,7 @@ def replication_pays(run: CalibrationRun) -> pd.DataFrame:
     rows = {}
     for place, count in enumerate(jobs):
         ratios = {
-            name: Estimate.mean(both[column][True].loc[count] / both[column][False].loc[count])
+            name: Estimate.ratio(both[column][True].loc[count] / both[column][False].loc[count])
             for name, column in (("throughput", "throughput_per_s"), ("response", "latency_ms"))
         }
         rows[int(count)] = ratios | {
@@ -131,3 +230,48 @@ def replication_pays(run: CalibrationRun) -> pd.DataFrame:
             "response_model": three.response_ms[place].value / two.response_ms[place].value,
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
+
+
+def pays_told(table: pd.DataFrame) -> dict[str, object]:
+    """What asking all three gains or costs alone and with the most jobs, percent: measured and by the model."""
+    found: dict[str, object] = {"pays_jobs": int(table.index[-1])}
+    for name, row in (("alone", table.iloc[0]), ("many", table.iloc[-1])):
+        for what in ("throughput", "response"):
+            own = row[what]
+            ends = {"": own.value, "_low": own.low, "_high": own.high, "_model": row[f"{what}_model"]}
+            found |= {f"{what}_{name}{end}": _PERCENT * (value - 1) for end, value in ends.items()}
+    return found
+
+
+#: Questions of the what-if chapter, each one change from what was measured.
+WHAT_IF: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as measured": ({}, {}),
+    "six nodes on the same machine": ({"nodes": 6}, {}),
+    "two replicas": ({"replication": 2}, {}),
+    "all replicas asked": ({"ask_all": True}, {}),
+    "four processors": ({}, {"cores": 4}),
+    "eight processors": ({}, {"cores": 8}),
+    "disks that take 2 ms a look": ({}, {"disk_ms": 2.0}),
+    "disks that take 8 ms a look": ({}, {"disk_ms": 8.0}),
+}
+
+
+def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
+    """Reads at QUORUM with one thing changed.
+
+    Returns
+    -------
+    DataFrame of str
+        Index what is changed; columns requests/s, response, ms, busiest, outside (what of it was never measured).
+    """
+    rows = {}
+    for name, (changed, others) in WHAT_IF.items():
+        question = replace(Question("READ", "QUORUM", 4, 3), **changed)
+        found = run.predict(question, [jobs], **others)
+        busiest = found.bottleneck(0)
+        rows[name] = {
+            "requests/s": _with_interval(found.throughput_per_s[0], 0), "response, ms": _with_interval(found.response_ms[0], 1),
+            "busiest": f"{busiest}, {_PERCENT * found.utilisation[busiest][0].value:.0f} %",
+            "outside": "; ".join(said.split(";")[0] for said in found.outside),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")

@@ -11,13 +11,18 @@ from cassbook.trials.trial import SideBySide, Trial
 
 OPERATIONS, LEVELS = ("READ", "UPDATE"), ("ONE", "QUORUM", "ALL")
 #: Jobs of the paper's figures reach 100; these are spaced evenly on a logarithmic scale.
-JOBS, FEW_JOBS = (1, 2, 4, 8, 16, 32, 64), (1, 8, 32)
+JOBS, FEW_JOBS = (1, 4, 16, 64), (4, 64)
 #: A second size of rows: ten fields of 400 bytes.
 LONGER = 4 * FIELD_LENGTH
 
 
-def _cells(levels: Iterable[str], jobs: Iterable[int], **others: int) -> list[Cell]:
-    return [Cell(*own, **others) for own in itertools.product(OPERATIONS, levels, jobs)]
+def _cells(
+    levels: Iterable[str], jobs: Iterable[int], field_length: int = FIELD_LENGTH, replication: int = 3
+) -> list[Cell]:
+    return [
+        Cell(*own, field_length=field_length, replication=replication)
+        for own in itertools.product(OPERATIONS, levels, jobs)
+    ]
 
 
 def _calibration() -> CalibrationTrial:
@@ -32,7 +37,7 @@ def _calibration() -> CalibrationTrial:
     return CalibrationTrial(
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
         {"four": SideBySide(Spec(4, 3, 512)), "six": SideBySide(Spec(6, 3, 512))},
-        {"four": tuple(four), "six": tuple(_cells(LEVELS, FEW_JOBS))},
+        {"four": tuple(four), "six": tuple(_cells(LEVELS, JOBS))},
         traced_in=("four",),
     )
 

@@ -1,8 +1,9 @@
 """The cells from which a live cluster's demands are estimated, and those on which the model is then judged.
 
 A closed loop of so many jobs that choose coordinators in turn, knowing nothing of replicas, as the paper's did; CPU
-seconds of every process beside; and requests that are alone, traced. The protocol is the paper's scaled down: warm-up,
-then every cell once a cluster start, in random order.
+seconds of every process beside; and requests that are alone, traced. The protocol is the paper's scaled down: warm-up
+until the nodes' code is compiled, then every cell, in random order, again and again. The same cell differs by a fifth
+from one second to the next, so that many short repetitions tell more than a long one.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from cassbook.load.loop import Bound, ClosedLoop
 from cassbook.load.nodes import Nodes
 from cassbook.load.recorder import Window
 from cassbook.load.ycsb import READ, UPDATE, Usertable, create_table
-from cassbook.profile import TablePart, WarmUpPart
+from cassbook.profile import TablePart
+from cassbook.queueing.compilers import Compilers, warm_up
 from cassbook.queueing.cpu_times import CpuTimes
 from cassbook.queueing.phases import Event, phases
 from cassbook.run.client import fill, mix
-from cassbook.run.warmup import WarmUp
 from cassbook.trials.loaded import figures
 from cassbook.trials.trial import Row, Setup, SideBySide
 
 _KINDS = {"READ": READ, "UPDATE": UPDATE}
 _TIMEOUT_S = 12.0
-_LOAD_THREADS, _WARM_UP_THREADS = 64, 64
+_LOAD_THREADS, _WARM_UP_THREADS = 64, 32
+_BURST_S = 3.0
 _US = 1e6
 #: Where the paper's own table is: 10 fields of 100 bytes.
 FIELD_LENGTH = 100
@@ -75,6 +77,8 @@ class CalibrationTrial:
     setups : mapping of str to SideBySide
     cells : mapping of str to tuple of Cell
         By setup.
+    repetitions : int
+        Of every cell in a cluster start.
     ramp_s, steady_s : float
     records : int
         Rows of each table.
@@ -82,18 +86,19 @@ class CalibrationTrial:
         Requests of each operation and level that are traced, in the setups that `traced_in` names.
     traced_in : tuple of str
     warm_up_s : float
-        After which a warm-up that has not settled ends.
+        After which a warm-up ends, though there is still code to compile.
     """
 
     question: str
     setups: Mapping[str, Setup | SideBySide]
     cells: Mapping[str, tuple[Cell, ...]]
-    ramp_s: float = 1.0
-    steady_s: float = 4.0
+    repetitions: int = 5
+    ramp_s: float = 0.3
+    steady_s: float = 1.2
     records: int = 5000
-    traced: int = 150
+    traced: int = 60
     traced_in: tuple[str, ...] = ()
-    warm_up_s: float = 60.0
+    warm_up_s: float = 240.0
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
@@ -102,7 +107,7 @@ class CalibrationTrial:
 
     def rows(self, setup: str) -> int:
         """How many cells a cluster start has."""
-        return len(self.cells[setup])
+        return self.repetitions * len(self.cells[setup])
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure all cells, and trace.
@@ -110,16 +115,18 @@ class CalibrationTrial:
         Returns
         -------
         iterator of dict
-            panel, nodes, the cell's own columns; n_ok, errors, latency_ms and its quantiles,
-            throughput_per_s; node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors);
-            and a table, phases: operation, level, local, parse_us, serve_us, end_us, duration_us.
+            panel, nodes, the cell's own columns; n_ok, errors, latency_ms and its quantiles, throughput_per_s;
+            node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors), compiling (part
+            of a processor that compilers took at the end of the warm-up); and a table, phases: operation, level,
+            local, parse_us, serve_us, end_us, duration_us.
         """
         bench = _Bench(cluster, self, self.cells[setup], rng)
         try:
-            bench.warm_up()
+            compiling = bench.warm_up()[-1]
             phases = bench.trace() if setup in self.traced_in else pd.DataFrame()
-            for number, place in enumerate(rng.permutation(len(self.cells[setup]))):
-                row = bench.run(self.cells[setup][place])
+            orders = [rng.permutation(len(self.cells[setup])) for _ in range(self.repetitions)]
+            for number, place in enumerate(np.concatenate(orders)):
+                row = bench.run(self.cells[setup][place]) | {"compiling": round(compiling, 3)}
                 yield {"panel": number} | row | {"phases": phases if number == 0 else pd.DataFrame()}
         finally:
             bench.close()
@@ -163,11 +170,17 @@ class _Bench:
         self._nodes.close()
         self._session.cluster.shutdown()
 
-    def warm_up(self) -> None:
-        """Half reads, half updates at QUORUM until throughput has settled."""
-        rule = WarmUpPart(threads=_WARM_UP_THREADS, windows=5, cap_s=self._trial.warm_up_s)
-        loop = self._loop(next(iter(self._tables.values())), mix(0.5, self._rng), "QUORUM", rule.threads, [])
-        loop.run(Bound(until=WarmUp(rule)), Window())
+    def warm_up(self) -> list[float]:
+        """Bursts of half reads, half updates, at each level in turn, until the nodes' code is compiled."""
+        table, levels = next(iter(self._tables.values())), itertools.cycle(dict.fromkeys(c.level for c in self._cells))
+
+        def burst() -> None:
+            loop = self._loop(table, mix(0.5, self._rng), next(levels), _WARM_UP_THREADS, [])
+            loop.run(Bound(steady_s=_BURST_S), Window())
+
+        nodes = range(1, self._cluster.spec.nodes + 1)
+        pids = [self._cluster.node_process(node).pid for node in nodes]
+        return warm_up(Compilers(pids), burst, self._trial.warm_up_s)
 
     def run(self, cell: Cell) -> Row:
         """One cell, after what was written before has arrived everywhere."""

@@ -81,7 +81,7 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     x, response = _recursion(
         most_jobs,
         np.array(list(demand.values())),
-        np.array([_squared(network, own) for own in found]),
+        np.array([_squared(network, own, demand[own.name]) for own in found]),
         np.array(["CPU" in own.name for own in found]),
         np.array([1.0 / rates(network, own, most_jobs)[:, 1:] for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
@@ -102,17 +102,16 @@ def _busy_ms(network: Network, station: Station, ms: float) -> float:
     return ms * least / station.servers
 
 
-def _squared(network: Network, station: Station) -> float:
+def _squared(network: Network, station: Station, load_ms: float) -> float:
     """Sum over visits of the square of their demand, for stations that serve in order: residual work, ms²."""
-    if "CPU" in station.name:
+    if "CPU" in station.name or not load_ms:
         return 0.0
     total, weights = 0.0, sum(own.share for own in network.operations)
-    loads = Loads(network).ms.get(station.name, 0.0)
     for own in network.operations:
         sizes = (own.demands.disk_ms,) if "disk" in station.name else (own.demands.request_ms, own.demands.data_ms)
         if sum(sizes):
             # Sizes come in pairs everywhere: a query there, a row back.
-            total += own.share / weights * loads * sum(size**2 for size in sizes) / sum(sizes)
+            total += own.share / weights * load_ms * sum(size**2 for size in sizes) / sum(sizes)
     return total * (1 + network.readings.law.scv) / 2
 
 

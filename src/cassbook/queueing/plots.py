@@ -95,12 +95,13 @@ def predicted(table: pd.DataFrame, operation: str, what: str = "throughput_per_s
 
 
 def slowdowns(table: pd.DataFrame) -> Figure:
-    """What an operation costs by jobs in flight, as a multiple of its cost with the most; a line a version."""
+    """By how much work is slower with few at the processors than with many; a line a version and operation."""
     figure, axes = panels(1, 1, width=5.2, height=3.2)
-    for colour, (version, own) in zip(_OTHER, table.groupby("version", sort=False), strict=False):
-        _points(axes[0, 0], own["jobs"], own["factor"], colour, str(version))
+    for colour, (series, own) in zip(_OTHER, table.groupby("series", sort=False), strict=False):
+        _points(axes[0, 0], own["jobs"], own["factor"], colour, str(series))
         axes[0, 0].plot(own["jobs"], [factor.value for factor in own["factor"]], color=colour, linewidth=1)
-    axes[0, 0].set(xscale="log", xlabel="jobs", ylabel="CPU of a request over that with the most jobs", ylim=(0, None))
+    axes[0, 0].set(xscale="log", xlabel="requests at the processors", ylim=(0, None))
+    axes[0, 0].set_ylabel("time of the same work, over that with 64")
     axes[0, 0].legend()
     return done(figure)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,8 @@ from cassbook.queueing.measuring import FIELD_LENGTH
 from cassbook.queueing.mva import analyse
 from cassbook.trials.results import Results
 
-#: What calibration sees; all else is held out: QUORUM, two replicas, six nodes, a third replica asked.
+#: What calibration sees; all else is held out: QUORUM, two replicas, a third replica asked. Of clusters of another
+#: number of nodes it sees only by how much their work takes longer.
 FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
 
 
@@ -64,7 +65,7 @@ class CalibrationRun:
         self.cells = self.results.rows
         if "node_cpu_us" not in self.cells:
             raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
-        self._fits: dict[int, list[Calibrated]] = {}
+        self._fits: dict[tuple[int, bool], list[Calibrated]] = {}
 
     @property
     def cores(self) -> int:
@@ -75,28 +76,43 @@ class CalibrationRun:
     def held_out(self) -> pd.Series:
         """Whether a cell is kept from the estimate; bool."""
         own = self.cells
-        seen = own["level"].isin(FITTED_LEVELS) & (own["nodes"] == FITTED_NODES) & ~own["ask_all"]
-        return ~(seen & (own["replication"] != HELD_OUT_REPLICATION))
+        seen = own["level"].isin(FITTED_LEVELS) & ~own["ask_all"] & (own["replication"] != HELD_OUT_REPLICATION)
+        return ~seen
 
-    def calibrated(self, field_length: int = FIELD_LENGTH) -> list[Calibrated]:
+    def calibrated(self, field_length: int = FIELD_LENGTH, crowding: bool = True) -> list[Calibrated]:
         """Demands from each cluster start, for rows of fields of such a length.
+
+        Parameters
+        ----------
+        field_length : int
+        crowding : bool
+            False keeps clusters of another number of nodes from the estimate as a whole.
 
         Raises
         ------
         InputError
             For a length that was not measured.
         """
-        if field_length not in self._fits:
-            self._fits[field_length] = self._calibrate(field_length)
-        return self._fits[field_length]
+        key = field_length, crowding
+        if key not in self._fits:
+            self._fits[key] = self._calibrate(field_length, crowding)
+        return self._fits[key]
 
-    def _calibrate(self, field_length: int) -> list[Calibrated]:
+    def _calibrate(self, field_length: int, crowding: bool) -> list[Calibrated]:
+        if not crowding:
+            fits = self.calibrated(field_length)
+            return [replace(fit, crowding=dict.fromkeys(fit.crowding, 0.0)) for fit in fits]
         own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
         if own.empty:
             known = ", ".join(str(length) for length in sorted(self.cells["field_length"].unique()))
             raise InputError(f"length: rows of fields of {field_length} bytes were not measured; there are {known}")
         phases = self.results.table("phases")
-        return [calibrate(cells, phases[phases["start"] == start], self.cores) for start, cells in own.groupby("start")]
+        starts = sorted(own["start"].unique())
+        usual = [None] * len(starts) if field_length == FIELD_LENGTH else self.calibrated()
+        return [
+            calibrate(own[own["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit)
+            for start, fit in zip(starts, usual, strict=True)
+        ]
 
     def predict(
         self, question: Question, jobs: Sequence[int], field_length: int = FIELD_LENGTH, cores: int = 0,
@@ -139,8 +155,15 @@ class CalibrationRun:
         return said
 
 
-def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH) -> pd.DataFrame:
+def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH, crowding: bool = True) -> pd.DataFrame:
     """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
+
+    Parameters
+    ----------
+    run : CalibrationRun
+    field_length : int
+    crowding : bool
+        As of `CalibrationRun.calibrated`.
 
     Returns
     -------
@@ -152,7 +175,7 @@ def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH) -> pd.DataFr
     own = run.cells.assign(held_out=run.held_out)
     own = own[own["field_length"] == field_length]
     means = own.groupby([*keys, "held_out", "jobs"], as_index=False)[["throughput_per_s", "latency_ms"]].mean()
-    fits, parts = run.calibrated(field_length), []
+    fits, parts = run.calibrated(field_length, crowding), []
     for _, cells in means.groupby(keys):
         question = Question.of(cells.iloc[0].to_dict())
         found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]

@@ -32,6 +32,8 @@ OPEN: Mapping[str, tuple[object, ...]] = {
 }  # fmt: skip
 #: Where the analysis is held against the simulation.
 CORES, SOME_JOBS = (1, 2, 4, 8), (1, 2, 5, 10, 20, 45, 70, 100, 150, 200)
+#: Where Figures 5 to 10 are simulated.
+FIGURE_JOBS = (5, 10, 20, 30, 45, 60, 80, 100)
 #: Section 5.3's two ways to read at QUORUM.
 QUORUM, REAL_QUORUM = "two asked", "all three asked"
 #: Section 5.2: average errors of the ScyllaDB model.
@@ -41,7 +43,7 @@ _ANALYSED = tuple(name for name in OPEN if name != "region")
 
 
 def curves(
-    levels: Iterable[str] = LEVELS, jobs: Sequence[int] = tuple(range(5, 101, 5)), requests: int = 60_000,
+    levels: Iterable[str] = LEVELS, jobs: Sequence[int] = FIGURE_JOBS, requests: int = 40_000,
     make: Callable[[str], Network] = printed.network, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     """Simulate over jobs: Figures 5 to 7, and with other networks 8 to 10.
@@ -65,7 +67,7 @@ def curves(
     return pd.DataFrame(rows)
 
 
-def sentences(readings: Readings, requests: int = 60_000, seed: int = 0) -> dict[str, Estimate]:
+def sentences(readings: Readings, requests: int = 40_000, seed: int = 0) -> dict[str, Estimate]:
     """Simulate what section 5.1 says: requests a second at ONE, and the parts by which QUORUM and ALL have fewer."""
     at = {
         level: run(printed.network(level, readings=readings), JOBS, requests, seed=seed).throughput_per_s
@@ -79,7 +81,7 @@ def sentences(readings: Readings, requests: int = 60_000, seed: int = 0) -> dict
     return {"at_one_per_s": one, "less_at_quorum": less["QUORUM"], "less_at_all": less["ALL"]}
 
 
-def one_at_a_time(requests: int = 60_000) -> pd.DataFrame:
+def one_at_a_time(requests: int = 40_000) -> pd.DataFrame:
     """Change one reading at a time from the first of each: columns switch, reading, and those of `sentences`."""
     base = Readings()
     rows = [{"switch": "none", "reading": "as below, the first of each"} | sentences(base, requests)]
@@ -151,7 +153,7 @@ def told(choice: object) -> str:
     return f"{choice:g}" if isinstance(choice, float) else str(choice)
 
 
-def analysis_off(requests: int = 60_000, seed: int = 0) -> pd.DataFrame:
+def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
     """Analysis over simulation, less one: a row a level, number of cores and of jobs (level, cores, jobs, off, noise).
 
     noise is half the width of the simulation's own interval, as a part.

@@ -1,0 +1,41 @@
+"""What the queueing paper's network says of its sentences, by analysis: the model of Tables 2 and 3, as read first."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from cassbook.queueing import printed
+from cassbook.queueing.mva import Analysed, analyse
+from cassbook.queueing.network import Law, Readings
+from cassbook.queueing.printed import JOBS, LEVELS
+
+#: Jobs of Figures 5 to 10.
+_FEWEST, _MOST = 5, 100
+
+
+def _at(level: str, most: int = _MOST) -> Analysed:
+    return analyse(printed.network(level), most)
+
+
+def reductions() -> dict[str, float]:
+    """Percent of the throughput at ONE that is lost at QUORUM and at ALL, with 45 jobs."""
+    per_s = {level: float(_at(level, JOBS).throughput_per_s[-1]) for level in LEVELS}
+    return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
+
+
+def straightness() -> dict[str, float]:
+    """R² of a line through response times over 5 to 100 jobs, by level."""
+    found = {}
+    for level in LEVELS:
+        own = _at(level)
+        found[level] = float(np.corrcoef(own.jobs[_FEWEST - 1 :], own.response_ms[_FEWEST - 1 :])[0, 1] ** 2)
+    return found
+
+
+def gain_alone(law: Law) -> float:
+    """Percent that asking all three replicas at QUORUM, and waiting for two, gains of throughput with one job."""
+    two, three = (
+        analyse(printed.network("QUORUM", ask_all=ask_all, readings=Readings(law=law)), 1).throughput_per_s[0]
+        for ask_all in (False, True)
+    )
+    return float(100 * (three / two - 1))
