@@ -46,6 +46,7 @@ def test_every_finding_can_be_followed_to_its_function(findings):
 VERDICTS = {
     "reproduced": (
         "d16-abstract-errors d16-intro-throughput d16-intro-response d16-conclusion-10 d16-remote-share d16-classes "
+        "d16-linear-response "
         "d16-6800 d16-one-fewest d16-all-below-7 d16-replication-loss d16-forensic-all d16-forensic-45-jobs "
         "thesis-72-reads thesis-six-settings thesis-33-1r1w thesis-all-lowest "
         "thesis-forensic-write-order thesis-table3-1-e thesis-cites-25 "
@@ -53,7 +54,8 @@ VERDICTS = {
         "pbs-forensic-read-concave pbs-forensic-write-convex pbs-forensic-read-weibull"
     ),
     "other_reading": (
-        "d16-quorum d16-multiply d16-scylla-bottleneck d16-forensic-client-cpus d16-forensic-node-cpus "
+        "d16-reductions d16-replication-light d16-quorum d16-multiply d16-scylla-bottleneck d16-forensic-client-cpus "
+        "d16-forensic-node-cpus "
         "d16-forensic-scylla d16-forensic-classes "
         "thesis-66-1r3w thesis-66-2r1w thesis-51-percent thesis-51-percent-read thesis-workloads-six "
         "thesis-threads-option thesis-commands-accepted thesis-forensic-best "
@@ -66,7 +68,7 @@ VERDICTS = {
         "pbs-forensic-write-weibull pbs-forensic-write-exponential pbs-forensic-read-exponential"
     ),
     "untestable": (
-        "d16-scylla-errors d16-related-40 d16-concurrent-reads d16-reductions d16-query-size d16-more-robust "
+        "d16-scylla-errors d16-related-40 d16-concurrent-reads d16-query-size d16-more-robust "
         "d16-more-accurate d16-scylla-faster d16-repeated d16-records "
         "thesis-read-maximum thesis-read-others thesis-write-maximum thesis-compressed thesis-best-settings "
         "thesis-best-many-threads thesis-best-more-reads thesis-best-read-mostly thesis-best-wasteful "

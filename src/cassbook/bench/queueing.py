@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import numpy as np
@@ -49,13 +49,13 @@ class Plain:
             self.env.step()
         return 1000.0 * self.answered / float(self.env.now)
 
-    def _served(self, queue: Any, ms: float) -> Iterator[Any]:
+    def _served(self, queue: Any, ms: float) -> Generator[Any, Any, None]:
         with queue.request() as turn:
             yield turn
             yield self.env.timeout(self.random.expovariate(1 / ms))
         self.completions += 1
 
-    def _cpu(self, node: int, ms: float) -> Iterator[Any]:
+    def _cpu(self, node: int, ms: float) -> Generator[Any, Any, None]:
         if not ms:
             return
         with self.regions[node].request() as turn:
@@ -63,7 +63,7 @@ class Plain:
             yield self.cpus[node].serve(self.random.expovariate(1 / ms))
         self.completions += 1
 
-    def _client(self) -> Iterator[Any]:
+    def _client(self) -> Generator[Any, Any, None]:
         own, net = self.operation.demands, self.network
         while True:
             first, coordinator = self.random.randrange(net.nodes), self.random.randrange(net.nodes)
@@ -83,7 +83,7 @@ class Plain:
             yield from self._served(self.client_net, own.data_ms)
             self.answered += 1
 
-    def _remote(self, coordinator: int, node: int) -> Iterator[Any]:
+    def _remote(self, coordinator: int, node: int) -> Generator[Any, Any, None]:
         own = self.operation.demands
         yield from self._served(self.nets[coordinator], own.request_ms)
         yield from self._cpu(node, own.cpu_ms["read-remote-ID"])
@@ -121,7 +121,7 @@ class _Sharing:
         if self.jobs:
             self.env.process(self._finish(self.turn, (self.jobs[0][0] - self.clock) / self._rate()))
 
-    def _finish(self, turn: int, ms: float) -> Iterator[Any]:
+    def _finish(self, turn: int, ms: float) -> Generator[Any, Any, None]:
         yield self.env.timeout(max(0.0, ms))
         if turn == self.turn:
             self._pass()

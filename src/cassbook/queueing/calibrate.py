@@ -21,7 +21,7 @@ nodes share the same work takes longer; by how much is seen from a cluster of an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -45,7 +45,7 @@ KNOTS = (1, 4, 16, 64)
 _MOST = 256
 _LEAST_MS, _MOST_MS = 1e-3, 100.0
 _LEAST_SLOWDOWN, _MOST_CROWDING = 0.2, 3.0
-_ENOUGH = 1e-4
+_ENOUGH = 1e-7
 #: Beyond such an error, as a part, a cell pulls less: a machine is disturbed now and then.
 _USUAL_OFF = 0.1
 #: What makes a cell of one kind, whatever its load.
@@ -91,7 +91,7 @@ class Question:
         return [1.0, local, self.asked - local]
 
     @classmethod
-    def of(cls, row: Mapping[str, Any]) -> Question:
+    def of(cls, row: Mapping[Hashable, Any]) -> Question:
         """The question that a measured cell answers."""
         return cls(
             str(row["operation"]), str(row["level"]), int(row["nodes"]), int(row["replication"]), bool(row["ask_all"])
@@ -209,7 +209,8 @@ def calibrate(
     costs, slower = dict[str, Costs](), dict[str, tuple[float, ...]]()
     for name, some in own.groupby("operation"):
         begun = by_cpu(some, phases[phases["operation"] == name])
-        costs[str(name)], slower[str(name)] = by_response(some, begun, cores, usual and usual.slowdown[str(name)])
+        known = usual.slowdown[str(name)] if usual else None
+        costs[str(name)], slower[str(name)] = by_response(some, begun, cores, known)
     found = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
     if usual is None and len(others):
         found = replace(found, crowding={name: crowding(found, others, name) for name in costs})

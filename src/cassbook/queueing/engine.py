@@ -12,11 +12,11 @@ at each stage of its way (for how long, at which station, whether the capacity r
 from __future__ import annotations
 
 from collections import namedtuple
+from typing import Any
 
 import numpy as np
 from numba import njit
 
-# Reference counts of arrays, which here are only read and written, would take half of the time: `_nrt=False`.
 from cassbook.staleness.random import evenly, exponential
 
 #: How a station serves.
@@ -89,7 +89,13 @@ def chained(rows: int, kind: np.dtype) -> np.ndarray:
     return found
 
 
-@njit(forceinline=True, _nrt=False)
+#: How functions are compiled. Arrays are only read and written here: to count references to them, as is usual, would
+#: take half of the time.
+_LEAF: Any = {"forceinline": True, "_nrt": False}
+_LOOP: Any = {"cache": True, "_nrt": False}
+
+
+@njit(**_LEAF)
 def _evenly(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -98,7 +104,7 @@ def _evenly(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _exponential(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -107,7 +113,7 @@ def _exponential(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _drawn(net, step):  # type: ignore[no-untyped-def]
     mean, law, shape, stream = step.ms, step.law, step.shape, step.stream
     if law == EXPONENTIAL:
@@ -125,7 +131,7 @@ def _drawn(net, step):  # type: ignore[no-untyped-def]
     return mean * _exponential(net, stream) / (2.0 * chosen)
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _schedule(net, s):  # type: ignore[no-untyped-def]
     """Say when station s is done next, and find the first of all anew."""
     own = net.stations[s]
@@ -144,7 +150,7 @@ def _schedule(net, s):  # type: ignore[no-untyped-def]
         i //= 2
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _taken(net, s):  # type: ignore[no-untyped-def]
     """Processors of station s that the client takes."""
     if s != net.whole[0].shared:
@@ -152,7 +158,7 @@ def _taken(net, s):  # type: ignore[no-untyped-def]
     return min(net.stations[CLIENT_CPU].count, net.rates.shape[1] - 1)
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _rate(net, s, n):  # type: ignore[no-untyped-def]
     """At which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
     most, taken = net.rates.shape[2] - 1, _taken(net, s)
@@ -161,7 +167,7 @@ def _rate(net, s, n):  # type: ignore[no-untyped-def]
     return net.rates[s, taken, most] * (most / n if net.stations[s].servers < n else 1.0)
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap, i = net.heaps[s], n
     while i > 0:
@@ -173,7 +179,7 @@ def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _pop(net, s, n):  # type: ignore[no-untyped-def]
     """Take the first of n away."""
     heap, last, i = net.heaps[s], n - 1, 0
@@ -191,7 +197,7 @@ def _pop(net, s, n):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _account(net, s):  # type: ignore[no-untyped-def]
     """Count what station s has done since it was last seen."""
     own, now = net.stations[s], net.whole[0].now
@@ -204,7 +210,7 @@ def _account(net, s):  # type: ignore[no-untyped-def]
     own.seen = now
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     """Let a token join a station, to be served for so long."""
     _account(net, s)
@@ -226,7 +232,7 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     _schedule(net, s)
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _complete(net, s):  # type: ignore[no-untyped-def]
     """Take away whom station s has served; its token."""
     _account(net, s)
@@ -250,7 +256,7 @@ def _complete(net, s):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _append(net, queue, token):  # type: ignore[no-untyped-def]
     """Let a token wait at the end of the line of a station or region."""
     net.tokens[token].following = -1
@@ -261,7 +267,7 @@ def _append(net, queue, token):  # type: ignore[no-untyped-def]
     queue.last = token
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _take(net, queue):  # type: ignore[no-untyped-def]
     """Whoever has waited longest."""
     token = queue.first
@@ -269,7 +275,7 @@ def _take(net, queue):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     """A token, or FULL where there is no room."""
     number = net.whole[0].token
@@ -282,7 +288,7 @@ def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _drop(net, token):  # type: ignore[no-untyped-def]
     """Give a token back, and its request when that was the last."""
     whole, own = net.whole[0], net.tokens[token]
@@ -295,13 +301,13 @@ def _drop(net, token):  # type: ignore[no-untyped-def]
         whole.request = own.request
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _step(net, token):  # type: ignore[no-untyped-def]
     request = net.requests[net.tokens[token].request]
     return net.steps[request.operation, request.local, net.tokens[token].stage]
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _machine(net, token, step):  # type: ignore[no-untyped-def]
     """Whose station, and whose capacity region, a step is at."""
     if step.machine == OWN:
@@ -311,13 +317,13 @@ def _machine(net, token, step):  # type: ignore[no-untyped-def]
     return net.whole[0].nodes
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _serve(net, token):  # type: ignore[no-untyped-def]
     step = _step(net, token)
     _arrive(net, net.machines[_machine(net, token, step), step.part], token, _drawn(net, step))
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     """Bring a token to a stage. True if it stays there, in service or waiting; False if that takes no time."""
     net.tokens[token].stage = stage
@@ -335,7 +341,7 @@ def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _leave(net, token):  # type: ignore[no-untyped-def]
     """Let the next one into the region, if a token's stage ends what the region covers."""
     own, step = net.tokens[token], _step(net, token)
@@ -351,7 +357,7 @@ def _leave(net, token):  # type: ignore[no-untyped-def]
     _serve(net, following)
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _begin(net):  # type: ignore[no-untyped-def]
     """A new request, its operation, coordinator and whether that holds the row; its token, or FULL."""
     whole = net.whole[0]
@@ -379,7 +385,7 @@ def _begin(net):  # type: ignore[no-untyped-def]
     return _new_token(net, number, coordinator)
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _ask_another(net, number):  # type: ignore[no-untyped-def]
     """Send a request to one more node, chosen by chance; False where there is no room."""
     own, left = net.requests[number], 0
@@ -404,7 +410,7 @@ def _ask_another(net, number):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _fork(net, token):  # type: ignore[no-untyped-def]
     """Ask whom the level needs; False where there is no room."""
     number, whole = net.tokens[token].request, net.whole[0]
@@ -422,7 +428,7 @@ def _fork(net, token):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _after(net, token, stage):  # type: ignore[no-untyped-def]
     """What a token does that is done with a stage: the stage it goes on to, or STAYS where its way ends, or FULL."""
     own = net.tokens[token]
@@ -447,7 +453,7 @@ def _after(net, token, stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     """A client's next request, or FULL."""
     token = _begin(net)
@@ -461,7 +467,7 @@ def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _arrival(net):  # type: ignore[no-untyped-def]
     """Let the source work on the next arrival; its token belongs to no request."""
     whole = net.whole[0]
@@ -469,10 +475,10 @@ def _arrival(net):  # type: ignore[no-untyped-def]
     _arrive(net, whole.source, net.tokens.size - 1, whole.interarrival_ms * _exponential(net, ARRIVALS))
 
 
-@njit(cache=True, _nrt=False)
-def run(  # noqa: PLR0912 - one loop, for speed
+@njit(**_LOOP)
+def run(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one loop, for speed
     net, jobs, warm_up, per_batch, batches, ended, answered, latency, busy, area, histogram
-):  # type: ignore[no-untyped-def]
+):
     """Simulate until so many requests were answered.
 
     Parameters
@@ -534,7 +540,7 @@ def run(  # noqa: PLR0912 - one loop, for speed
                 break
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _count(net, token, batch, answered, latency, histogram):  # type: ignore[no-untyped-def]
     """Note a request that is answered."""
     request = net.requests[net.tokens[token].request]
@@ -544,7 +550,7 @@ def _count(net, token, batch, answered, latency, histogram):  # type: ignore[no-
     histogram[request.operation, _bin(ms)] += 1
 
 
-@njit(cache=True, _nrt=False)
+@njit(**_LOOP)
 def _close(net, batch, ended, busy, area):  # type: ignore[no-untyped-def]
     """Note where all stand at the end of a batch."""
     ended[batch] = net.whole[0].now
@@ -553,7 +559,7 @@ def _close(net, batch, ended, busy, area):  # type: ignore[no-untyped-def]
         busy[batch, i], area[batch, i] = net.stations[i].busy, net.stations[i].area
 
 
-@njit(forceinline=True, _nrt=False)
+@njit(**_LEAF)
 def _bin(ms):  # type: ignore[no-untyped-def]
     if ms <= _LEAST:
         return 0

@@ -34,7 +34,7 @@ class Loads:
 
     network: Network
 
-    @property
+    @cached_property
     def ms(self) -> dict[str, float]:
         """By station, ms of its servers for one request; of one machine for all, its CPU's are the client's too."""
         return {own.name: self._all[own.name] for own in self._queues}
@@ -49,7 +49,7 @@ class Loads:
                 total[name] += weight * ms
         return total
 
-    @property
+    @cached_property
     def _queues(self) -> list[Station]:
         return [own for own in stations(self.network) if np.isfinite(own.servers)]
 
@@ -124,22 +124,31 @@ def _of_operation(network: Network, number: int) -> dict[str, float]:
     where, ways = machines(network, {name: place for place, name in enumerate(names)}), steps(network)[number]
     found = np.zeros(len(names))
 
-    def add(way: NDArray[np.void], stages: Sequence[int], coordinator: int, node: int, often: float) -> None:
+    def work(way: NDArray[np.void], stages: Sequence[int]) -> list[tuple[int, int, float]]:
+        return [
+            (machine, part, ms) for machine, part, ms in way[["machine", "part", "ms"]][list(stages)].tolist() if ms
+        ]
+
+    # By whether the coordinator holds the row.
+    alone, branch = ([work(way, stages) for way in ways] for stages in (ALONE, BRANCH))
+    look = work(ways[1], (engine.LOCAL_DISK,))
+
+    def add(parts: list[tuple[int, int, float]], coordinator: int, node: int, often: float) -> None:
         machine = {engine.COORDINATOR: coordinator, engine.OWN: node, engine.CLIENTS: network.nodes}
-        for step in way[list(stages)]:
-            found[where[machine[int(step["machine"])], step["part"]]] += often * step["ms"]
+        for which, part, ms in parts:
+            found[where[machine[which], part]] += often * ms
 
     for coordinator, held, chance in coordinators(network):
-        way = ways[int(held[coordinator])]
-        add(way, ALONE, coordinator, coordinator, chance)
-        if held[coordinator]:
-            add(way, (engine.LOCAL_DISK,), coordinator, coordinator, chance)
+        local = int(held[coordinator])
+        add(alone[local], coordinator, coordinator, chance)
+        if local:
+            add(look, coordinator, coordinator, chance)
         others = [node for node in range(network.nodes) if node != coordinator]
         if network.readings.targets == "replicas":
             others = [node for node in others if held[node]]
         asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
-            add(way, BRANCH, coordinator, node, chance * asked / len(others))
+            add(branch[local], coordinator, node, chance * asked / len(others))
     told = dict(zip(names, map(float, found), strict=True))
     return told | {"CPU": told["CPU"] + told["client CPU"]} if network.shared_cores else told
 

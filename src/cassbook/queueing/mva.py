@@ -78,28 +78,25 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     demand = {own.name: loads.ms.get(own.name, 0.0) for own in found}  # of what nobody waits for, none
     if network.shared_cores:
         demand["CPU"] -= demand["client CPU"]
-    x, response = _recursion(
+    x, response, present = _recursion(
         most_jobs,
         np.array(list(demand.values())),
         np.array([_squared(network, own, demand[own.name]) for own in found]),
         np.array(["CPU" in own.name for own in found]),
+        np.array([own.servers for own in found]),
         np.array([1.0 / rates(network, own, most_jobs)[:, 1:] for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
         _roles(network), *_paths(network), network.readings.law.scv, network.think_ms,
         network.readings.node_network != "delay", bool(network.shared_cores),
     )  # fmt: skip
     jobs = np.arange(1, most_jobs + 1)
-    busy = {
-        own.name: np.minimum(1.0, x * _busy_ms(network, own, loads.ms[own.name]))
-        for own in found
-        if np.isfinite(own.servers)
-    }
-    return Analysed(jobs, 1000.0 * x, response, busy)
-
-
-def _busy_ms(network: Network, station: Station, ms: float) -> float:
-    least = network.slowdown[-1] if network.slowdown and station.shared else 1.0
-    return ms * least / station.servers
+    busy = {}
+    for number, own in enumerate(found):
+        if np.isfinite(own.servers):
+            busy[own.name] = x * loads.ms[own.name] / own.servers
+            if network.slowdown and own.shared:  # work takes what it takes with those who are there
+                busy[own.name] = present[:, number] / own.servers + x * loads.ms["client CPU"] / own.servers
+    return Analysed(jobs, 1000.0 * x, response, {name: np.minimum(1.0, part) for name, part in busy.items()})
 
 
 def _squared(network: Network, station: Station, load_ms: float) -> float:
@@ -210,15 +207,29 @@ def _between(way, count, own, waits, more, scv, in_line, siblings):  # type: ign
 
 
 @njit(cache=True)
-def _recursion(  # noqa: PLR0912 - one recursion
-    most, demand, squared, shared, slower, machines, roles, weights, ways, counts, scv, think, in_line, together
-):  # type: ignore[no-untyped-def]
+def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
+    most,
+    demand,
+    squared,
+    shared,
+    servers,
+    slower,
+    machines,
+    roles,
+    weights,
+    ways,
+    counts,
+    scv,
+    think,
+    in_line,
+    together,
+):
     stations = demand.size
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
     slow = slower[:, 0].copy()
     found = np.zeros(stations)  # a wait, or a stretch less one
-    found_x, found_ms = np.zeros(most), np.zeros(most)
+    found_x, found_ms, present = np.zeros(most), np.zeros(most), np.zeros((most, stations))
     more = np.zeros((3, 4))
     for n in range(1, most + 1):
         for i in range(stations):
@@ -256,9 +267,11 @@ def _recursion(  # noqa: PLR0912 - one recursion
         for i in range(stations):
             if shared[i]:
                 _raise(chance[i], slow[i], demand[i] * x, n)
+                for j in range(1, n + 1):
+                    present[n - 1, i] += min(float(j), servers[i]) * chance[i, j]
             else:
                 found[i] = x * (squared[i] + found[i] * demand[i])
-    return found_x, found_ms
+    return found_x, found_ms, present
 
 
 @njit(cache=True)

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.estimate import Estimate
 from cassbook.queueing import printed, reproduction
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.mva import Analysed, analyse
@@ -179,10 +178,8 @@ def response_told(table: pd.DataFrame) -> dict[str, object]:
     for level, own in table.groupby("level"):
         y = np.array([estimate.value for estimate in own["response_ms"]])
         found[f"straight_{str(level).lower()}"] = float(np.corrcoef(own["jobs"], y)[0, 1] ** 2)
-    at = table[table["jobs"] == JOBS].set_index("level")
-    for level in LEVELS:
-        value: Estimate = at.loc[level, "node_cpu"]
-        found[f"cpu_{level.lower()}"] = _PERCENT * value.value
+    at = table[table["jobs"] == JOBS].set_index("level")["node_cpu"]
+    found |= {f"cpu_{str(name).lower()}": _PERCENT * busy.value for name, busy in at.items()}
     return found
 
 

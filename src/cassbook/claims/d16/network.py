@@ -23,6 +23,13 @@ def reductions() -> dict[str, float]:
     return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
 
 
+def widened(lost: float, off: float, off_at_one: float) -> tuple[float, float]:
+    """Least and most of the throughput at ONE that is lost, percent, if both rates are off by such parts."""
+    left = 1 - lost / 100
+    ends = [100 * (1 - left * (1 + sign * off) / (1 - sign * off_at_one)) for sign in (1, -1)]
+    return min(ends), max(ends)
+
+
 def straightness() -> dict[str, float]:
     """R² of a line through response times over 5 to 100 jobs, by level."""
     found = {}
