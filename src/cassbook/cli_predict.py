@@ -48,7 +48,7 @@ def text(question: Question, found: Predicted) -> str:
     ]
     for place in _some(len(found.jobs)):
         name = found.bottleneck(place)
-        busy = found.utilisation[name][place].value
+        busy = found.utilisation(place)[name].value
         lines.append(
             f"{found.jobs[place]:>6}{_interval(found.throughput_per_s[place], 0):>24}"
             f"{_interval(found.response_ms[place], 2):>26}   {name} {100 * busy:.0f} %"
@@ -77,7 +77,7 @@ def as_json(question: Question, found: Predicted) -> str:
         {
             "jobs": int(jobs), "throughput_per_s": _numbers(found.throughput_per_s[place]),
             "response_ms": _numbers(found.response_ms[place]), "bottleneck": found.bottleneck(place),
-            "utilisation": {name: _numbers(own[place]) for name, own in found.utilisation.items()},
+            "utilisation": {name: _numbers(own) for name, own in found.utilisation(place).items()},
         }
         for place, jobs in enumerate(found.jobs)
     ]  # fmt: skip

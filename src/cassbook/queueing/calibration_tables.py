@@ -321,7 +321,7 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
         rows[name] = {
             "requests/s": _with_interval(found.throughput_per_s[0], 0),
             "response, ms": _with_interval(found.response_ms[0], 1),
-            "busiest": f"{busiest}, {_PERCENT * found.utilisation[busiest][0].value:.0f} %",
+            "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
             "outside": "; ".join(said.split(";")[0] for said in found.outside),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")

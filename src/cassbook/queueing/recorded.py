@@ -30,8 +30,8 @@ class Predicted:
     ----------
     jobs : ndarray
     throughput_per_s, response_ms : list of Estimate
-    utilisation : dict of str to list of Estimate
-        By station.
+    busy : dict of str to ndarray, shape (starts, jobs)
+        By station, the busy part of its servers.
     outside : list of str
         What of the question lies outside what was measured.
     """
@@ -39,12 +39,16 @@ class Predicted:
     jobs: NDArray[np.int64]
     throughput_per_s: list[Estimate]
     response_ms: list[Estimate]
-    utilisation: dict[str, list[Estimate]]
+    busy: dict[str, NDArray[np.float64]]
     outside: list[str]
+
+    def utilisation(self, place: int) -> dict[str, Estimate]:
+        """Of each station with so many jobs, by place."""
+        return {name: Estimate.mean(part[:, place]) for name, part in self.busy.items()}
 
     def bottleneck(self, place: int) -> str:
         """The busiest station with so many jobs, by place."""
-        return max(self.utilisation, key=lambda name: self.utilisation[name][place].value)
+        return max(self.busy, key=lambda name: float(self.busy[name][:, place].mean()))
 
 
 class CalibrationRun:
@@ -137,7 +141,7 @@ class CalibrationRun:
 
         return Predicted(
             np.asarray(jobs), over([own.throughput_per_s for own in found]), over([own.response_ms for own in found]),
-            {name: over([own.utilisation[name] for own in found]) for name in found[0].utilisation},
+            {name: np.array([own.utilisation[name][places] for own in found]) for name in found[0].utilisation},
             self.outside(question, max(jobs), cores, disk_ms),
         )  # fmt: skip
 
