@@ -19,9 +19,9 @@ from cassbook.queueing.mva import analyse
 from cassbook.queueing.recorded import CalibrationRun, by_level
 
 COSTS = {"READ": Costs(0.10, 0.08, 0.12, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.05, 0.6, 0.5)}
-SLOWER = slowdown(np.array([3.0, 2.0, 1.3]))
+SLOWER = slowdown(np.array([3.0, 2.0, 1.3, 0.9]))
 CROWDING = {"READ": 0.3, "UPDATE": 0.6}
-TRUE = Calibrated(COSTS, dict.fromkeys(COSTS, SLOWER), CROWDING, 4, 2)
+TRUE = Calibrated(COSTS, SLOWER, CROWDING, 4, 2)
 
 
 def row(cell, nodes, start):
@@ -77,8 +77,8 @@ def test_what_was_put_in_is_found_again(run):
             for name in ("coordinator", "local", "elsewhere", "client"):
                 assert getattr(seen, name) == pytest.approx(getattr(costs, name), rel=0.1), (operation, name)
             assert (seen.replica_part, seen.parse_part) == (pytest.approx(0.6), pytest.approx(0.5))
-            assert own.slowdown[operation][0] == pytest.approx(3.0, rel=0.1)
-            assert own.crowding[operation] == pytest.approx(CROWDING[operation], abs=0.03)
+        assert own.crowding == pytest.approx(CROWDING, abs=0.03)
+        assert own.slowdown[0] == pytest.approx(3.0, rel=0.1)
     table = by_level(run)
     assert table["held_out"].any()
     assert table["off_throughput"].abs().max() < 0.05
@@ -111,10 +111,10 @@ def test_tables_tell_of_it(run):
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
     pays = tables.replication_pays(run)
-    assert (pays["throughput_model"] < 1).all()
+    assert (pays["throughput_model"].iloc[1:] < 1).all()
     told = tables.pays_told(run, pays)
-    assert told["model_least"] <= told["model_most"] < 0
-    assert told["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=1)
+    assert told["model_least"] < 0 < told["model_most"]
+    assert told["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
     what_if = tables.what_if(run)
     assert list(what_if.index) == list(tables.WHAT_IF)
     assert tables.what_if_told(run)["by_processors"] > 1.5
@@ -127,7 +127,7 @@ def test_figures_show_what_they_are_given(run):
     assert [panel.get_title() for panel in figure.axes] == [
         "4 nodes, replication 1", "4 nodes, replication 2", "4 nodes, replication 3", "6 nodes, replication 3"
     ]  # fmt: skip
-    assert len(plots.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 2
+    assert len(plots.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 1
     assert len(plots.replication_pays(tables.replication_pays(run)).axes) == 2
 
 

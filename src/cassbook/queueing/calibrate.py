@@ -40,12 +40,14 @@ Floats = NDArray[np.float64]
 _US = 1000.0
 #: Parts of the nodes' cost, in the order of the equation.
 PARTS = ("coordinator", "local", "elsewhere")
-#: Requests at the processors at which the slowdown is free; beyond the last it is 1.
-KNOTS = (1, 4, 16, 64)
-_MOST = 256
+#: Those of a write that can be told apart.
+WRITE_PARTS = ("coordinator", "elsewhere")
+#: Requests at the processors at which the slowdown is free but for one, where it is 1; beyond the last it stays.
+KNOTS = (1, 4, 16, 64, 128)
+_ONE_AT = 64
 _LEAST_MS, _MOST_MS = 1e-3, 100.0
 _LEAST_SLOWDOWN, _MOST_CROWDING = 0.2, 3.0
-_ENOUGH = 1e-7
+_ENOUGH = 1e-5
 #: Beyond such an error, as a part, a cell pulls less: a machine is disturbed now and then.
 _USUAL_OFF = 0.1
 #: What makes a cell of one kind, whatever its load.
@@ -145,8 +147,8 @@ class Calibrated:
     ----------
     costs : mapping of str to Costs
         By operation, READ and UPDATE, with the most jobs measured.
-    slowdown : mapping of str to tuple of float
-        By operation, what its work costs with 1, 2, 3, ... at the processors, as a multiple of that.
+    slowdown : tuple of float
+        What work costs with 1, 2, 3, ... at the processors, as a multiple of that.
     crowding : mapping of str to float
         By operation, how its work grows with the number of nodes that share the machine: the exponent of a power.
     nodes, cores : int
@@ -154,7 +156,7 @@ class Calibrated:
     """
 
     costs: Mapping[str, Costs]
-    slowdown: Mapping[str, tuple[float, ...]]
+    slowdown: tuple[float, ...]
     crowding: Mapping[str, float]
     nodes: int
     cores: int
@@ -176,7 +178,7 @@ class Calibrated:
             (Operation(demands, question.asked, question.waits, name=name.lower()),),
             question.nodes, question.replication,
             Readings(region="none", client_network="delay", node_network="delay"),
-            shared_cores=cores or self.cores, slowdown=tuple(crowd * factor for factor in self.slowdown[name]),
+            shared_cores=cores or self.cores, slowdown=tuple(crowd * factor for factor in self.slowdown),
         )  # fmt: skip
 
 
@@ -206,11 +208,8 @@ def calibrate(
     own, others = cells[cells["nodes"] == nodes], cells[cells["nodes"] != nodes]
     if usual is None and (own.empty or own["jobs"].min() > 1):
         raise InputError("calibrate: no cell has one job only; what a request costs that is alone cannot be seen")
-    costs, slower = dict[str, Costs](), dict[str, tuple[float, ...]]()
-    for name, some in own.groupby("operation"):
-        begun = by_cpu(some, phases[phases["operation"] == name])
-        known = usual.slowdown[str(name)] if usual else None
-        costs[str(name)], slower[str(name)] = by_response(some, begun, cores, known)
+    begun = {str(name): by_cpu(some, phases[phases["operation"] == name]) for name, some in own.groupby("operation")}
+    costs, slower = by_response(own, begun, cores, usual.slowdown if usual else None)
     found = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
     if usual is None and len(others):
         found = replace(found, crowding={name: crowding(found, others, name) for name in costs})
@@ -240,38 +239,43 @@ def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
 
 
 def by_response(
-    cells: pd.DataFrame, begun: Costs, cores: int, slower: tuple[float, ...] | None = None
-) -> tuple[Costs, tuple[float, ...]]:
-    """Costs of one operation, and how much slower all is with few jobs, by response times over all loads.
+    cells: pd.DataFrame, begun: Mapping[str, Costs], cores: int, slower: tuple[float, ...] | None = None
+) -> tuple[dict[str, Costs], tuple[float, ...]]:
+    """Costs of each operation, and how much slower all is with few jobs, by response times over all loads.
 
     Least squares of the logarithm of predicted over measured mean response times. Free are the parts of the nodes'
-    cost, and the slowdown at `KNOTS`; between them it is interpolated on logarithmic scales.
+    costs, and the slowdown at `KNOTS`; between them it is interpolated on logarithmic scales.
 
     Parameters
     ----------
     cells : DataFrame
-        Of one operation and one number of nodes.
-    begun : Costs
+        Of one number of nodes.
+    begun : mapping of str to Costs
         Where the search begins; what is the client's and how costs are split is kept.
     cores : int
     slower : tuple of float, optional
         A slowdown that is known.
     """
-    name, nodes = str(cells["operation"].iloc[0]), int(cells["nodes"].iloc[0])
-    free = PARTS if name == "READ" else ("coordinator", "elsewhere")
-    kinds = _kinds(cells)
+    kinds, nodes = _kinds(cells), int(cells["nodes"].iloc[0])
+    free = [(name, part) for name in begun for part in (PARTS if name == "READ" else WRITE_PARTS)]
 
     def told(x: Floats) -> Calibrated:
-        own = replace(begun, **dict(zip(free, map(float, np.exp(x)), strict=False)))
-        if name != "READ":
-            own = replace(own, local=own.replica_part * own.elsewhere)
-        return Calibrated({name: own}, {name: slower or slowdown(np.exp(x[len(free) :]))}, {name: 0.0}, nodes, cores)
+        costs = dict(begun)
+        for (name, part), ms in zip(free, np.exp(x), strict=False):
+            costs[name] = replace(costs[name], **{part: float(ms)})
+        for name, own in costs.items():
+            if name != "READ":
+                costs[name] = replace(own, local=own.replica_part * own.elsewhere)
+        return Calibrated(costs, slower or slowdown(np.exp(x[len(free) :])), dict.fromkeys(costs, 0.0), nodes, cores)
 
     knots = 0 if slower else len(KNOTS) - 1
-    start = [np.log(max(_LEAST_MS, getattr(begun, part))) for part in free] + [0.0] * knots
+    start = [np.log(max(_LEAST_MS, getattr(begun[name], part))) for name, part in free] + [0.1] * knots
     low = np.log([_LEAST_MS / 10] * len(free) + [_LEAST_SLOWDOWN] * knots)
-    found = told(_fit(lambda x: _off(told(x), kinds), start, low))
-    return found.costs[name], found.slowdown[name]
+    high = np.full(len(start), np.log(_MOST_MS))
+    if knots:  # more at the processors make work no slower
+        start[-1], high[-1] = -0.1, 0.0
+    found = told(_fit(lambda x: _off(told(x), kinds), start, low, high))
+    return dict(found.costs), found.slowdown
 
 
 def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> float:
@@ -281,7 +285,8 @@ def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> flo
     def off(x: Floats) -> Floats:
         return _off(replace(calibrated, crowding={**calibrated.crowding, operation: float(x[0])}), kinds)
 
-    return float(_fit(off, [0.0], np.array([-_MOST_CROWDING]))[0])
+    most = np.array([_MOST_CROWDING])
+    return float(_fit(off, [0.0], -most, most)[0])
 
 
 def _kinds(cells: pd.DataFrame) -> list[tuple[Question, NDArray[np.int64], Floats]]:
@@ -300,17 +305,17 @@ def _off(own: Calibrated, kinds: list[tuple[Question, NDArray[np.int64], Floats]
     ])  # fmt: skip
 
 
-def _fit(off: Callable[[Floats], Floats], start: list[float], low: Floats) -> Floats:
+def _fit(off: Callable[[Floats], Floats], start: list[float], low: Floats, high: Floats) -> Floats:
     found = least_squares(
-        off, start, bounds=(low, np.log(_MOST_MS)), ftol=_ENOUGH, xtol=_ENOUGH, loss="soft_l1", f_scale=_USUAL_OFF
+        off, start, bounds=(low, high), ftol=_ENOUGH, xtol=_ENOUGH, loss="soft_l1", f_scale=_USUAL_OFF
     )
     return np.asarray(found.x)
 
 
 def slowdown(at_knots: Floats) -> tuple[float, ...]:
-    """By how much work is slower with 1, 2, 3, ... at the processors, from what it is at all `KNOTS` but the last."""
-    values = np.log([*at_knots, 1.0])
-    return tuple(map(float, np.exp(np.interp(np.log(np.arange(1, _MOST + 1)), np.log(KNOTS), values))))
+    """By how much work is slower with 1, 2, 3, ... at the processors, from what it is at `KNOTS` but for `_ONE_AT`."""
+    values = np.insert(np.log(at_knots), KNOTS.index(_ONE_AT), 0.0)
+    return tuple(map(float, np.exp(np.interp(np.log(np.arange(1, KNOTS[-1] + 1)), np.log(KNOTS), values))))
 
 
 def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, float]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.estimate import Estimate
-from cassbook.queueing.calibrate import PARTS, Question
+from cassbook.queueing.calibrate import KNOTS, PARTS, Question
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.measuring import FIELD_LENGTH
 from cassbook.queueing.recorded import FITTED_NODES, CalibrationRun, by_level
@@ -20,7 +20,6 @@ from cassbook.tables import LEVELS
 _PERCENT, _US = 100.0, 1000.0
 #: What the paper reaches.
 _AIM_PERCENT = 10.0
-SHOWN_JOBS = (1, 2, 4, 8, 16, 32, 64)
 _CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
 _QUORUM_READS = (
     f"operation == 'READ' and level == 'QUORUM' and nodes == 4 and replication == 3 and field_length == {FIELD_LENGTH}"
@@ -113,7 +112,7 @@ def costs(runs: Runs) -> pd.DataFrame:
                     name: _told([_US * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
-                alone = _told([fit.slowdown[operation][0] for fit in fits], 1)
+                alone = _told([fit.slowdown[0] for fit in fits], 1)
                 crowding = _told([fit.crowding[operation] for fit in fits], 2)
                 rows[version, operation, f"10 x {length} bytes"] = own | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
@@ -134,10 +133,10 @@ def estimators(runs: Runs) -> pd.DataFrame:
         phases = run.results.table("phases").groupby(["operation", "level", "start"]).mean(numeric_only=True)
         means = own.groupby(["operation", "level", "jobs", "start"]).mean(numeric_only=True)
         cpu_us = means["node_cpu_us"] + means["client_cpu_us"]
-        for operation, level in itertools.product(own["operation"].unique(), LEVELS):
+        for operation, level in itertools.product(sorted(own["operation"].unique()), LEVELS):
             question = Question(operation, level, 4, 3)
             fitted = [_US * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
-            alone = [us * fit.slowdown[operation][0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
+            alone = [us * fit.slowdown[0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
             each = phases.loc[operation, level]
             elsewhere = question.asked - question.replication / question.nodes
             traced = each["parse_us"] + each["end_us"] + elsewhere * each["serve_us"].fillna(0.0)
@@ -159,7 +158,7 @@ def estimators_told(runs: Runs) -> dict[str, object]:
     -------
     dict
         burnt: CPU over response time of a read at ONE, alone; many: its CPU alone over that with the most jobs; traced:
-        phases of a write at ALL over its response time; alone_read, alone_update: slowdown; crowding_read,
+        phases of a write at ALL over its response time; alone, beyond: slowdown, and percent less; crowding_read,
         crowding_update: exponents; six_update: what a write costs on six nodes over four.
     """
     run = next(iter(runs.values()))
@@ -176,7 +175,9 @@ def estimators_told(runs: Runs) -> dict[str, object]:
         "burnt": cpu_us["READ", "ONE", 1] / _US / ms["READ", "ONE", 1],
         "many": cpu_us["READ", "ONE", 1] / cpu_us["READ", "ONE", most],
         "traced": traced_us / _US / ms["UPDATE", "ALL", 1],
-        **{f"alone_{name.lower()}": float(np.mean([fit.slowdown[name][0] for fit in fits])) for name in crowding},
+        "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
+        "beyond": _PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
+        "beyond_at": KNOTS[-1],
         **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
         "six_update": (6 / FITTED_NODES) ** crowding["UPDATE"],
     }
@@ -192,13 +193,11 @@ def _with_interval(own: Estimate, digits: int) -> str:
 
 def slowdowns(runs: Runs) -> pd.DataFrame:
     """By how much work is slower with few at the processors than with many: series, jobs, factor (`Estimate`)."""
-    rows = []
-    for version, run in runs.items():
-        fits = run.calibrated()
-        for operation, jobs in itertools.product(fits[0].costs, SHOWN_JOBS):
-            factor = Estimate.mean([fit.slowdown[operation][jobs - 1] for fit in fits])
-            rows.append({"series": f"{version}, {operation.lower()}s", "jobs": jobs, "factor": factor})
-    return pd.DataFrame(rows)
+    return pd.DataFrame([
+        {"series": version, "jobs": knot,
+         "factor": Estimate.mean([fit.slowdown[knot - 1] for fit in run.calibrated()])}
+        for version, run in runs.items() for knot in KNOTS
+    ])  # fmt: skip
 
 
 def errors(runs: Runs) -> pd.DataFrame:
@@ -335,5 +334,5 @@ def what_if_told(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
         per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
     first = per_s["as measured"]
     names = {"processors": "four processors", "nodes": "six nodes on the same machine",
-             "replicas": "two replicas", "disks": "disks that take 2 ms a look"}  # fmt: skip
+             "replicas": "two replicas", "disks": "disks that take 8 ms a look"}  # fmt: skip
     return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

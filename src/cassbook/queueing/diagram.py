@@ -124,5 +124,6 @@ def _beside(own: Point, other: Point) -> Point:
 
 def _arrow(panel: Axes, a: Point, b: Point, bend: float = 0.0, both: bool = False) -> None:
     panel.add_patch(FancyArrowPatch(
-        a, b, arrowstyle="<->" if both else "->", mutation_scale=11, connectionstyle=f"arc3,rad={bend}", zorder=1
+        a, b, arrowstyle="<->" if both else "->", mutation_scale=11, connectionstyle=f"arc3,rad={bend}", zorder=1,
+        color="black",
     ))  # fmt: skip

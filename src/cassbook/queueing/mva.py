@@ -8,8 +8,9 @@ form holds. What is corrected:
   branches taken to be independent; each is a sum of stages, of which mean and variance go into a gamma distribution.
 * *First come, first served with requests of two sizes* (networks): who comes waits for the work that lies before it.
 * *Answers nobody waits for* take their time at every station, though not from the request.
-* *One machine for all nodes*: a branch finds its siblings at the same processors, and the client, which goes first,
-  leaves less of them (a shadow server).
+* *More branches than jobs*: what is asked of a station is at most what it can do, whatever response times say.
+* *One machine for all nodes*: a request is at the same processors several times at once, and the client, which goes
+  first, leaves less of them (a shadow server).
 
 The capacity region is left out: behind its limit requests wait for the very processor that they would share within it.
 """
@@ -32,7 +33,7 @@ from cassbook.queueing.stations import DELAYS, Station, machines, rates, station
 Floats = NDArray[np.float64]
 
 _POINTS = 64  # of the integral over the time between fork and join
-_ALIKE = 1e-9
+_ALIKE, _NEVER = 1e-9, 1e-12
 _DEVIATIONS = 8.0  # beyond the mean of the longest branch, at which it ends
 
 
@@ -78,16 +79,19 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     demand = {own.name: loads.ms.get(own.name, 0.0) for own in found}  # of what nobody waits for, none
     if network.shared_cores:
         demand["CPU"] -= demand["client CPU"]
+    weights, ways, counts = _paths(network)
+    scv = network.readings.law.scv
+    at_once = _at_once(demand["CPU"], ways, weights, counts, scv) if network.shared_cores else 0.0
     x, response, present = _recursion(
         most_jobs,
         np.array(list(demand.values())),
         np.array([_squared(network, own, demand[own.name]) for own in found]),
         np.array(["CPU" in own.name for own in found]),
         np.array([own.servers for own in found]),
-        np.array([1.0 / rates(network, own, most_jobs)[:, 1:] for own in found]),
+        np.array([_slower(network, own, most_jobs, at_once if own.name == "CPU" else 1.0) for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
-        _roles(network), *_paths(network), network.readings.law.scv, network.think_ms,
-        network.readings.node_network != "delay", bool(network.shared_cores),
+        _roles(network), weights, ways, counts, scv, network.think_ms,
+        network.readings.node_network != "delay", at_once,
     )  # fmt: skip
     jobs = np.arange(1, most_jobs + 1)
     busy = {}
@@ -97,6 +101,23 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
             if network.slowdown and own.shared:  # work takes what it takes with those who are there
                 busy[own.name] = present[:, number] / own.servers + x * loads.ms["client CPU"] / own.servers
     return Analysed(jobs, 1000.0 * x, response, {name: np.minimum(1.0, part) for name, part in busy.items()})
+
+
+def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: NDArray[np.int64], scv: float) -> float:
+    """How many of a request's visits are at a processor at once, on average: all its work over what its answer waits
+    for. Branches run side by side, and those that nobody waits for go on.
+    """
+    own = ways.copy()
+    own["ms"][own["part"] != engine.CPU] = 0.0
+    waited_ms = _waited(own, weights, counts, scv)
+    return max(1.0, work_ms / waited_ms) if waited_ms else 1.0
+
+
+def _slower(network: Network, station: Station, most_jobs: int, at_once: float) -> Floats:
+    """Stretch of a visit with 1, 2, ... jobs at a station, each there so many times; shape (taken, jobs)."""
+    found = 1.0 / rates(network, station, int(np.ceil(most_jobs * at_once)))[:, 1:]
+    visits = np.arange(1, most_jobs + 1) * at_once
+    return np.array([np.interp(visits, np.arange(1, found.shape[1] + 1), own) for own in found])
 
 
 def _squared(network: Network, station: Station, load_ms: float) -> float:
@@ -191,19 +212,30 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True)
-def _between(way, count, own, waits, more, scv, in_line, siblings):  # type: ignore[no-untyped-def]
+def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
     """Time from fork to join."""
     mean = variance = 0.0
     for stage in range(engine.ASK_OUT, engine.RETURN + 1):
         service, wait = _stay(way[stage], more)
         if stage == engine.ASK_OUT and in_line:
             wait += 0.5 * (count - 1) * service
-        elif stage == engine.SERVE:
-            service, wait = service * siblings, wait * siblings
         mean += service + wait
         variance += scv * service * (service + 2.0 * wait) + wait * wait
     service, wait = _stay(way[engine.LOCAL_DISK], more)
     return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, own, waits)
+
+
+@njit(cache=True)
+def _waited(ways, weights, counts, scv):  # type: ignore[no-untyped-def]
+    """Time at processors for which an answer waits, of a request that is alone."""
+    more, total = np.zeros((3, 4)), 0.0
+    for row in range(weights.size):
+        count, own, waits = counts[row]
+        ms = _between(ways[row], count, own, waits, more, scv, False)
+        for stage in (engine.PARSE, engine.END):
+            ms += ways[row][stage].ms
+        total += weights[row] * ms
+    return total
 
 
 @njit(cache=True)
@@ -222,9 +254,11 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
     scv,
     think,
     in_line,
-    together,
+    at_once,
 ):
-    stations = demand.size
+    stations, together = demand.size, at_once > 0.0
+    load = demand / at_once if together else demand  # of jobs, where visits are several at once
+    busy, queue = machines[0, engine.CPU], np.zeros(stations)
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
     slow = slower[:, 0].copy()
@@ -252,23 +286,27 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
                 if stage <= engine.PARSE or stage >= engine.END:
                     service, wait = _stay(way[stage], more)
                     ms += service + wait
-            siblings = 1.0
-            if together and count > 1:
-                busy = machines[0, engine.CPU]
-                siblings = _with_siblings(chance[busy], slow[busy], n, 0.5 * (count - 1)) / (1.0 + found[busy])
-            ms += _between(way, count, own, waits, more, scv, in_line, siblings)
+            ms += _between(way, count, own, waits, more, scv, in_line)
             total += weights[row] * ms
             service, wait = _stay(way[engine.CLIENT], more)
             client += weights[row] * (service + wait)
         x = n / (think + client + total)
-        found_x[n - 1], found_ms[n - 1] = x, total
-        if together:
-            _leave(slow[machines[0, engine.CPU]], slower[machines[0, engine.CPU]], x * demand[engine.CLIENT_CPU])
         for i in range(stations):
             if shared[i]:
-                _raise(chance[i], slow[i], demand[i] * x, n)
+                x /= max(1.0, _present(chance[i], slow[i], load[i] * x, n))
+            else:
+                x = min(x, servers[i] / max(demand[i], _NEVER))
+        found_x[n - 1], found_ms[n - 1] = x, n / x - think - client
+        if together:
+            _leave(slow[busy], slower[busy], x * demand[engine.CLIENT_CPU])
+        for i in range(stations):
+            if shared[i]:
+                before = chance[i, 0]
+                _raise(chance[i], slow[i], load[i] * x, n)
+                if together and i == busy:
+                    _settle(chance[i], before * x / _without(queue, demand, servers, busy, think, n), n)
                 for j in range(1, n + 1):
-                    present[n - 1, i] += min(float(j), servers[i]) * chance[i, j]
+                    present[n - 1, i] += min(j * max(1.0, at_once), servers[i]) * chance[i, j]
             else:
                 found[i] = x * (squared[i] + found[i] * demand[i])
     return found_x, found_ms, present
@@ -287,24 +325,48 @@ def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
 @njit(cache=True)
 def _raise(chance, slow, load, n):  # type: ignore[no-untyped-def]
     """Probabilities of so many jobs at a processor, from those with one job less in the network."""
-    rest = 0.0
+    rest = _present(chance, slow, load, n)
     for j in range(n, 0, -1):
         chance[j] = load * slow[j - 1] / j * chance[j - 1]
-        rest += chance[j]
-    if rest > 1.0:  # of rounding, and of what is approximated
-        for j in range(1, n + 1):
-            chance[j] /= rest
-        rest = 1.0
-    chance[0] = 1.0 - rest
+    chance[0] = max(0.0, 1.0 - rest)
 
 
 @njit(cache=True)
-def _with_siblings(chance, slow, n, siblings):  # type: ignore[no-untyped-def]
-    """Stretch of a branch that finds some of its siblings beside what is there."""
-    low = int(siblings)
-    part = siblings - low
-    found = 0.0
+def _without(queue, demand, servers, busy, think, n):  # type: ignore[no-untyped-def]
+    """Throughput of the network without its shared processors, and what then waits at its other stations.
+
+    Several servers are taken for one that is as fast, and a delay (Seidmann et al. 1987).
+    """
+    stays, cycle = np.zeros(demand.size), think
+    for i in range(demand.size):
+        if i != busy:
+            stays[i] = demand[i] * (1.0 + queue[i] / servers[i])
+            cycle += stays[i]
+    x = n / max(cycle, _NEVER)
+    for i in range(demand.size):
+        queue[i] = x * (stays[i] - demand[i] * (1.0 - 1.0 / servers[i]))
+    return x
+
+
+@njit(cache=True)
+def _settle(chance, nobody, n):  # type: ignore[no-untyped-def]
+    """Probability of nobody at a processor by what it was with one job less, times the throughput over that of the
+    network without it (modified MVA; Reiser 1981).
+
+    What is left of 1 would do in theory; where work is slower with few jobs its rounding errors grow without bound.
+    """
+    chance[0] = nobody
+    total = 0.0
+    for j in range(n + 1):
+        total += chance[j]
+    for j in range(n + 1):
+        chance[j] /= total
+
+
+@njit(cache=True)
+def _present(chance, slow, load, n):  # type: ignore[no-untyped-def]
+    """Probability that somebody is at a processor; above 1 where it is asked for more than it can do."""
+    rest = 0.0
     for j in range(1, n + 1):
-        a, b = min(j + low, slow.size), min(j + low + 1, slow.size)
-        found += chance[j - 1] * ((1.0 - part) * slow[a - 1] + part * slow[b - 1])
-    return found
+        rest += load * slow[j - 1] / j * chance[j - 1]
+    return rest

@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 
 from cassbook.plots import LEVEL_COLOURS, done, panels
 from cassbook.queueing.mva import Analysed
+from cassbook.tables import LEVELS
 
 #: What Figures 5 to 9 of the paper show, and what it is called here.
 _SHOWN = {
@@ -53,6 +54,14 @@ def _points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label:
     panel.errorbar(x, y, half, fmt="o", color=colour, markersize=3.5, capsize=2, label=label)
 
 
+def _jobs_axis(panel: Axes, jobs: pd.Series) -> None:
+    """Numbers of jobs on a logarithmic scale, each with its own mark."""
+    marks = sorted(set(jobs))
+    panel.set_xscale("log")
+    panel.set_xticks(marks, [str(mark) for mark in marks])
+    panel.set_xticks([], minor=True)
+
+
 def analysis_off(table: pd.DataFrame) -> Figure:
     """How far the analysis is from the simulation, over jobs: a panel a level, a line a number of cores."""
     levels = list(table["level"].unique())
@@ -83,12 +92,13 @@ def predicted(table: pd.DataFrame, operation: str, what: str = "throughput_per_s
     kinds = list(own.groupby(["nodes", "replication"]))
     figure, axes = panels(1, len(kinds), width=3.6, height=3.2, sharey=True)
     for panel, ((nodes, replication), cells) in zip(axes[0], kinds, strict=True):
-        for level, some in cells.groupby("level", sort=False):
-            colour = LEVEL_COLOURS[str(level)]
+        for level in [level for level in LEVELS if level in set(cells["level"])]:
+            some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
             face = "white" if some["held_out"].all() else colour
-            panel.plot(some["jobs"], some[what], "o", color=colour, markerfacecolor=face, label=str(level))
+            panel.plot(some["jobs"], some[what], "o", color=colour, markerfacecolor=face, label=level)
             panel.plot(some["jobs"], some[foretold], "-", color=colour)
-        panel.set(title=f"{nodes} nodes, replication {replication}", xlabel="jobs", xscale="log", ylim=(0, None))
+        panel.set(title=f"{nodes} nodes, replication {replication}", xlabel="jobs", ylim=(0, None))
+        _jobs_axis(panel, cells["jobs"])
     axes[0, 0].set_ylabel(f"{operation.lower()}s: {_SHOWN.get(what, 'mean response time, ms')}")
     axes[0, -1].legend()
     return done(figure)
@@ -100,8 +110,8 @@ def slowdowns(table: pd.DataFrame) -> Figure:
     for colour, (series, own) in zip(_OTHER, table.groupby("series", sort=False), strict=False):
         _points(axes[0, 0], own["jobs"], own["factor"], colour, str(series))
         axes[0, 0].plot(own["jobs"], [factor.value for factor in own["factor"]], color=colour, linewidth=1)
-    axes[0, 0].set(xscale="log", xlabel="requests at the processors", ylim=(0, None))
-    axes[0, 0].set_ylabel("time of the same work, over that with 64")
+    axes[0, 0].set(xlabel="requests at the processors", ylabel="time of the same work, with 64: 1", ylim=(0, None))
+    _jobs_axis(axes[0, 0], table["jobs"])
     axes[0, 0].legend()
     return done(figure)
 
@@ -114,6 +124,7 @@ def replication_pays(table: pd.DataFrame) -> Figure:
         _points(panel, pd.Series(table.index), table[name], _OTHER[0], "measured")
         panel.plot(table.index, table[f"{name}_model"], color=_OTHER[1], label="model")
         panel.axhline(1, color="grey", linewidth=0.8)
-        panel.set(xscale="log", xlabel="jobs", ylabel=f"{title}, three asked over two")
+        panel.set(xlabel="jobs", ylabel=f"{title}, three asked over two")
+        _jobs_axis(panel, pd.Series(table.index))
     axes[0, 0].legend()
     return done(figure)

@@ -16,8 +16,8 @@ from cassbook.queueing.printed import JOBS, LEVELS
 _PERCENT = 100.0
 #: What is at a class of the paper's Table 1.
 _CLASSES = {
-    "read-local": "a read whose coordinator has the row: parse, and look",
-    "read-remote": "one whose coordinator has it not: parse",
+    "read-local": "coordinator has the row: parse, and look",
+    "read-remote": "coordinator has it not: parse",
     "read-remote-ID": "at a replica that was asked by another node",
     "read-local-end": "after the join, where the coordinator has the row",
     "read-remote-end": "after the join, where it has not",
@@ -29,9 +29,9 @@ _OPEN = {
     "node_cores": "servers of a node's CPU",
     "client_network": "queues of the client's network",
     "node_network": "queues of a node's network",
-    "receiver": "a message between nodes takes the receiver's network too",
+    "receiver": "messages take the receiver's network too",
     "targets": "whom a coordinator asks",
-    "returned_ms": "CPU for each answer that comes back, ms (printed: n/a)",
+    "returned_ms": "CPU for each answer, ms (printed: n/a)",
     "law": "law of service times",
     "region": "what the capacity region covers",
 }

@@ -17,7 +17,7 @@ from cassbook.queueing.calibrate import Question
 from cassbook.queueing.recorded import CalibrationRun
 from cassbook.tables import LEVELS
 
-_JOBS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128)
+_JOBS = (1, 2, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _DIGITS = 4
 
 
