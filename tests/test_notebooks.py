@@ -69,7 +69,7 @@ def test_every_figure_has_a_caption_that_asks_and_a_sentence_that_answers(path):
     figures = [
         i
         for i, cell in enumerate(cells)
-        if "plots." in cell.source and cell.cell_type == "code" and "import" not in cell.source
+        if re.search(r"(plots|diagram)\.", cell.source) and cell.cell_type == "code" and "import" not in cell.source
     ]
     assert figures
     for i in figures:
