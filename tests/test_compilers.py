@@ -23,9 +23,16 @@ def processes(tmp_path, monkeypatch):
 def test_only_threads_that_compile_are_counted(processes, monkeypatch):
     monkeypatch.setattr(compilers, "_TICKS_PER_S", 100)
     assert Compilers([10, 20]).cpu_s() == pytest.approx(8.0)
-    (processes / "20" / "task" / "21" / "stat").unlink()  # it has ended
-    assert Compilers([10, 20]).cpu_s() == pytest.approx(4.0)
     assert Compilers([10, 30]).cpu_s() == pytest.approx(4.0)
+
+
+def test_what_a_thread_that_has_ended_took_stays_counted(processes, monkeypatch):
+    monkeypatch.setattr(compilers, "_TICKS_PER_S", 100)
+    own = Compilers([10, 20])
+    own.cpu_s()
+    (processes / "20" / "task" / "21" / "stat").unlink()
+    assert own.cpu_s() == pytest.approx(8.0)
+    assert Compilers([10, 20]).cpu_s() == pytest.approx(4.0)
 
 
 class Busy(Compilers):

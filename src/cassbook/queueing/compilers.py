@@ -32,10 +32,19 @@ class Compilers:
 
     def __init__(self, pids: Sequence[int]) -> None:
         self._pids = pids
+        self._seen: dict[Path, float] = {}
 
     def cpu_s(self) -> float:
-        """CPU seconds that they have taken so far; threads that have ended are not in it."""
-        return sum(_cpu_s(task) for pid in self._pids for task in (_PROCESSES / str(pid) / "task").glob("*"))
+        """CPU seconds that they have taken so far.
+
+        Java from 17 on starts them as needed and ends them when idle: of one that has ended, what was seen last stays
+        counted, as else there would be less work done after it than before.
+        """
+        for pid in self._pids:
+            for task in (_PROCESSES / str(pid) / "task").glob("*"):
+                if taken := _cpu_s(task):
+                    self._seen[task] = taken
+        return sum(self._seen.values())
 
     def catch_up(self) -> None:
         """Wait until they have little to do."""
