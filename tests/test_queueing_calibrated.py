@@ -8,20 +8,23 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook import cli_predict
+from cassbook.choice_plots import fastest
 from cassbook.cli import main
 from cassbook.engine.checksums import sums
 from cassbook.errors import InputError
+from cassbook.queueing import advising, plots
 from cassbook.queueing import calibration_tables as tables
-from cassbook.queueing import plots
 from cassbook.queueing.calibrate import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.catalogue import CALIBRATIONS
 from cassbook.queueing.mva import analyse
-from cassbook.queueing.recorded import CalibrationRun, by_level
+from cassbook.queueing.recorded import CROWDING, CalibrationRun, by_level
 
-COSTS = {"READ": Costs(0.10, 0.08, 0.12, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.05, 0.6, 0.5)}
+COSTS = {
+    "READ": Costs(0.10, 0.08, 0.12, 0.04, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.04, 0.05, 0.6, 0.5)
+}  # fmt: skip
 SLOWER = slowdown(np.array([3.0, 2.0, 1.3, 0.9]))
-CROWDING = {"READ": 0.3, "UPDATE": 0.6}
-TRUE = Calibrated(COSTS, SLOWER, CROWDING, 4, 2)
+CROWDED = {"READ": 0.3, "UPDATE": 0.6}
+TRUE = Calibrated(COSTS, SLOWER, CROWDED, 4, 2)
 
 
 def row(cell, nodes, start):
@@ -34,7 +37,7 @@ def row(cell, nodes, start):
         "replication": cell.replication, "errors": "", "marks": "", "latency_ms": disturbed * found.response_ms[-1],
         "throughput_per_s": found.throughput_per_s[-1] / disturbed,
         # CPU time is more than what requests wait for.
-        "node_cpu_us": 1300 * np.dot(question.design, (own.coordinator, own.local, own.elsewhere)),
+        "node_cpu_us": 1300 * np.dot(question.design, (own.coordinator, own.local, own.elsewhere, own.waiting)),
         "client_cpu_us": 1000 * own.client, "other_cpu_us": 1.0, "busy": 0.9, "compiling": 0.0,
     }  # fmt: skip
 
@@ -74,16 +77,16 @@ def test_what_was_put_in_is_found_again(run):
     for own in run.calibrated():
         for operation, costs in COSTS.items():
             seen = own.costs[operation]
-            for name in ("coordinator", "local", "elsewhere", "client"):
+            for name in ("coordinator", "local", "elsewhere", "waiting", "client"):
                 assert getattr(seen, name) == pytest.approx(getattr(costs, name), rel=0.1), (operation, name)
             assert (seen.replica_part, seen.parse_part) == (pytest.approx(0.6), pytest.approx(0.5))
-        assert own.crowding == pytest.approx(CROWDING, abs=0.03)
+        assert own.crowding == pytest.approx(CROWDED, abs=0.03)
         assert own.slowdown[0] == pytest.approx(3.0, rel=0.1)
     table = by_level(run)
     assert table["held_out"].any()
     assert table["off_throughput"].abs().max() < 0.05
     assert table["off_response"].abs().max() < 0.05
-    blind = by_level(run, crowding=False)
+    blind = by_level(run, without=CROWDING)
     six = blind["nodes"] == 6
     assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which nobody told it"
     assert blind.loc[~six, "off_throughput"].to_numpy() == pytest.approx(table.loc[~six, "off_throughput"])
@@ -103,9 +106,16 @@ def test_tables_tell_of_it(run):
     assert set(tables.estimators(runs).index.get_level_values("level")) == {"ONE", "QUORUM", "ALL"}
     errors = tables.errors(runs)
     assert errors["throughput"][list(tables.HELD_OUT)].max(axis=None) < 5
+    quorum = by_level(run).query(f"operation == 'UPDATE' and {tables.HELD_OUT['QUORUM']}")
+    assert errors.loc[("2.2.4", "UPDATE"), ("throughput", "QUORUM")] == pytest.approx(
+        100 * np.mean(np.abs(quorum["predicted_per_s"] - quorum["throughput_per_s"]) / quorum["throughput_per_s"])
+    )
     assert (errors["throughput", tables.SIX_WHOLE] > 5).all()
-    told = tables.told(runs)
-    assert told["throughput_within_ten"] == told["throughput_averages"]
+    told = tables.told(run, "blind_")
+    assert told["blind_throughput_within_10"] == "7 of 7"
+    assert tables.six_told(run)["throughput_six"] > told["blind_throughput_worst"]
+    worth = tables.mechanisms(runs)["throughput, %"]["mean"]
+    assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
     assert tables.protocol(runs)["starts"] == 2
     kinds = tables.cells(runs)
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
@@ -128,7 +138,7 @@ def test_figures_show_what_they_are_given(run):
         "4 nodes, replication 1", "4 nodes, replication 2", "4 nodes, replication 3", "6 nodes, replication 3"
     ]  # fmt: skip
     assert len(plots.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 1
-    assert len(plots.replication_pays(tables.replication_pays(run)).axes) == 2
+    assert len(plots.replication_pays({"2.2.4": tables.replication_pays(run)}).axes) == 2
 
 
 def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
@@ -144,6 +154,35 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
         run.predict(question, [1], field_length=7)
     with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
         run.predict(Question("READ", "ONE", 4, 5), [1])
+
+
+def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
+    latency_map = advising.latency_map(run, 6)
+    assert latency_map.name.endswith("foretold for 6 nodes")
+    assert latency_map.blocks == (1, 2)
+    reads, writes = latency_map.advise(16, 1.0), latency_map.advise(16, 0.0)
+    alone = run.predict(Question("READ", "ONE", 6, 3), [16]).response_ms[0].value
+    assert reads.best.setting.name == "1R-3W"
+    assert reads.best.latency_us.value == pytest.approx(1000 * alone)
+    assert reads.told
+    assert writes.best.setting.name == "3R-1W"
+    mixed = latency_map.advise(16, 0.5)
+    assert mixed.mixed
+    assert reads.best.latency_us.value < mixed.best.latency_us.value
+    with pytest.raises(InputError, match="threads: 100 is outside what"):
+        latency_map.advise(100, 0.5)
+    with pytest.raises(InputError, match="nodes: 8; measured were 4 to 6"):
+        advising.latency_map(run, 8)
+    assert len(fastest([latency_map], "foretold").axes) == 1
+
+
+def test_a_mix_of_one_kind_is_that_kind(run):
+    own, question = run.calibrated()[0], Question("READ", "ALL", 6, 3)
+    both = {question: 0.5, Question("UPDATE", "ONE", 6, 3): 0.5}
+    alone = analyse(own.network(question), 8).response_ms[-1]
+    assert analyse(own.mixed({question: 3.0}), 8).response_ms[-1] == pytest.approx(alone)
+    other = analyse(own.network(Question("UPDATE", "ONE", 6, 3)), 8).response_ms[-1]
+    assert min(alone, other) < analyse(own.mixed(both), 8).response_ms[-1] < max(alone, other)
 
 
 def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
@@ -163,6 +202,16 @@ def test_the_command_answers_for_people_and_for_programs(folder):
     rows = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)["rows"]
     assert [own["jobs"] for own in rows] == [1, 8]
     assert rows[1]["throughput_per_s"]["value"] > rows[0]["throughput_per_s"]["value"]
+
+
+def test_advice_can_be_foretold(folder):
+    asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
+    said = CliRunner().invoke(main, asked).output
+    assert "foretold for 4 nodes, 16 threads, 100% reads, 2 cluster starts" in said
+    assert "best       1R-3W" in said
+    wrong = CliRunner().invoke(main, [*asked[:4], "2", *asked[5:]])
+    assert wrong.exit_code != 0
+    assert "nodes: 2; measured were 4 to 6" in wrong.output
 
 
 @pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])

@@ -68,11 +68,6 @@ def test_asking_all_gains_little_and_loses_more():
     assert len(figure.axes) == 3
 
 
-def test_errors_are_those_of_the_papers_tables():
-    predicted, measured = pd.Series([110.0, 90.0], [1, 2]), pd.Series([100.0, 100.0], [1, 2])
-    assert tables.errors({"ONE": predicted}, {"ONE": measured})["ONE"] == pytest.approx(10.0)
-
-
 @pytest.mark.parametrize("draw", [diagram.overview, diagram.workflows, diagram.node])
 def test_pictures_name_what_they_show(draw):
     figure = draw()

@@ -22,10 +22,14 @@ _GRID = 60
 
 def domain_maps(sources: Sequence[Source]) -> Figure:
     """Fig. 6 from measured mixes: fastest setting, hatched where it cannot be told from the next (5 %, paired)."""
-    figure, axes = panels(1, len(sources), width=4.6, height=3.6, sharey=True)
+    return fastest([LatencyMap(source.cell_stats, source.label) for source in sources], "measured")
+
+
+def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
+    """The same of maps, for which it is `known` in some way (measured, foretold): a panel each."""
+    figure, axes = panels(1, len(maps), width=4.6, height=3.6, sharey=True)
     shown: set[str] = set()
-    for panel, source in zip(axes[0], sources, strict=True):
-        latency_map = LatencyMap(source.cell_stats, source.label)
+    for panel, latency_map in zip(axes[0], maps, strict=True):
         threads = np.linspace(latency_map.threads[0], latency_map.threads[-1], _GRID)
         shares = np.linspace(latency_map.read_shares[0], latency_map.read_shares[-1], _GRID)
         found = latency_map.domain(threads, shares)
@@ -49,12 +53,12 @@ def domain_maps(sources: Sequence[Source]) -> Figure:
         panel.contourf(
             told.columns, 100 * told.index, told.to_numpy(), levels=[-0.5, 0.5], colors="none", hatches=["////"]
         )
-        panel.set(title=source.label, xlabel="threads")
+        panel.set(title=latency_map.name, xlabel="threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
     handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in SETTINGS if s.name in shown]
     handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="cannot be told from the next"))
-    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title="fastest setting, measured")
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
     return done(figure)
 
 

@@ -233,19 +233,25 @@ def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tup
 @click.option("--threads", type=float, help="Requests in flight.")
 @click.option("--reads", type=float, help="Part of them that reads, 0 to 1.")
 @click.option("--map", "whole", is_flag=True, help="The whole domain that the run measured, in place of a point.")
+@click.option("--nodes", type=click.IntRange(1), help="Foretell so many, RUN being a record of `cassbook calibrate`.")
 @click.option("--format", "form", type=click.Choice(["text", "json", "csv"]), default="text", show_default=True)
 @_plainly
-def advise(name: str, threads: float | None, reads: float | None, whole: bool, form: str) -> None:
+def advise(
+    name: str, threads: float | None, reads: float | None, whole: bool, nodes: int | None, form: str
+) -> None:  # fmt: skip
     """Name the best strong setting for a load, its latency with interval, and the runner-up, as a run measured them.
 
-    Between measured points latencies are interpolated; outside them there is no answer.
+    Between measured points latencies are interpolated; outside them there is no answer. With --nodes they are not
+    measured but foretold by a calibrated queueing network, for a cluster that need not have been started.
     """
     from cassbook import cli_advise
     from cassbook.advisor.latency_map import LatencyMap
+    from cassbook.queueing import advising
+    from cassbook.queueing.recorded import CalibrationRun
 
     if whole != (threads is None and reads is None) or (threads is None) != (reads is None):
         raise InputError("give both --threads and --reads, or --map alone")
-    latency_map = LatencyMap.of_run(name)
+    latency_map = advising.latency_map(CalibrationRun(name), nodes) if nodes else LatencyMap.of_run(name)
     if threads is None or reads is None:
         click.echo(cli_advise.domain(latency_map, form))
     else:

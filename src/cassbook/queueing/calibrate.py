@@ -3,14 +3,17 @@ known.
 
 All nodes and the client share one machine's processors, so that only sums can be seen: CPU time of the nodes together,
 and of the client, for each answered request. What they are made of follows from how they change with the level, the
-operation and the number of replicas. With k replicas asked, of which the coordinator is one with probability p,
+operation and the number of replicas. With k replicas asked, of which the coordinator is one with probability p, and w
+answers waited for,
 
-    nodes' CPU = coordinator + p local + (k - p) elsewhere
+    nodes' CPU = coordinator + p local + (k - p) elsewhere + (w - p) waiting
 
-where *coordinator* is to receive, parse and answer, *local* to look itself, and *elsewhere* to ask another node, all
-that that does, and to take its answer. What of it is whose, and what comes before the fork, is told by traces of
-requests that are alone. A write goes to all replicas at every level, so that local and elsewhere always come together;
-there a coordinator's own look is taken to cost what another node's does.
+where *coordinator* is to receive, parse and answer, *local* to look itself, *elsewhere* to ask another node, all that
+that does, and to take its answer, and *waiting* what an answer costs more that a request waits for. What of it is
+whose, and what comes before the fork, is told by traces of requests that are alone. A write goes to all replicas at
+every level, so that local and elsewhere always come together; there a coordinator's own look is taken to cost what
+another node's does. A read asks as many as it waits for, so that elsewhere and waiting do; there waiting is taken to
+cost what it does in a write.
 
 CPU time is a request's time only where processors are what it waits for. With few jobs nodes burn time for which no
 request waits (threads spin before they sleep), and requests wait for threads to wake. So the parts, and by how much all
@@ -38,10 +41,9 @@ from cassbook.queueing.network import Demands, Network, Operation, Readings
 Floats = NDArray[np.float64]
 
 _US = 1000.0
-#: Parts of the nodes' cost, in the order of the equation.
-PARTS = ("coordinator", "local", "elsewhere")
-#: Those of a write that can be told apart.
-WRITE_PARTS = ("coordinator", "elsewhere")
+#: Parts of the nodes' cost, in the order of the equation, and those of each operation that can be told apart.
+PARTS = ("coordinator", "local", "elsewhere", "waiting")
+_FREE = {"READ": ("coordinator", "local", "elsewhere"), "UPDATE": ("coordinator", "elsewhere", "waiting")}
 #: Requests at the processors at which the slowdown is free but for one, where it is 1; beyond the last it stays.
 KNOTS = (1, 4, 16, 64, 128)
 _ONE_AT = 64
@@ -90,7 +92,7 @@ class Question:
     def design(self) -> list[float]:
         """Coefficients of `PARTS`."""
         local = self.replication / self.nodes
-        return [1.0, local, self.asked - local]
+        return [1.0, local, self.asked - local, self.waits - local]
 
     @classmethod
     def of(cls, row: Mapping[Hashable, Any]) -> Question:
@@ -106,7 +108,7 @@ class Costs:
 
     Attributes
     ----------
-    coordinator, local, elsewhere, client : float
+    coordinator, local, elsewhere, waiting, client : float
     replica_part : float
         Of `elsewhere` that is the other node's; the rest is the coordinator's.
     parse_part : float
@@ -116,12 +118,20 @@ class Costs:
     coordinator: float
     local: float
     elsewhere: float
+    waiting: float
     client: float
     replica_part: float
     parse_part: float
 
-    def demands(self, asked: int) -> Demands:
-        """As classes of the paper's Table 1, of requests that ask so many replicas."""
+    def times(self, factor: float) -> Costs:
+        """All of it so many times as much."""
+        return replace(
+            self, coordinator=factor * self.coordinator, local=factor * self.local, elsewhere=factor * self.elsewhere,
+            waiting=factor * self.waiting, client=factor * self.client,
+        )  # fmt: skip
+
+    def demands(self, asked: int, waits: int) -> Demands:
+        """As classes of the paper's Table 1, of requests that ask so many replicas and wait for so many answers."""
 
         def coordinates(messages: int) -> float:
             return self.coordinator + messages * self.elsewhere * (1 - self.replica_part)
@@ -132,8 +142,8 @@ class Costs:
                 "read-local": before * coordinates(asked - 1) + self.local,
                 "read-remote": before * coordinates(asked),
                 "read-remote-ID": self.elsewhere * self.replica_part,
-                "read-local-end": (1 - before) * coordinates(asked - 1),
-                "read-remote-end": (1 - before) * coordinates(asked),
+                "read-local-end": (1 - before) * coordinates(asked - 1) + (waits - 1) * self.waiting,
+                "read-remote-end": (1 - before) * coordinates(asked) + waits * self.waiting,
             },
             client_ms=self.client,
         )  # fmt: skip
@@ -169,22 +179,31 @@ class Calibrated:
         InputError
             For an operation that was not calibrated, or numbers that do not fit.
         """
+        return self.mixed({question: 1.0}, cores, disk_ms)
+
+    def mixed(self, shares: Mapping[Question, float], cores: int = 0, disk_ms: float = 0.0) -> Network:
+        """The same for requests of several kinds, on one cluster, by their shares, above 0."""
+        cluster = next(iter(shares))
+        return Network(
+            tuple(self._operation(question, share, disk_ms) for question, share in shares.items()),
+            cluster.nodes, cluster.replication,
+            Readings(region="none", client_network="delay", node_network="delay"),
+            shared_cores=cores or self.cores, slowdown=self.slowdown,
+        )  # fmt: skip
+
+    def _operation(self, question: Question, share: float, disk_ms: float) -> Operation:
         name = question.operation
         if name not in self.costs:
             raise InputError(f"operation: {name!r} was not calibrated; there are {', '.join(self.costs)}")
-        demands = replace(self.costs[name].demands(question.asked), disk_ms=disk_ms)
         crowd = (question.nodes / self.nodes) ** self.crowding[name]
-        return Network(
-            (Operation(demands, question.asked, question.waits, name=name.lower()),),
-            question.nodes, question.replication,
-            Readings(region="none", client_network="delay", node_network="delay"),
-            shared_cores=cores or self.cores, slowdown=tuple(crowd * factor for factor in self.slowdown),
-        )  # fmt: skip
+        demands = replace(self.costs[name].times(crowd).demands(question.asked, question.waits), disk_ms=disk_ms)
+        return Operation(demands, question.asked, question.waits, share, name.lower())
 
 
 def calibrate(
-    cells: pd.DataFrame, phases: pd.DataFrame, nodes: int, cores: int, usual: Calibrated | None = None
-) -> Calibrated:
+    cells: pd.DataFrame, phases: pd.DataFrame, nodes: int, cores: int, usual: Calibrated | None = None,
+    waiting: bool = True,
+) -> Calibrated:  # fmt: skip
     """Estimate from cells of one cluster start and one size of rows, none of them held out.
 
     Parameters
@@ -199,6 +218,8 @@ def calibrate(
         Of the machine that it was measured on.
     usual : Calibrated, optional
         Of the usual rows, whose slowdown and crowding are taken for these, measured with fewer numbers of jobs.
+    waiting : bool
+        False for a model in which an answer costs the same whether a request waits for it or not.
 
     Raises
     ------
@@ -209,7 +230,7 @@ def calibrate(
     if usual is None and (own.empty or own["jobs"].min() > 1):
         raise InputError("calibrate: no cell has one job only; what a request costs that is alone cannot be seen")
     begun = {str(name): by_cpu(some, phases[phases["operation"] == name]) for name, some in own.groupby("operation")}
-    costs, slower = by_response(own, begun, cores, usual.slowdown if usual else None)
+    costs, slower = by_response(own, begun, cores, usual.slowdown if usual else None, waiting)
     found = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
     if usual is None and len(others):
         found = replace(found, crowding={name: crowding(found, others, name) for name in costs})
@@ -239,8 +260,9 @@ def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
 
 
 def by_response(
-    cells: pd.DataFrame, begun: Mapping[str, Costs], cores: int, slower: tuple[float, ...] | None = None
-) -> tuple[dict[str, Costs], tuple[float, ...]]:
+    cells: pd.DataFrame, begun: Mapping[str, Costs], cores: int, slower: tuple[float, ...] | None = None,
+    waiting: bool = True,
+) -> tuple[dict[str, Costs], tuple[float, ...]]:  # fmt: skip
     """Costs of each operation, and how much slower all is with few jobs, by response times over all loads.
 
     Least squares of the logarithm of predicted over measured mean response times. Free are the parts of the nodes'
@@ -255,17 +277,20 @@ def by_response(
     cores : int
     slower : tuple of float, optional
         A slowdown that is known.
+    waiting : bool
+        As of `calibrate`.
     """
     kinds, nodes = _kinds(cells), int(cells["nodes"].iloc[0])
-    free = [(name, part) for name in begun for part in (PARTS if name == "READ" else WRITE_PARTS)]
+    free = [(name, part) for name in begun for part in _FREE[name] if waiting or part != "waiting"]
 
     def told(x: Floats) -> Calibrated:
-        costs = dict(begun)
+        costs = {name: replace(own, waiting=0.0) for name, own in begun.items()}
         for (name, part), ms in zip(free, np.exp(x), strict=False):
             costs[name] = replace(costs[name], **{part: float(ms)})
-        for name, own in costs.items():
-            if name != "READ":
-                costs[name] = replace(own, local=own.replica_part * own.elsewhere)
+        if write := costs.get("UPDATE"):
+            costs["UPDATE"] = replace(write, local=write.replica_part * write.elsewhere)
+            if "READ" in costs:
+                costs["READ"] = replace(costs["READ"], waiting=write.waiting)
         return Calibrated(costs, slower or slowdown(np.exp(x[len(free) :])), dict.fromkeys(costs, 0.0), nodes, cores)
 
     knots = 0 if slower else len(KNOTS) - 1
@@ -326,7 +351,8 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
     cells : DataFrame
         What `Question.of` needs, and node_ms.
     replica_part : float, optional
-        Of elsewhere that a local look costs, where cells cannot tell: of writes.
+        Of elsewhere that a local look costs, where cells cannot tell: of writes. Without it they are reads, of which
+        nothing is taken to be waiting.
 
     Raises
     ------
@@ -334,18 +360,19 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
         If the cells do not tell the parts apart.
     """
     rows = np.array([Question.of(row).design for row in cells.to_dict("records")])
+    coordinator, local, elsewhere, waiting = rows.T
+    free = {"coordinator": coordinator, "local": local, "elsewhere": elsewhere}
     if replica_part is not None:
-        rows = np.column_stack([rows[:, 0], rows[:, 1] * replica_part + rows[:, 2]])
-    if np.linalg.matrix_rank(rows) < rows.shape[1]:
+        free = {"coordinator": coordinator, "elsewhere": local * replica_part + elsewhere, "waiting": waiting}
+    design = np.column_stack(list(free.values()))
+    if np.linalg.matrix_rank(design) < len(free):
         raise InputError(
             "calibrate: these cells cannot tell what a coordinator costs from what a local look does; measure other "
             "numbers of replicas or nodes too"
         )
-    found, _ = nnls(rows / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
-    own = [float(ms) for ms in found]
-    if replica_part is not None:
-        own.insert(1, own[1] * replica_part)
-    return dict(zip(PARTS, own, strict=True))
+    found, _ = nnls(design / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
+    told = dict.fromkeys(PARTS, 0.0) | dict(zip(free, map(float, found), strict=True))
+    return told if replica_part is None else told | {"local": replica_part * told["elsewhere"]}
 
 
 def split(traced: pd.DataFrame) -> dict[str, float]:

@@ -48,10 +48,12 @@ def _of(line: Analysed, name: str) -> np.ndarray:
     return line.utilisation["node1 CPU"] if name == "node_cpu" else np.asarray(getattr(line, name))
 
 
-def _points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label: str) -> None:
+def _points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label: str, face: str = "") -> None:
     y = np.array([own.value for own in estimates])
     half = [[own.value - own.low for own in estimates], [own.high - own.value for own in estimates]]
-    panel.errorbar(x, y, half, fmt="o", color=colour, markersize=3.5, capsize=2, label=label)
+    panel.errorbar(
+        x, y, half, fmt="o", color=colour, markerfacecolor=face or colour, markersize=3.5, capsize=2, label=label
+    )
 
 
 def _jobs_axis(panel: Axes, jobs: pd.Series) -> None:
@@ -76,30 +78,26 @@ def analysis_off(table: pd.DataFrame) -> Figure:
     return done(figure)
 
 
-def predicted(table: pd.DataFrame, operation: str, what: str = "throughput_per_s") -> Figure:
-    """Measured and predicted over jobs of one operation: a panel a kind of cluster, hollow where held out.
+def predicted(table: pd.DataFrame, operation: str) -> Figure:
+    """Throughput measured and predicted over jobs, of one operation: a panel a kind of cluster, hollow where held out.
 
     Parameters
     ----------
     table : DataFrame
         Of `recorded.by_level`.
     operation : str
-    what : str
-        'throughput_per_s' or 'latency_ms'.
     """
-    foretold = {"throughput_per_s": "predicted_per_s", "latency_ms": "predicted_ms"}[what]
     own = table[(table["operation"] == operation) & ~table["ask_all"]]
     kinds = list(own.groupby(["nodes", "replication"]))
     figure, axes = panels(1, len(kinds), width=3.6, height=3.2, sharey=True)
     for panel, ((nodes, replication), cells) in zip(axes[0], kinds, strict=True):
         for level in [level for level in LEVELS if level in set(cells["level"])]:
             some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
-            face = "white" if some["held_out"].all() else colour
-            panel.plot(some["jobs"], some[what], "o", color=colour, markerfacecolor=face, label=level)
-            panel.plot(some["jobs"], some[foretold], "-", color=colour)
+            _points(panel, some["jobs"], some["measured"], colour, level, "white" if some["held_out"].all() else colour)
+            panel.plot(some["jobs"], some["predicted_per_s"], "-", color=colour)
         panel.set(title=f"{nodes} nodes, replication {replication}", xlabel="jobs", ylim=(0, None))
         _jobs_axis(panel, cells["jobs"])
-    axes[0, 0].set_ylabel(f"{operation.lower()}s: {_SHOWN.get(what, 'mean response time, ms')}")
+    axes[0, 0].set_ylabel(f"{operation.lower()}s a second")
     axes[0, -1].legend()
     return done(figure)
 
@@ -116,15 +114,22 @@ def slowdowns(table: pd.DataFrame) -> Figure:
     return done(figure)
 
 
-def replication_pays(table: pd.DataFrame) -> Figure:
-    """Asking all three over asking two at QUORUM, over jobs: measured with intervals, and the model's line."""
+def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Asking all three over asking two at QUORUM, over jobs: measured with intervals, and the model's line.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        By version, of `calibration_tables.replication_pays`.
+    """
     figure, axes = panels(1, 2, width=4.4, height=3.2)
     titles = {"throughput": "requests/s", "response": "mean response time"}
     for panel, (name, title) in zip(axes[0], titles.items(), strict=True):
-        _points(panel, pd.Series(table.index), table[name], _OTHER[0], "measured")
-        panel.plot(table.index, table[f"{name}_model"], color=_OTHER[1], label="model")
+        for colour, (version, table) in zip(_OTHER, tables.items(), strict=False):
+            _points(panel, pd.Series(table.index), table[name], colour, f"{version}, measured")
+            panel.plot(table.index, table[f"{name}_model"], color=colour, label=f"{version}, model")
+            _jobs_axis(panel, pd.Series(table.index))
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set(xlabel="jobs", ylabel=f"{title}, three asked over two")
-        _jobs_axis(panel, pd.Series(table.index))
     axes[0, 0].legend()
     return done(figure)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,8 @@ from cassbook.trials.results import Results
 #: What calibration sees; all else is held out: QUORUM, two replicas, a third replica asked. Of clusters of another
 #: number of nodes it sees only by how much their work takes longer.
 FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
+#: What can be left out of the model, to see what it is worth.
+CROWDING, WAITING = "crowding", "waiting"
 
 
 @dataclass(frozen=True)
@@ -58,6 +61,12 @@ class CalibrationRun:
     ----------
     name_or_path : str
 
+    Attributes
+    ----------
+    name : str
+    results : Results
+    cells : DataFrame
+
     Raises
     ------
     InputError
@@ -65,11 +74,12 @@ class CalibrationRun:
     """
 
     def __init__(self, name_or_path: str) -> None:
+        self.name = Path(name_or_path).name
         self.results = Results(name_or_path)
         self.cells = self.results.rows
         if "node_cpu_us" not in self.cells:
             raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
-        self._fits: dict[tuple[int, bool], list[Calibrated]] = {}
+        self._fits: dict[tuple[int, str], list[Calibrated]] = {}
 
     @property
     def cores(self) -> int:
@@ -83,27 +93,28 @@ class CalibrationRun:
         seen = own["level"].isin(FITTED_LEVELS) & ~own["ask_all"] & (own["replication"] != HELD_OUT_REPLICATION)
         return ~seen
 
-    def calibrated(self, field_length: int = FIELD_LENGTH, crowding: bool = True) -> list[Calibrated]:
+    def calibrated(self, field_length: int = FIELD_LENGTH, without: str = "") -> list[Calibrated]:
         """Demands from each cluster start, for rows of fields of such a length.
 
         Parameters
         ----------
         field_length : int
-        crowding : bool
-            False keeps clusters of another number of nodes from the estimate as a whole.
+        without : str
+            `CROWDING` keeps clusters of another number of nodes from the estimate as a whole; `WAITING` has an answer
+            cost the same whether a request waits for it or not.
 
         Raises
         ------
         InputError
             For a length that was not measured.
         """
-        key = field_length, crowding
+        key = field_length, without
         if key not in self._fits:
-            self._fits[key] = self._calibrate(field_length, crowding)
+            self._fits[key] = self._calibrate(field_length, without)
         return self._fits[key]
 
-    def _calibrate(self, field_length: int, crowding: bool) -> list[Calibrated]:
-        if not crowding:
+    def _calibrate(self, field_length: int, without: str) -> list[Calibrated]:
+        if without == CROWDING:
             fits = self.calibrated(field_length)
             return [replace(fit, crowding=dict.fromkeys(fit.crowding, 0.0)) for fit in fits]
         own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
@@ -112,11 +123,14 @@ class CalibrationRun:
             raise InputError(f"length: rows of fields of {field_length} bytes were not measured; there are {known}")
         phases = self.results.table("phases")
         starts = sorted(own["start"].unique())
-        usual = [None] * len(starts) if field_length == FIELD_LENGTH else self.calibrated()
+        usual = [None] * len(starts) if field_length == FIELD_LENGTH else self.calibrated(without=without)
         return [
-            calibrate(own[own["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit)
+            calibrate(
+                own[own["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit,
+                without != WAITING,
+            )
             for start, fit in zip(starts, usual, strict=True)
-        ]
+        ]  # fmt: skip
 
     def predict(
         self, question: Question, jobs: Sequence[int], field_length: int = FIELD_LENGTH, cores: int = 0,
@@ -131,9 +145,8 @@ class CalibrationRun:
         """
         if not jobs or min(jobs) < 1:
             raise InputError(f"jobs: {list(jobs)}; give 1 or more")
-        found = [
-            analyse(own.network(question, cores, disk_ms), max(jobs)) for own in self.calibrated(field_length)
-        ]  # fmt: skip
+        fits = self.calibrated(field_length)
+        found = [analyse(own.network(question, cores, disk_ms), max(jobs)) for own in fits]
         places = np.asarray(jobs) - 1
 
         def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
@@ -159,27 +172,30 @@ class CalibrationRun:
         return said
 
 
-def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH, crowding: bool = True) -> pd.DataFrame:
+def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH, without: str = "") -> pd.DataFrame:
     """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
 
     Parameters
     ----------
     run : CalibrationRun
     field_length : int
-    crowding : bool
+    without : str
         As of `CalibrationRun.calibrated`.
 
     Returns
     -------
     DataFrame
         One row a cell: what `Question.of` needs, jobs, held_out, throughput_per_s, latency_ms (means over cluster
-        starts), predicted_per_s, predicted_ms, off_throughput, off_response (predicted over measured, less one).
+        starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms, off_throughput,
+        off_response (predicted over measured, less one), within (whether that interval holds what is predicted).
     """
     keys = ["operation", "level", "nodes", "replication", "ask_all"]
     own = run.cells.assign(held_out=run.held_out)
     own = own[own["field_length"] == field_length]
-    means = own.groupby([*keys, "held_out", "jobs"], as_index=False)[["throughput_per_s", "latency_ms"]].mean()
-    fits, parts = run.calibrated(field_length, crowding), []
+    own = own.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
+    over = own.groupby([*keys, "held_out", "jobs"])
+    means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.mean)).reset_index()
+    fits, parts = run.calibrated(field_length, without), []
     for _, cells in means.groupby(keys):
         question = Question.of(cells.iloc[0].to_dict())
         found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
@@ -191,5 +207,6 @@ def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH, crowding: bo
         parts.append(cells.assign(
             predicted_per_s=per_s, predicted_ms=ms, off_throughput=per_s / cells["throughput_per_s"] - 1,
             off_response=ms / cells["latency_ms"] - 1,
+            within=[seen.low <= x <= seen.high for seen, x in zip(cells["measured"], per_s, strict=True)],
         ))  # fmt: skip
     return pd.concat(parts, ignore_index=True)

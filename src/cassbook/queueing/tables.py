@@ -129,24 +129,6 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
     return own.round(1)
 
 
-def errors(predicted: Mapping[str, pd.Series], measured: Mapping[str, pd.Series]) -> pd.Series:
-    """The error measure of the paper's Tables 4 and 5: mean over numbers of jobs of |predicted - measured| / measured.
-
-    Parameters
-    ----------
-    predicted, measured : mapping of str to Series
-        By level; index jobs.
-
-    Returns
-    -------
-    Series
-        By level, percent.
-    """
-    return pd.Series({
-        level: _PERCENT * float(np.mean(np.abs(predicted[level] / own - 1))) for level, own in measured.items()
-    })  # fmt: skip
-
-
 def analysis_told(table: pd.DataFrame) -> dict[str, object]:
     """Mean and worst error of the analysis, percent, and what of it is the simulation's own."""
     off = table["off"].abs()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import resources
 from itertools import product
 from typing import Any
@@ -22,7 +22,7 @@ _DIGITS = 4
 
 
 def sliders(
-    run: CalibrationRun,
+    runs: Mapping[str, CalibrationRun],
     nodes: Sequence[int] = (3, 4, 5, 6, 8),
     replication: Sequence[int] = (1, 2, 3),
     cores: Sequence[int] = (2, 4, 8),
@@ -32,27 +32,34 @@ def sliders(
 
     Parameters
     ----------
-    run : CalibrationRun
+    runs : mapping of str to CalibrationRun
+        By version; the first is shown first.
     nodes, replication, cores : sequence of int
         Where each slider can stand.
     operations : sequence of str
     """
     found: dict[str, dict[str, Any]] = {}
-    for operation, n, rf, processors in product(operations, nodes, replication, cores):
+    for (version, run), operation, n, rf, processors in product(runs.items(), operations, nodes, replication, cores):
         if rf <= n:
-            found[f"{operation} {n} {rf} {processors}"] = {
+            found[f"{version} {operation} {n} {rf} {processors}"] = {
                 level: _curve(run, Question(operation, level, n, rf), processors) for level in LEVELS
             }
     ranges = {"nodes": list(nodes), "replication": list(replication), "cores": list(cores)}
-    measured = {name: [int(run.cells[name].min()), int(run.cells[name].max())] for name in ("nodes", "replication")}
     template = resources.files("cassbook.queueing").joinpath("templates/whatif.html").read_text()
     return HTML(
         Template(template).render(
-            name="whatif", operations=list(operations), ranges=ranges, jobs=list(_JOBS), found=found,
+            name="whatif", choices={"Cassandra": list(runs), "operation": list(operations)}, ranges=ranges,
+            jobs=list(_JOBS), found=found,
             start={"nodes": ranges["nodes"].index(4), "replication": len(replication) - 1, "cores": 0},
-            colours=LEVEL_COLOURS, measured=measured | {"cores": [run.cores, run.cores]}, figure=_empty(),
+            colours=LEVEL_COLOURS, measured={version: _measured(run) for version, run in runs.items()}, figure=_empty(),
         )
     )  # fmt: skip
+
+
+def _measured(run: CalibrationRun) -> dict[str, list[int]]:
+    """Least and most of what each slider may stand at."""
+    ends = {name: [int(run.cells[name].min()), int(run.cells[name].max())] for name in ("nodes", "replication")}
+    return ends | {"cores": [run.cores, run.cores]}
 
 
 def _curve(run: CalibrationRun, question: Question, cores: int) -> dict[str, list[float]]:
