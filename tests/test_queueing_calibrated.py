@@ -133,9 +133,10 @@ def test_tables_tell_of_it(run):
 
 
 def test_figures_show_what_they_are_given(run):
-    figure = plots.predicted(by_level(run), "READ")
+    figure = plots.predicted({"2.2.4": by_level(run)}, "READ")
     assert [panel.get_title() for panel in figure.axes] == [
-        "4 nodes, replication 1", "4 nodes, replication 2", "4 nodes, replication 3", "6 nodes, replication 3"
+        "2.2.4: 4 nodes, replication 1", "2.2.4: 4 nodes, replication 2", "2.2.4: 4 nodes, replication 3",
+        "2.2.4: 6 nodes, replication 3",
     ]  # fmt: skip
     assert len(plots.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 1
     assert len(plots.replication_pays({"2.2.4": tables.replication_pays(run)}).axes) == 2
@@ -168,6 +169,10 @@ def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
     assert writes.best.setting.name == "3R-1W"
     mixed = latency_map.advise(16, 0.5)
     assert mixed.mixed
+    turn = advising.turns_at(latency_map, 16)
+    assert 0 < turn < 100
+    assert latency_map.advise(16, turn / 100 - 0.02).best.setting.name != "1R-3W"
+    assert latency_map.advise(16, turn / 100 + 0.02).best.setting.name == "1R-3W"
     assert reads.best.latency_us.value < mixed.best.latency_us.value
     with pytest.raises(InputError, match="threads: 100 is outside what"):
         latency_map.advise(100, 0.5)

@@ -14,7 +14,7 @@ from cassbook.queueing.calibrate import Calibrated, Question
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.recorded import FITTED_NODES, CalibrationRun
 
-_US = 1000.0
+_US, _PERCENT = 1000.0, 100.0
 #: What strong settings are strong at.
 REPLICATION = 3
 _READ_SHARES = tuple(k / 10 for k in range(11))
@@ -45,6 +45,15 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
         for cell in _cells(own, nodes, int(run.cells["jobs"].max()))
     ]
     return LatencyMap(pd.concat(cells, ignore_index=True), f"{run.name}, foretold for {nodes} nodes")
+
+
+def turns_at(latency_map: LatencyMap, threads: float) -> float:
+    """Percent of reads from which on the setting that reads one replica is the fastest; NaN where it never is."""
+    shares = np.linspace(0, 1, 101)
+    found = latency_map.domain([threads], shares)
+    others = found[found["best"] != STRONG_SETTINGS[0].name]
+    beyond = shares[shares > others["read_share"].max()] if len(others) else shares
+    return _PERCENT * float(beyond[0]) if beyond.size else float("nan")
 
 
 def _cells(own: Calibrated, nodes: int, most_jobs: int) -> Iterator[pd.DataFrame]:

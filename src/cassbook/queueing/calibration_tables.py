@@ -53,9 +53,10 @@ def protocol(runs: Runs) -> dict[str, object]:
     Returns
     -------
     dict
-        starts, repetitions, seconds, cores; noise: percent by which repetitions of a cell differ (standard deviation
-        of throughput within a start, median over cells); known: percent to which the mean of a cell is known (its
-        standard error over starts, median); floor: percent by which a perfect prediction would seem off on average.
+        version, later (the first and the last); starts, repetitions, seconds, cores; noise: percent by which
+        repetitions of a cell differ (standard deviation of throughput within a start, median over cells); known:
+        percent to which the mean of a cell is known (its standard error over starts, median); floor: percent by which
+        a perfect prediction would seem off on average.
     """
     first = next(iter(runs.values())).results.manifest
     noise, known = [], []
@@ -65,8 +66,10 @@ def protocol(runs: Runs) -> dict[str, object]:
         means = x.mean().groupby(_CELL)
         known.append(means.sem() / means.mean())
     sem = float(pd.concat(known).median())
+    versions = list(runs)
     return {
-        "starts": first["starts"], "repetitions": first["numbers"]["repetitions"],
+        "version": versions[0], "later": versions[-1], "starts": first["starts"],
+        "repetitions": first["numbers"]["repetitions"],
         "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
         "noise": _PERCENT * float(pd.concat(noise).median()), "known": _PERCENT * sem,
         "floor": _PERCENT * sem * np.sqrt(2 / np.pi),
@@ -315,14 +318,14 @@ def replication_pays(run: CalibrationRun) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
 
 
-def pays_told(run: CalibrationRun, table: pd.DataFrame) -> dict[str, object]:
+def pays_told(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
     """What asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
 
     Returns
     -------
     dict
         gain, gain_low, gain_high (95 % over cluster starts), model_least, model_most; within: numbers of jobs whose
-        interval holds what the model says, of how many (numbers).
+        interval holds what the model says, of how many.
     """
     own = run.cells.query(_QUORUM_READS)
     rates = (
@@ -333,9 +336,10 @@ def pays_told(run: CalibrationRun, table: pd.DataFrame) -> dict[str, object]:
     within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
     percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
                "model_least": model.min(), "model_most": model.max()}  # fmt: skip
-    return {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()} | {
-        "within": sum(within), "numbers": len(within)
-    }  # fmt: skip
+    told = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    return {prefix + name: value for name, value in told.items()} | {
+        f"{prefix}within": f"{sum(within)} of {len(within)}"
+    }
 
 
 #: Questions of the what-if chapter, each one change from what was measured.

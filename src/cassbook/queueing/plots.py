@@ -78,28 +78,36 @@ def analysis_off(table: pd.DataFrame) -> Figure:
     return done(figure)
 
 
-def predicted(table: pd.DataFrame, operation: str) -> Figure:
+def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
     """Throughput measured and predicted over jobs, of one operation: a panel a kind of cluster, hollow where held out.
 
     Parameters
     ----------
-    table : DataFrame
-        Of `recorded.by_level`.
+    tables : mapping of str to DataFrame
+        By version, of `recorded.by_level`: a row of panels each.
     operation : str
     """
-    own = table[(table["operation"] == operation) & ~table["ask_all"]]
-    kinds = list(own.groupby(["nodes", "replication"]))
-    figure, axes = panels(1, len(kinds), width=3.6, height=3.2, sharey=True)
-    for panel, ((nodes, replication), cells) in zip(axes[0], kinds, strict=True):
-        for level in [level for level in LEVELS if level in set(cells["level"])]:
-            some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
-            _points(panel, some["jobs"], some["measured"], colour, level, "white" if some["held_out"].all() else colour)
-            panel.plot(some["jobs"], some["predicted_per_s"], "-", color=colour)
-        panel.set(title=f"{nodes} nodes, replication {replication}", xlabel="jobs", ylim=(0, None))
-        _jobs_axis(panel, cells["jobs"])
-    axes[0, 0].set_ylabel(f"{operation.lower()}s a second")
-    axes[0, -1].legend()
+    kept = {name: own[(own["operation"] == operation) & ~own["ask_all"]] for name, own in tables.items()}
+    kinds = sorted(set().union(*(zip(own["nodes"], own["replication"], strict=True) for own in kept.values())))
+    figure, axes = panels(len(kept), len(kinds), width=3.4, height=2.9, sharey=True)
+    for row, (version, own) in zip(axes, kept.items(), strict=True):
+        for panel, (nodes, replication) in zip(row, kinds, strict=True):
+            cells = own[(own["nodes"] == nodes) & (own["replication"] == replication)]
+            _predicted(panel, cells)
+            panel.set(title=f"{version}: {nodes} nodes, replication {replication}", ylim=(0, None))
+        row[0].set_ylabel(f"{operation.lower()}s a second")
+        row[-1].legend()
+    for panel in axes[-1]:
+        panel.set_xlabel("jobs")
     return done(figure)
+
+
+def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
+    for level in [level for level in LEVELS if level in set(cells["level"])]:
+        some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
+        _points(panel, some["jobs"], some["measured"], colour, level, "white" if some["held_out"].all() else colour)
+        panel.plot(some["jobs"], some["predicted_per_s"], "-", color=colour)
+    _jobs_axis(panel, cells["jobs"])
 
 
 def slowdowns(table: pd.DataFrame) -> Figure:
