@@ -190,6 +190,19 @@ def test_a_mix_of_one_kind_is_that_kind(run):
     assert min(alone, other) < analyse(own.mixed(both), 8).response_ms[-1] < max(alone, other)
 
 
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("READ", "SEVEN", 4, 3), r"level: 'SEVEN'; use one of ONE, TWO, "),
+        (("UPDATE", "THREE", 4, 2), "level: THREE waits for 3 replicas, and there are 2"),
+        (("UPDATE", "ONE", 4, 3, True), "ask_all: is for reads"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(asked, said):
+    with pytest.raises(InputError, match=said):
+        Question(*asked)
+
+
 def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
     cells = run.cells.query("replication == 3 and nodes == 4 and operation == 'READ'")
     with pytest.raises(InputError, match="cannot tell what a coordinator costs from what a local look does"):

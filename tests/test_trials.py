@@ -8,6 +8,7 @@ import pytest
 
 from cassbook.engine.checksums import sums
 from cassbook.errors import InputError, LaboratoryError
+from cassbook.ingest.folder import open_run
 from cassbook.load.recorder import Window
 from cassbook.staleness.catalogue import PROBES
 from cassbook.trials import record, tables
@@ -101,6 +102,8 @@ def test_what_is_not_complete_is_not_read(recorded):
         Results(str(recorded))
     with pytest.raises(InputError, match="there is no recorded experiment"):
         Results("nothing-of-the-kind")
+    with pytest.raises(InputError, match=r"^[^(]*oracle-1.2.0: is the record of an experiment, oracle, and"):
+        open_run("oracle-1.2.0")
 
 
 def test_what_is_not_as_recorded_is_not_read(recorded):

@@ -52,6 +52,8 @@ _LEAST_SLOWDOWN, _MOST_CROWDING = 0.2, 3.0
 _ENOUGH = 1e-5
 #: Beyond such an error, as a part, a cell pulls less: a machine is disturbed now and then.
 _USUAL_OFF = 0.1
+#: Those of the levels that a network of one data centre knows.
+_LEVELS = ("ONE", "TWO", "THREE", "QUORUM", "ALL", "LOCAL_ONE", "LOCAL_QUORUM")
 #: What makes a cell of one kind, whatever its load.
 KIND = ("level", "nodes", "replication", "ask_all")
 
@@ -68,6 +70,11 @@ class Question:
     nodes, replication : int
     ask_all : bool
         Reads with speculative retry ALWAYS: one more is asked than the level needs.
+
+    Raises
+    ------
+    InputError
+        For a level that is unknown, or waits for more replicas than there are, and for writes with `ask_all`.
     """
 
     operation: str
@@ -75,6 +82,14 @@ class Question:
     nodes: int
     replication: int
     ask_all: bool = False
+
+    def __post_init__(self) -> None:
+        if self.level not in _LEVELS:
+            raise InputError(f"level: {self.level!r}; use one of {', '.join(_LEVELS)}")
+        if self.waits > self.replication:
+            raise InputError(f"level: {self.level} waits for {self.waits} replicas, and there are {self.replication}")
+        if self.ask_all and self.operation == "UPDATE":
+            raise InputError("ask_all: is for reads; a write is sent to all replicas at every level")
 
     @property
     def waits(self) -> int:

@@ -75,12 +75,15 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
         notes = json.loads(path.read_text())
-        schema_version = notes["schema_version"]
+        experiment = notes.get("trial")
+        schema_version = notes["schema_version"] if experiment is None else None
         missing = {"complete", "profile", "begun_unix_s", "cluster_starts"} - set(notes)
     except FileNotFoundError:
         raise InputError(f"{folder}: there is no run (no manifest.json)") from None
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
+    if experiment is not None:
+        raise InputError(f"{folder}: is the record of an experiment, {experiment}, and no run of a profile")
     if schema_version != SCHEMA_VERSION:
         raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {SCHEMA_VERSION}")
     if missing:

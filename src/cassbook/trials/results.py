@@ -107,8 +107,10 @@ class Results:
 
 
 def _folder(name_or_path: str) -> Path:
-    places = (Path(name_or_path), runs_dir() / name_or_path)
-    return next((own for own in places if own.is_dir()), project_root() / "data" / "trials" / name_or_path)
+    places = (Path(name_or_path), runs_dir() / name_or_path, project_root() / "data" / "trials" / name_or_path)
+    if found := next((own for own in places if own.is_dir()), None):
+        return found
+    raise InputError(f"{name_or_path}: there is no recorded experiment of that name in data, and no such folder")
 
 
 def _rows(path: Path) -> pd.DataFrame:
