@@ -204,7 +204,7 @@ def test_stations_are_as_busy_as_their_work_says(
 
 
 @pytest.mark.parametrize("level", ["ONE", "QUORUM", "ALL"])
-@pytest.mark.parametrize("cores", [1, 2, 8])
+@pytest.mark.parametrize("cores", [1, 2, 4, 8])
 def test_the_analysis_is_near_the_simulation(level, cores):
     network = printed.network(level, readings=Readings(node_cores=cores))
     analysed = analyse(network, 200)
@@ -214,6 +214,14 @@ def test_the_analysis_is_near_the_simulation(level, cores):
     ]
     assert np.mean(np.abs(off)) < 0.03, off
     assert np.max(np.abs(off)) < 0.10, off
+
+
+@pytest.mark.parametrize("cores", [2, 3, 4, 8])
+def test_more_jobs_never_carry_less(cores):
+    for level in ("ONE", "QUORUM", "ALL"):
+        x = analyse(printed.network(level, readings=Readings(node_cores=cores)), 600).throughput_per_s
+        assert (np.diff(x) > -1e-9 * x[1:]).all(), level
+        assert x[-1] <= Loads(printed.network(level, readings=Readings(node_cores=cores))).most_per_s
 
 
 def test_asking_all_costs_what_the_late_answers_take():

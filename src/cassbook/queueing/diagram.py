@@ -104,7 +104,7 @@ def _station(panel: Axes, at: Point, text: str) -> None:
     for line in (0.0, -0.15, -0.3):
         panel.plot([x + line, x + line], [y - 0.25, y + 0.25], color="black", linewidth=0.8, zorder=3)
     panel.add_patch(Circle((x + 0.4, y), 0.25, facecolor=_STATION, edgecolor="black", zorder=2))
-    panel.text(x, y - 0.48, text, ha="center", va="center", fontsize=8)
+    panel.text(x, y + 0.42, text, ha="center", va="center", fontsize=8)
 
 
 def _triangle(panel: Axes, at: Point, text: str, back: bool = False) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numba import njit
@@ -91,7 +92,7 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
         np.array([_slower(network, own, most_jobs, at_once if own.name == "CPU" else 1.0) for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
         _roles(network), weights, ways, counts, scv, network.think_ms,
-        network.readings.node_network != "delay", at_once,
+        network.readings.node_network != "delay", at_once, np.array([_steady(own.servers) for own in found]),
     )  # fmt: skip
     jobs = np.arange(1, most_jobs + 1)
     busy = {}
@@ -158,6 +159,20 @@ def _paths(network: Network) -> tuple[Floats, NDArray[np.void], NDArray[np.int64
             others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
             counts.append([min(own.asked - local, others), local, own.waits])
     return np.array(weights), steps(network).reshape(-1, engine.STAGES), np.array(counts, dtype=np.int64)
+
+
+@lru_cache
+def _steady(servers: float) -> float:
+    """Servers that may be busy, on average, before what is left of 1 no longer tells the chance of nobody at a station.
+
+    It goes into the next steps again; with more servers busy than the least root of what then becomes of an error, the
+    error grows from step to step.
+    """
+    if not 1 < servers < math.inf:
+        return math.inf
+    terms = [1 / math.factorial(k) for k in range(int(servers) + 1)]
+    own = [1.0] + [terms[k] - terms[k - 1] / servers for k in range(1, int(servers))]
+    return float(np.abs(np.roots(own[::-1])).min())
 
 
 @njit(cache=True)
@@ -255,10 +270,11 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
     think,
     in_line,
     at_once,
+    steady,
 ):
     stations, together = demand.size, at_once > 0.0
     load = demand / at_once if together else demand  # of jobs, where visits are several at once
-    busy, queue = machines[0, engine.CPU], np.zeros(stations)
+    busy, queue = machines[0, engine.CPU], np.zeros((stations, stations))
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
     slow = slower[:, 0].copy()
@@ -301,10 +317,13 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
             _leave(slow[busy], slower[busy], x * demand[engine.CLIENT_CPU])
         for i in range(stations):
             if shared[i]:
-                before = chance[i, 0]
+                before, slowed = chance[i, 0], together and i == busy
+                less = x / _without(queue[i], demand, servers, i, think, n) if slowed or servers[i] > 1.0 else 1.0
                 _raise(chance[i], slow[i], load[i] * x, n)
-                if together and i == busy:
-                    _settle(chance[i], before * x / _without(queue, demand, servers, busy, think, n), n)
+                if slowed:
+                    _settle(chance[i], before * less, n)
+                elif load[i] * x > steady[i]:
+                    _settle(chance[i], before * min(1.0, less), n)
                 for j in range(1, n + 1):
                     present[n - 1, i] += min(j * max(1.0, at_once), servers[i]) * chance[i, j]
             else:
@@ -353,7 +372,8 @@ def _settle(chance, nobody, n):  # type: ignore[no-untyped-def]
     """Probability of nobody at a processor by what it was with one job less, times the throughput over that of the
     network without it (modified MVA; Reiser 1981).
 
-    What is left of 1 would do in theory; where work is slower with few jobs its rounding errors grow without bound.
+    What is left of 1 would do in theory; where work is slower with few jobs, or many servers are busy, its rounding
+    errors grow without bound.
     """
     chance[0] = nobody
     total = 0.0
