@@ -112,7 +112,7 @@ def test_tables_tell_of_it(run):
     )
     assert (errors["throughput", tables.SIX_WHOLE] > 5).all()
     told = tables.told(run, "blind_")
-    assert told["blind_throughput_within_10"] == "7 of 7"
+    assert told["blind_throughput_within_10"] == "9 of 9"
     assert tables.six_told(run)["throughput_six"] > told["blind_throughput_worst"]
     worth = tables.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]

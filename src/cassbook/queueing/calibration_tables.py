@@ -24,12 +24,12 @@ _CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all"
 #: What most cells were asked of, and of them the question that the chapters dwell on.
 _CLUSTER = FITTED_NODES, 3
 _QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
-_THERE = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]}"
-_USUAL = f"{_THERE} and field_length == {FIELD_LENGTH}"
+_USUAL = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]} and field_length == {FIELD_LENGTH}"
 _QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
 #: What a cell was kept from the estimate for, and how it is told from the others.
 HELD_OUT = {
-    "QUORUM": f"level == 'QUORUM' and not ask_all and {_THERE}",
+    "QUORUM": f"level == 'QUORUM' and not ask_all and {_USUAL}",
+    "QUORUM, longer rows": f"level == 'QUORUM' and field_length != {FIELD_LENGTH}",
     "QUORUM, six nodes": "level == 'QUORUM' and nodes == 6",
     "two replicas": "replication == 2",
     "all asked at QUORUM": "ask_all",
@@ -219,7 +219,7 @@ def errors(runs: Runs) -> pd.DataFrame:
     for version, run in runs.items():
         table, without = by_level(run), by_level(run, without=CROWDING)
         for operation, own in table.groupby("operation"):
-            usual = own[~own["held_out"]].query(_THERE)
+            usual = own[~own["held_out"]].query(_USUAL)
             parts = {f"{level}, fitted": usual[usual["level"] == level] for level in ("ONE", "ALL")}
             parts |= {name: own.query(rule) for name, rule in HELD_OUT.items()}
             parts[SIX_WHOLE] = without[(without["operation"] == operation) & (without["nodes"] != FITTED_NODES)]
@@ -238,9 +238,9 @@ def mechanisms(runs: Runs) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (version, model); columns (throughput or response, mean or worst), percent, of the averages of `errors`;
-        (averages, throughput or response), how many are within the paper's 10 %, of how many; (cells, held), how many
-        of all cells held out have a measured 95 % interval that holds the prediction, of how many.
+        Index (version, model); columns ('throughput, %' or 'response, %', and mean, worst, or within 10) of the
+        averages of `errors` that were held out, the last as 'n of all'; (cells, in the interval), how many of the cells
+        held out have a measured 95 % interval of throughput that holds the prediction.
     """
     rows = {}
     for version, run in runs.items():

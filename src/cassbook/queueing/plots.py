@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.plots import LEVEL_COLOURS, done, panels
+from cassbook.queueing.measuring import FIELD_LENGTH
 from cassbook.queueing.mva import Analysed
 from cassbook.tables import LEVELS
 
@@ -81,7 +82,9 @@ def analysis_off(table: pd.DataFrame) -> Figure:
 
 
 def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
-    """Throughput measured and predicted over jobs, of one operation: a panel a kind of cluster, hollow where held out.
+    """Throughput measured and predicted over jobs, of one operation and the usual rows.
+
+    A panel a kind of cluster; points are hollow where held out.
 
     Parameters
     ----------
@@ -89,7 +92,8 @@ def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
         By version, of `recorded.by_level`: a row of panels each.
     operation : str
     """
-    kept = {name: own[(own["operation"] == operation) & ~own["ask_all"]] for name, own in tables.items()}
+    rule = f"operation == {operation!r} and not ask_all and field_length == {FIELD_LENGTH}"
+    kept = {name: own.query(rule) for name, own in tables.items()}
     kinds = sorted(set().union(*(zip(own["nodes"], own["replication"], strict=True) for own in kept.values())))
     figure, axes = panels(len(kept), len(kinds), width=3.4, height=3.1, sharey=True)
     for row, (version, own) in zip(axes, kept.items(), strict=True):

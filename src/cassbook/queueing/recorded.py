@@ -172,32 +172,32 @@ class CalibrationRun:
         return said
 
 
-def by_level(run: CalibrationRun, field_length: int = FIELD_LENGTH, without: str = "") -> pd.DataFrame:
+def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
     """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
 
     Parameters
     ----------
     run : CalibrationRun
-    field_length : int
     without : str
         As of `CalibrationRun.calibrated`.
 
     Returns
     -------
     DataFrame
-        One row a cell: what `Question.of` needs, jobs, held_out, throughput_per_s, latency_ms (means over cluster
-        starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms, off_throughput,
-        off_response (predicted over measured, less one), within (whether that interval holds what is predicted).
+        One row a cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms (means over
+        cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
+        off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
+        predicted).
     """
-    keys = ["operation", "level", "nodes", "replication", "ask_all"]
+    keys = ["operation", "level", "nodes", "replication", "ask_all", "field_length"]
     own = run.cells.assign(held_out=run.held_out)
-    own = own[own["field_length"] == field_length]
     own = own.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
     over = own.groupby([*keys, "held_out", "jobs"])
     means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.mean)).reset_index()
-    fits, parts = run.calibrated(field_length, without), []
+    parts = []
     for _, cells in means.groupby(keys):
-        question = Question.of(cells.iloc[0].to_dict())
+        row = cells.iloc[0].to_dict()
+        question, fits = Question.of(row), run.calibrated(int(row["field_length"]), without)
         found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
         places = cells["jobs"].to_numpy(int) - 1
         per_s, ms = (
