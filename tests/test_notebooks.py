@@ -64,6 +64,11 @@ def test_has_a_stored_table_that_nbval_compares(path):
 
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
+def test_no_warning_is_stored(path):
+    assert not [cell.source for cell in code(path) for output in cell.outputs if output.get("name") == "stderr"]
+
+
+@pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_every_figure_has_a_caption_that_asks_and_a_sentence_that_answers(path):
     cells = nbformat.read(path, as_version=4).cells
     figures = [

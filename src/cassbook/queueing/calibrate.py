@@ -49,7 +49,7 @@ KNOTS = (1, 4, 16, 64, 128)
 _ONE_AT = 64
 _LEAST_MS, _MOST_MS = 1e-3, 100.0
 _LEAST_SLOWDOWN, _MOST_CROWDING = 0.2, 3.0
-_ENOUGH = 1e-5
+_ENOUGH = 1e-8
 #: Beyond such an error, as a part, a cell pulls less: a machine is disturbed now and then.
 _USUAL_OFF = 0.1
 #: Those of the levels that a network of one data centre knows.
