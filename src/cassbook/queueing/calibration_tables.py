@@ -221,10 +221,10 @@ def errors(runs: Runs) -> pd.DataFrame:
         for operation, own in table.groupby("operation"):
             usual = own[~own["held_out"]].query(_USUAL)
             parts = {f"{level}, fitted": usual[usual["level"] == level] for level in ("ONE", "ALL")}
-            parts |= {name: own.query(rule) for name, rule in HELD_OUT.items()}
+            parts |= _held_out(own)
             parts[SIX_WHOLE] = without[(without["operation"] == operation) & (without["nodes"] != FITTED_NODES)]
             rows[version, operation] = {
-                (what, name): _PERCENT * cells[f"off_{what}"].abs().mean()
+                (what, name): _off(cells, what)
                 for what in ("throughput", "response")
                 for name, cells in parts.items()
                 if len(cells)
@@ -254,7 +254,9 @@ def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], obje
     table = by_level(run, without=without)
     found: dict[tuple[str, str], object] = {}
     for what in ("throughput", "response"):
-        own = _averages(table, f"off_{what}")
+        own = pd.Series(
+            [_off(kind, what) for _, cells in table.groupby("operation") for kind in _held_out(cells).values()]
+        )
         found |= {
             (f"{what}, %", "mean"): own.mean(), (f"{what}, %", "worst"): own.max(),
             (f"{what}, %", "within 10"): f"{int((own <= _AIM_PERCENT).sum())} of {len(own)}",
@@ -263,15 +265,13 @@ def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], obje
     return found | {("cells", "in the interval"): f"{int(held.sum())} of {len(held)}"}
 
 
-def _averages(table: pd.DataFrame, column: str) -> pd.Series:
-    """Mean error, percent, of each operation and kind of what was held out."""
-    parts = {
-        (operation, name): _PERCENT * cells[column].abs().mean()
-        for operation, own in table.groupby("operation")
-        for name, rule in HELD_OUT.items()
-        if len(cells := own.query(rule))
-    }
-    return pd.Series(parts)
+def _held_out(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Cells of each kind that was held out."""
+    return {name: kind for name, rule in HELD_OUT.items() if len(kind := cells.query(rule))}
+
+
+def _off(cells: pd.DataFrame, what: str) -> float:
+    return _PERCENT * float(cells[f"off_{what}"].abs().mean())
 
 
 def told(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
