@@ -131,7 +131,11 @@ def regret_table(source: Source) -> pd.DataFrame:
     """
     measured = policies.by_block(source.cell_stats)
     workloads = pd.MultiIndex.from_tuples(measured.groupby(WORKLOAD).mean().index, names=WORKLOAD)
-    found = policies.regrets(measured, policies.all_choices(judging.points_of(source.cell_stats), workloads))
+    return shown(policies.regrets(measured, policies.all_choices(judging.points_of(source.cell_stats), workloads)))
+
+
+def shown(found: pd.DataFrame) -> pd.DataFrame:
+    """The table of `policies.regrets` as pages show it."""
     found = found.loc[found["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
     return pd.DataFrame(
         {

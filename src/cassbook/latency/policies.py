@@ -85,11 +85,16 @@ def all_choices(points: pd.DataFrame, workloads: pd.MultiIndex) -> dict[str, Cho
     for name in ("linear", "order2", "order3", "order4", "spline", "mva", "usl"):
         predictors = {(str(o), str(c)): models.fit(group, name) for (o, c), group in points.groupby(SERIES)}
         found[f"estimate: {models.MODELS[name].title}"] = by_estimate(predictors, workloads)
-    for setting in STRONG_SETTINGS:
-        found[f"always {setting.name}"] = always(setting.name)(workloads)
-    found["1R-3W, at < 25 % reads 2R-2W"] = quorum_for_writes(workloads)
-    found["1R-3W, at < 25 % reads 3R-1W"] = write_heavy(workloads)
-    return found
+    return found | fixed_choices(workloads)
+
+
+def fixed_choices(workloads: pd.MultiIndex) -> dict[str, Choices]:
+    """What is chosen without any measurement, by name: fixed settings and rules of thumb."""
+    return {
+        **{f"always {setting.name}": always(setting.name)(workloads) for setting in STRONG_SETTINGS},
+        "1R-3W, at < 25 % reads 2R-2W": quorum_for_writes(workloads),
+        "1R-3W, at < 25 % reads 3R-1W": write_heavy(workloads),
+    }
 
 
 def regrets(measured: pd.DataFrame, choices: Mapping[str, Choices]) -> pd.DataFrame:

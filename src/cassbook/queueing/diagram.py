@@ -12,7 +12,8 @@ from cassbook.plots import done, panels
 
 _STATION, _SWITCH, _FORK, _REGION = "#56B4E9", "#F0E442", "#009E73", "#D9D9D9"
 _WIDE, _HIGH = 1.3, 0.55
-_NEAR, _NEAR_REACH, _REACH = 1.7, 0.42, 0.7
+#: Half the width of each part of a node: where arrows leave it and reach it.
+_REACH = {"network": 0.62, "class": 0.4, "CPU": 0.62, "fork": 0.3, "disk": 0.62, "out": 0.75, "join": 0.3}
 
 Point = tuple[float, float]
 
@@ -45,8 +46,8 @@ def node() -> Figure:
     panel = axes[0, 0]
     panel.add_patch(Rectangle((2.35, -0.62), 2.3, 1.3, color=_REGION, zorder=0))
     panel.text(3.5, 0.8, "capacity region: concurrent_reads", ha="center", fontsize=8)
-    places = {"network": (0.0, 0.0), "class": (1.55, 0.0), "CPU": (3.5, 0.0), "fork": (5.3, 0.0), "disk": (6.8, 0.7),
-              "join": (8.3, 0.0), "out": (6.8, -0.7)}  # fmt: skip
+    places = {"network": (0.0, 0.0), "class": (1.6, 0.0), "CPU": (3.5, 0.0), "fork": (5.35, 0.0), "disk": (6.8, 0.7),
+              "join": (8.25, 0.0), "out": (6.8, -0.7)}  # fmt: skip
     _station(panel, places["network"], "network, FCFS")
     _box(panel, places["class"], "class", _SWITCH, wide=0.8)
     _station(panel, places["CPU"], "CPU, shared")
@@ -56,9 +57,10 @@ def node() -> Figure:
     _triangle(panel, places["join"], "join", back=True)
     for a, b in (("network", "class"), ("class", "CPU"), ("CPU", "fork"), ("fork", "disk"), ("fork", "out"),
                  ("disk", "join"), ("out", "join")):  # fmt: skip
-        _arrow(panel, _beside(places[a], places[b]), _beside(places[b], places[a]))
-    _arrow(panel, (8.3, -0.35), (3.5, -0.35), bend=-0.35)
-    panel.text(5.9, -1.75, "joined: read-local-end or read-remote-end, then the network and the client", ha="center",
+        _arrow(panel, _edge(places[a], _REACH[a]), _edge(places[b], -_REACH[b]))
+    panel.plot([8.55, 8.85, 8.85, 3.5], [0.0, 0.0, -1.35, -1.35], color="black", linewidth=1.0, zorder=1)
+    _arrow(panel, (3.5, -1.38), (3.5, -0.25))
+    panel.text(6.2, -1.65, "joined: read-local-end or read-remote-end, then the network and the client", ha="center",
                fontsize=8)  # fmt: skip
     _frame(panel, "", (-1.0, 9.1), (-2.1, 1.4))
     return done(figure)
@@ -115,11 +117,8 @@ def _triangle(panel: Axes, at: Point, text: str, back: bool = False) -> None:
     panel.text(x, y + 0.62, text, ha="center", va="center", fontsize=8)
 
 
-def _beside(own: Point, other: Point) -> Point:
-    """Where an arrow leaves: nearer to what is nearer."""
-    apart = other[0] - own[0]
-    reach = _NEAR_REACH if abs(apart) < _NEAR else _REACH
-    return own[0] + (reach if apart > 0 else -reach), own[1]
+def _edge(at: Point, reach: float) -> Point:
+    return at[0] + reach, at[1]
 
 
 def _arrow(panel: Axes, a: Point, b: Point, bend: float = 0.0, both: bool = False) -> None:
