@@ -10,9 +10,10 @@ from click.testing import CliRunner
 from cassbook import cli_predict
 from cassbook.choice_plots import fastest
 from cassbook.cli import main
+from cassbook.consistency import STRONG_SETTINGS
 from cassbook.engine.checksums import sums
 from cassbook.errors import InputError
-from cassbook.queueing import advising, plots
+from cassbook.queueing import advising, mixes, plots
 from cassbook.queueing import calibration_tables as tables
 from cassbook.queueing.calibrate import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.catalogue import CALIBRATIONS
@@ -155,6 +156,60 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
         run.predict(question, [1], field_length=7)
     with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
         run.predict(Question("READ", "ONE", 4, 5), [1])
+
+
+@pytest.fixture(scope="module")
+def mixed(run):
+    """Mixes as they would be measured if the network were right, but for blocks, and for 2R-2W: twice as slow."""
+    own, shares, jobs = advising.latency_map(run), (0.1, 0.5, 0.9), (4, 64)
+    means_us = own.means_us(jobs, shares)
+    return pd.DataFrame([
+        {"kind": "mixed", "cell_id": f"b{block}", "block": block, "read_cl": setting.read_cl, "read_share": share,
+         "write_cl": setting.write_cl, "threads": threads,
+         "latency_us": means_us[k, i, j] * (0.98 + 0.01 * block) * (2 if setting.name == "2R-2W" else 1)}
+        for block in (1, 2, 3)
+        for k, setting in enumerate(STRONG_SETTINGS) for i, share in enumerate(shares) for j, threads in enumerate(jobs)
+    ])  # fmt: skip
+
+
+def test_foretold_mixes_are_held_against_measured_ones(run, mixed):
+    found = mixes.compared(advising.latency_map(run), mixed).set_index(["setting", "read_share", "threads"])
+    assert len(found) == 18
+    assert found.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
+    assert found.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
+    assert found["within"].sum() == 12
+    one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
+    assert found.loc[("1R-3W", 0.9, 64), "foretold_ms"] > one, "a tenth are writes at ALL"
+    assert len(plots.mixes(found.reset_index()).axes) == 2
+
+
+def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
+    own = advising.latency_map(run)
+    alone = own.means_us((4, 64), (0.0, 1.0))
+    pure = pd.DataFrame([
+        {"kind": "pure", "cell_id": f"p{block}", "block": block, "read_cl": setting.read_cl, "read_share": float(share),
+         "write_cl": setting.write_cl, "threads": threads, "latency_us": alone[k, share, j] * (0.98 + 0.01 * block)}
+        for block in (1, 2, 3) for k, setting in enumerate(STRONG_SETTINGS) for share in (0, 1)
+        for j, threads in enumerate((4, 64))
+    ])  # fmt: skip
+    cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
+    found = mixes.by_setting(own, cells)
+    assert list(found.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
+    assert found.loc["2R-2W", mixes.PARTS_OFF].value == pytest.approx(0, abs=0.1)
+    assert found.loc["2R-2W", mixes.MIXES_OFF].value == pytest.approx(-50, abs=0.1)
+    assert found.loc["2R-2W", mixes.ABOVE].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
+
+
+def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
+    choosers = {mixes.NETWORK: advising.latency_map(run), mixes.WEIGHTED: mixes.pure_map(run)}
+    found = mixes.regrets(choosers, mixed)
+    assert found.loc[mixes.NETWORK, "right"].right == 6
+    assert found.loc[mixes.NETWORK, "regret"].value == pytest.approx(0)
+    assert found.loc["always 2R-2W", "regret"].value > 50
+    assert {mixes.WEIGHTED, "always 1R-3W"} < set(found.index)
+    # Mixes of other costs than those foretold: what is chosen is judged by what was measured.
+    other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
+    assert mixes.regrets(choosers, other).loc[mixes.NETWORK, "regret"].value > 50
 
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from cassbook.staleness import measured, oracle_recorded, oracle_tables
+from cassbook.staleness.oracle import Answer, NothingLogged, Oracle, Question
 from cassbook.staleness.oracle_recorded import ORACLE, SAYING, WHOLE, OracleRun
 from cassbook.staleness.predictor12 import Logged, p_consistent
 
@@ -65,3 +66,22 @@ def test_a_message_with_a_number_of_its_own_leaves_nothing_of_ranks():
     # Of one distribution of 0 and 10: a read meets 0 at once, and 10 if both replicas that could commit took it too.
     assert p_consistent(apart, 2, 1, 1, 0.0) == pytest.approx(0.5 + 0.25, abs=0.02)
     assert p_consistent(together, 2, 1, 1, 0.0) != pytest.approx(0.75, abs=0.02)
+
+
+class Silent(Oracle):
+    """An oracle of nodes 1 to 3, of which some have logged nothing; no Java is started before one is asked."""
+
+    def __init__(self, *silent):
+        self._ports, self._silent = [7100, 7200, 7300], silent
+
+    def ask(self, node, questions):
+        if node in self._silent:
+            raise NothingLogged(f"the predictor of node {node} does not answer")
+        return [Answer(1.0, 2.0, node) for _ in questions]
+
+
+def test_nodes_that_no_thread_came_to_are_left_out():
+    questions = [Question(3, 1, 1, 0.0), Question(3, 1, 1, 5.0)]
+    assert {node: len(said) for node, said in Silent(2).ask_all(questions).items()} == {1: 2, 3: 2}
+    with pytest.raises(NothingLogged, match="of all 3 nodes have logged no requests"):
+        Silent(1, 2, 3).ask_all(questions)

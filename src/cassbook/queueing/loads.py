@@ -45,9 +45,14 @@ class Loads:
         total = dict.fromkeys((own.name for own in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])
         for number, weight in enumerate(weights / weights.sum()):
-            for name, ms in _of_operation(self.network, number).items():
+            for name, ms in _of_operation(self.network, number, self.steps[number]).items():
                 total[name] += weight * ms
         return total
+
+    @cached_property
+    def steps(self) -> NDArray[np.void]:
+        """What a request does, by operation and whether its coordinator holds the row (see `stations.steps`)."""
+        return steps(self.network)
 
     @cached_property
     def _queues(self) -> list[Station]:
@@ -79,7 +84,7 @@ class Loads:
     def least_ms(self) -> float:
         """Mean time of a request that is alone, bounded from below: of what runs in parallel, the longest mean."""
         weights = np.array([operation.share for operation in self.network.operations])
-        each = [_alone_ms(self.network, number) for number in range(len(self.network.operations))]
+        each = [_alone_ms(self.network, number, ways) for number, ways in enumerate(self.steps)]
         return float(np.average(each, weights=weights)) * min(1.0, min(self.network.slowdown, default=1.0))
 
     def throughput_bounds(self, jobs: int) -> tuple[float, float]:
@@ -118,10 +123,10 @@ class Loads:
         return 1000.0 * float(low), 1000.0 * min(float(high), 1 / float(most))
 
 
-def _of_operation(network: Network, number: int) -> dict[str, float]:
+def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict[str, float]:
     """Work at each station for one request of an operation, ms."""
     names = [station.name for station in stations(network)]
-    where, ways = machines(network, {name: place for place, name in enumerate(names)}), steps(network)[number]
+    where = machines(network, {name: place for place, name in enumerate(names)})
     found = np.zeros(len(names))
 
     def work(way: NDArray[np.void], stages: Sequence[int]) -> list[tuple[int, int, float]]:
@@ -165,12 +170,12 @@ def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]
     return found
 
 
-def _alone_ms(network: Network, number: int) -> float:
+def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:
     """Least mean time of a request that waits for nobody: of parallel ways the longest mean, for no mean of a maximum
     is less. Where some answers are not waited for there is no such bound, and none of it counts.
     """
     operation, total = network.operations[number], 0.0
-    for local, way in enumerate(steps(network)[number]):
+    for local, way in enumerate(ways):
         chance = network.local_share if local else 1 - network.local_share
         alone, branch = (float(way[list(stages)]["ms"].sum()) for stages in (ALONE, BRANCH))
         total += chance * alone

@@ -29,7 +29,7 @@ from cassbook.errors import InputError
 from cassbook.queueing import engine
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.network import Network
-from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, steps
+from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, taken
 
 Floats = NDArray[np.float64]
 
@@ -80,14 +80,14 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     demand = {own.name: loads.ms.get(own.name, 0.0) for own in found}  # of what nobody waits for, none
     if network.shared_cores:
         demand["CPU"] -= demand["client CPU"]
-    weights, ways, counts = _paths(network)
+    weights, ways, counts = _paths(network, loads.steps)
     scv = network.readings.law.scv
     at_once = _at_once(demand["CPU"], ways, weights, counts, scv) if network.shared_cores else 0.0
     x, response, present = _recursion(
         most_jobs,
         np.array(list(demand.values())),
         np.array([_squared(network, own, demand[own.name]) for own in found]),
-        np.array(["CPU" in own.name for own in found]),
+        np.array([_is_shared(own) for own in found]),
         np.array([own.servers for own in found]),
         np.array([_slower(network, own, most_jobs, at_once if own.name == "CPU" else 1.0) for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
@@ -114,8 +114,15 @@ def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: ND
     return max(1.0, work_ms / waited_ms) if waited_ms else 1.0
 
 
+def _is_shared(station: Station) -> bool:
+    """Whether it is a processor: all there are served at once. At others a visit waits in line."""
+    return "CPU" in station.name
+
+
 def _slower(network: Network, station: Station, most_jobs: int, at_once: float) -> Floats:
     """Stretch of a visit with 1, 2, ... jobs at a station, each there so many times; shape (taken, jobs)."""
+    if not _is_shared(station):
+        return np.ones((taken(network).size, most_jobs))
     found = 1.0 / rates(network, station, int(np.ceil(most_jobs * at_once)))[:, 1:]
     visits = np.arange(1, most_jobs + 1) * at_once
     return np.array([np.interp(visits, np.arange(1, found.shape[1] + 1), own) for own in found])
@@ -123,7 +130,7 @@ def _slower(network: Network, station: Station, most_jobs: int, at_once: float) 
 
 def _squared(network: Network, station: Station, load_ms: float) -> float:
     """Sum over visits of the square of their demand, for stations that serve in order: residual work, ms²."""
-    if "CPU" in station.name or not load_ms:
+    if _is_shared(station) or not load_ms:
         return 0.0
     total, weights = 0.0, sum(own.share for own in network.operations)
     for own in network.operations:
@@ -148,7 +155,7 @@ def _roles(network: Network) -> Floats:
     return found
 
 
-def _paths(network: Network) -> tuple[Floats, NDArray[np.void], NDArray[np.int64]]:
+def _paths(network: Network, steps: NDArray[np.void]) -> tuple[Floats, NDArray[np.void], NDArray[np.int64]]:
     """Requests by operation, remote and local: weights, what they do, and how many are asked elsewhere, whether the
     coordinator looks, and how many answers are waited for.
     """
@@ -158,7 +165,7 @@ def _paths(network: Network) -> tuple[Floats, NDArray[np.void], NDArray[np.int64
             weights.append(own.share / total * (network.local_share if local else 1 - network.local_share))
             others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
             counts.append([min(own.asked - local, others), local, own.waits])
-    return np.array(weights), steps(network).reshape(-1, engine.STAGES), np.array(counts, dtype=np.int64)
+    return np.array(weights), steps.reshape(-1, engine.STAGES), np.array(counts, dtype=np.int64)
 
 
 @lru_cache

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cassbook.plots import LEVEL_COLOURS, done, panels
+from cassbook.plots import LEVEL_COLOURS, SETTING_COLOURS, done, panels
 from cassbook.queueing.measuring import FIELD_LENGTH
 from cassbook.queueing.mva import Analysed
 from cassbook.tables import LEVELS
@@ -147,4 +147,27 @@ def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set(xlabel="jobs", ylabel=f"{title}, three asked over two")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=2 * len(tables))
+    return done(figure)
+
+
+def mixes(table: pd.DataFrame) -> Figure:
+    """Latency of mixes over the share of reads: measured with intervals, and the model's lines; a panel a load.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Of `mixes.compared`.
+    """
+    loads = sorted(table["threads"].unique())
+    figure, axes = panels(1, len(loads), width=3.6, height=3.4)
+    for panel, threads in zip(axes[0], loads, strict=True):
+        for aside, (setting, own) in zip(
+            (-1, 0, 1), table[table["threads"] == threads].groupby("setting"), strict=True
+        ):
+            percent, colour = 100 * own["read_share"], SETTING_COLOURS[str(setting)]
+            _points(panel, percent + aside, own["measured_ms"], colour, str(setting))
+            panel.plot(percent, own["foretold_ms"], color=colour)
+        panel.set(title=f"{threads} jobs", xlabel="reads, % of operations", ylim=(0, None))
+    axes[0, 0].set_ylabel("mean latency, ms")
+    axes[0, -1].legend()
     return done(figure)

@@ -174,6 +174,11 @@ def returned_ms(network: Network, operation: Operation) -> float:
     return operation.demands.cpu_ms.get("read-remote-return", 0.0) or network.readings.returned_ms
 
 
+def taken(network: Network) -> NDArray[np.int64]:
+    """Processors that the client may take of those it shares with the nodes: 0, 1, ..."""
+    return np.arange(1 + min(network.client_threads, network.shared_cores) * bool(network.shared_cores))
+
+
 def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
     """At which each of n jobs is served, n from 0 to `most`, while the client takes 0, 1, ... of the processors.
 
@@ -181,9 +186,8 @@ def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
     -------
     ndarray, shape (taken + 1, most + 1)
     """
-    taken = np.arange(1 + min(network.client_threads, network.shared_cores) * bool(network.shared_cores))
     n = np.arange(most + 1)
-    left = np.maximum(station.servers - taken * (station.name == "CPU"), LEAST_LEFT)
+    left = np.maximum(station.servers - taken(network) * (station.name == "CPU"), LEAST_LEFT)
     own = np.minimum(1.0, left[:, None] / np.maximum(n, 1))
     if network.slowdown and station.name.endswith("CPU") and station.shared:
         factors = np.asarray(network.slowdown)

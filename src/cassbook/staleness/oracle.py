@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
@@ -18,6 +19,11 @@ from cassbook.errors import LaboratoryError
 MBEAN = "org.apache.cassandra.service:type=PBSPredictor"
 _HOST = "127.0.0.1"
 _PERCENTILE = 0.999  # of latencies, which it is asked for too
+_NOTHING_LOGGED = "java.lang.IllegalStateException"  # what it throws then
+
+
+class NothingLogged(LaboratoryError):
+    """A node has no latencies to predict from: it sent no reads, or no writes, to another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +71,30 @@ class Oracle:
 
         Raises
         ------
+        NothingLogged
+            If it has nothing to answer from.
         LaboratoryError
-            If it does not answer: it has logged no requests over the network, say.
+            If it does not answer otherwise, with what it says.
         """
         return self._pool.submit(_ask, self._ports[node - 1], list(questions)).result()
+
+    def ask_all(self, questions: Sequence[Question]) -> dict[int, list[Answer]]:
+        """Ask every node, by its number; those that have nothing to answer from are left out.
+
+        A thread of the study's load keeps to one node, chosen at random, so that of few threads none may come to some.
+
+        Raises
+        ------
+        NothingLogged
+            If no node has anything to answer from.
+        """
+        found: dict[int, list[Answer]] = {}
+        for node in range(1, len(self._ports) + 1):
+            with suppress(NothingLogged):
+                found[node] = self.ask(node, questions)
+        if not found:
+            raise NothingLogged(f"the predictors of all {len(self._ports)} nodes have logged no requests yet")
+        return found
 
     def __enter__(self) -> Oracle:
         """Itself."""
@@ -133,7 +159,8 @@ def _ask(port: int, questions: list[Question]) -> list[Answer]:
             latencies = float(said.getAverageReadLatency()), float(said.getAverageWriteLatency())
             found.append(Answer(float(said.getConsistencyProbability()), *latencies))
     except jpype.JException as error:  # an object of that Java, which only this process can hold
-        raise LaboratoryError(f"the predictor at port {port} does not answer: {error}") from None
+        kind = NothingLogged if error.getClass().getName() == _NOTHING_LOGGED else LaboratoryError
+        raise kind(f"the predictor at port {port} does not answer: {error}") from None
     finally:
         connector.close()
     return found

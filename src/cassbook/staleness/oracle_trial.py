@@ -205,14 +205,14 @@ class _Bench:
         }
 
     def _asked(self, load: str, r: int, w: int) -> pd.DataFrame:
-        """What each node's predictor says over t, for the last version, and over k."""
+        """What the predictor of each node that knows anything says over t, for the last version, and over k."""
         points = [(t, 1) for t in sorted({*_STUDY_T_MS, *self._t_ms})]
         points += [(VERSIONS_AT_MS, k) for k in range(2, MOST_VERSIONS + 1)]
         questions = [Question(self._n, r, w, t, k) for t, k in points]
         rows = [
             (load, node, r, w, own.t_ms, own.k, said.p, said.read_ms, said.write_ms)
-            for node in range(1, self._cluster.spec.nodes + 1)
-            for own, said in zip(questions, self._oracle.ask(node, questions), strict=True)
+            for node, answers in self._oracle.ask_all(questions).items()
+            for own, said in zip(questions, answers, strict=True)
         ]
         return pd.DataFrame(rows, columns=_ANSWERS)
 
