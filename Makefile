@@ -6,6 +6,8 @@ RUN := $(ENVIRONMENT)/bin/python -m
 # A conda environment brings its own Maven and Java.
 export PATH := $(CURDIR)/$(ENVIRONMENT)/bin:$(PATH)
 CASSBOOK := $(RUN) cassbook.cli
+# Where it is set, each of some hundred processes would compile the project again.
+unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help environment reproduce book test lint bench outputs clean

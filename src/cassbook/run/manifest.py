@@ -19,6 +19,9 @@ from cassbook.errors import InputError
 from cassbook.profile import Profile
 from cassbook.schema import SCHEMA_VERSION
 
+#: How long it is looked how busy the machine is before something is measured.
+LOOK_S = 1.0
+
 
 def _cpu_model() -> str:
     try:
@@ -52,7 +55,7 @@ def circumstances() -> dict[str, Any]:
         },
         "machine": machine(),
         "load_before": os.getloadavg()[0],
-        "busy_before_percent": psutil.cpu_percent(interval=1.0),
+        "busy_before_percent": psutil.cpu_percent(interval=LOOK_S),
     }
 
 
