@@ -130,7 +130,7 @@ def regret_table(source: Source) -> pd.DataFrame:
         'worst, %'.
     """
     measured = policies.by_block(source.cell_stats)
-    workloads = pd.MultiIndex.from_tuples(measured.groupby(WORKLOAD).mean().index, names=WORKLOAD)
+    workloads = policies.workloads_of(measured)
     return shown(policies.regrets(measured, policies.all_choices(judging.points_of(source.cell_stats), workloads)))
 
 

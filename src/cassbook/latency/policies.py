@@ -42,6 +42,11 @@ def by_block(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return table
 
 
+def workloads_of(measured: pd.DataFrame) -> pd.MultiIndex:
+    """The workloads of `by_block`, (read_share, threads), each once."""
+    return pd.MultiIndex.from_frame(_workloads(measured).to_frame(index=False).drop_duplicates()).sort_values()
+
+
 def by_estimate(predictors: mixing.Predictors, workloads: pd.MultiIndex) -> Choices:
     """Choose by the weighted mean of two curves (eq. 8-10)."""
     threads, shares = (sorted(workloads.unique(level)) for level in ("threads", "read_share"))

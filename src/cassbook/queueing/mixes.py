@@ -96,7 +96,7 @@ def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.
         As `policies.regrets`.
     """
     measured = policies.by_block(cell_stats)
-    workloads = pd.MultiIndex.from_frame(measured.groupby(WORKLOAD).mean().index.to_frame(index=False))
+    workloads = policies.workloads_of(measured)
     chosen = {name: _chosen(own, workloads) for name, own in choosers.items()}
     return policies.regrets(measured, chosen | policies.fixed_choices(workloads))
 
@@ -120,14 +120,13 @@ def told(foretold: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) ->
     """What the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of `regrets`."""
     rows, every = compared(foretold, cell_stats), by_setting(foretold, cell_stats).loc["all"]
     above, network = every[ABOVE], found.loc[NETWORK]
-    regrets_percent = {name: float(found["regret"][policy].value) for name, policy in _QUOTED.items()}
     return {
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
         "mixes_off": rows["off_percent"].abs().mean(), "parts_off": -every[PARTS_OFF].value, "above": above.value,
         "above_low": above.low, "above_high": above.high,
         "above_foretold": _PERCENT * float((rows["foretold_ms"] / _parts(foretold, rows) - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
-    } | {f"{name}_regret": percent for name, percent in regrets_percent.items()}  # fmt: skip
+    } | {f"{name}_regret": found["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
 
 
 def _at(own: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:

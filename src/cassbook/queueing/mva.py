@@ -87,7 +87,7 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
         most_jobs,
         np.array(list(demand.values())),
         np.array([_squared(network, own, demand[own.name]) for own in found]),
-        np.array([_is_shared(own) for own in found]),
+        np.array([_is_processor(own) for own in found]),
         np.array([own.servers for own in found]),
         np.array([_slower(network, own, most_jobs, at_once if own.name == "CPU" else 1.0) for own in found]),
         machines(network, {own.name: number for number, own in enumerate(stations(network))}),
@@ -114,14 +114,14 @@ def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: ND
     return max(1.0, work_ms / waited_ms) if waited_ms else 1.0
 
 
-def _is_shared(station: Station) -> bool:
+def _is_processor(station: Station) -> bool:
     """Whether it is a processor: all there are served at once. At others a visit waits in line."""
     return "CPU" in station.name
 
 
 def _slower(network: Network, station: Station, most_jobs: int, at_once: float) -> Floats:
     """Stretch of a visit with 1, 2, ... jobs at a station, each there so many times; shape (taken, jobs)."""
-    if not _is_shared(station):
+    if not _is_processor(station):
         return np.ones((taken(network).size, most_jobs))
     found = 1.0 / rates(network, station, int(np.ceil(most_jobs * at_once)))[:, 1:]
     visits = np.arange(1, most_jobs + 1) * at_once
@@ -130,7 +130,7 @@ def _slower(network: Network, station: Station, most_jobs: int, at_once: float) 
 
 def _squared(network: Network, station: Station, load_ms: float) -> float:
     """Sum over visits of the square of their demand, for stations that serve in order: residual work, ms²."""
-    if _is_shared(station) or not load_ms:
+    if _is_processor(station) or not load_ms:
         return 0.0
     total, weights = 0.0, sum(own.share for own in network.operations)
     for own in network.operations:
