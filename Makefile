@@ -41,7 +41,7 @@ bench: environment ## measure the library's own speed against its limits
 	@$(RUN) cassbook.bench
 
 outputs: environment ## store the tables that the tracked notebooks show, after new data (nbval compares with them)
-	@$(RUN) cassbook.outputs
+	@$(RUN) cassbook.book.outputs
 
 clean: ## remove what was built; the environment, engines and recorded runs stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis

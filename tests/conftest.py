@@ -5,10 +5,10 @@ import os
 import psutil
 import pytest
 
-from cassbook.engine import preflight
-from cassbook.engine.cluster import clusters_dir
-from cassbook.engine.home import OPTIONS_VARIABLE
-from cassbook.run import manifest
+from cassbook.lab.engine import preflight
+from cassbook.lab.engine.cluster import clusters_dir
+from cassbook.lab.engine.home import OPTIONS_VARIABLE
+from cassbook.records import manifest
 
 #: Nodes that live for a minute start sooner without the compiler that pays off after ten, and without waiting eight
 #: seconds for gossip to settle: that all see each other is waited for anyhow.

@@ -5,7 +5,7 @@
 
 from pathlib import Path
 
-from cassbook.outputs import shows_runs
+from cassbook.book.outputs import shows_runs
 
 collect_ignore = [path.name for path in Path(__file__).parent.glob("*.ipynb") if not shows_runs(path)]
 

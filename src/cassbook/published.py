@@ -7,9 +7,9 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from cassbook.errors import InputError, LaboratoryError
-from cassbook.paths import resource
-from cassbook.schema import LEVEL_STATS
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import resource
+from cassbook.core.schema import LEVEL_STATS
 
 #: (operation, level) -> coefficients, constant first: equations (2)-(7).
 Coefficients = dict[tuple[str, str], tuple[float, ...]]

@@ -1,10 +1,29 @@
 """Choose the consistency levels of reads and writes: from a run, for a point or a map, and in a running service."""
 
-from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown
-from cassbook.advisor.latency_map import Advice, LatencyMap
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import InMemory
-from cassbook.advisor.shared import InCassandra
+from typing import TYPE_CHECKING
+
+from cassbook.core.faces import lazy
+
+if TYPE_CHECKING:
+    from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown
+    from cassbook.advisor.cassandra_register import InCassandra
+    from cassbook.advisor.latency_map import Advice, LatencyMap
+    from cassbook.advisor.policy import Terms
+    from cassbook.advisor.regime import Regime
+    from cassbook.advisor.register import InMemory
 
 __all__ = ["Advice", "Advised", "Adviser", "InCassandra", "InMemory", "LatencyMap", "OutcomeUnknown", "Regime", "Terms"]
+__getattr__ = lazy(
+    __name__,
+    {
+        "Advice": "latency_map",
+        "Advised": "adviser",
+        "Adviser": "adviser",
+        "InCassandra": "cassandra_register",
+        "InMemory": "register",
+        "LatencyMap": "latency_map",
+        "OutcomeUnknown": "adviser",
+        "Regime": "regime",
+        "Terms": "policy",
+    },
+)

@@ -27,15 +27,15 @@ from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, S
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.load import Load, Window
 from cassbook.advisor.member import Member, Ticket
 from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
-from cassbook.consistency import level_waiting_for, setting
-from cassbook.errors import InputError, LaboratoryError
+from cassbook.advisor.window import Load, Window
+from cassbook.core.consistency import level_waiting_for, setting
+from cassbook.core.errors import InputError, LaboratoryError
 
 _log = logging.getLogger(__name__)
 _clock = time.monotonic

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 WRITES = ("key", "sequence", "acknowledged_s")
 READS = ("key", "started_s", "seen")

@@ -16,9 +16,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.consistency import STRONG_SETTINGS, WIDER_SETTINGS, Setting
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
+from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, Setting
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
 from cassbook.latency import uncertainty
 from cassbook.latency.summaries import mixed_cells, pure_cells

@@ -11,7 +11,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
 from cassbook.advisor.adviser import is_read
-from cassbook.consistency import setting
+from cassbook.core.consistency import setting
 
 
 class Switch:

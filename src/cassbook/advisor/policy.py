@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.load import Load
 from cassbook.advisor.regime import Regime, Step, transition
 from cassbook.advisor.sweep_cost import SweepCost
-from cassbook.consistency import Setting
-from cassbook.errors import InputError
+from cassbook.advisor.window import Load
+from cassbook.core.consistency import Setting
+from cassbook.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

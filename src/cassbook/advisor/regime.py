@@ -46,7 +46,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 
 class Step(StrEnum):

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from threading import Lock
 from typing import Protocol
 
-from cassbook.advisor.load import Load
 from cassbook.advisor.regime import Regime
-from cassbook.errors import InputError
+from cassbook.advisor.window import Load
+from cassbook.core.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)

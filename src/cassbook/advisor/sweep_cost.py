@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cassbook.advisor.load import Load
 from cassbook.advisor.sweep import Swept
+from cassbook.advisor.window import Load
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from typing import Any
 import pandas as pd
 from cassandra.query import BoundStatement, PreparedStatement
 
-from cassbook.advisor import Adviser, LatencyMap
-from cassbook.consistency import STRONG_SETTINGS
-from cassbook.paths import project_root
+from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.core.paths import project_root
 
 #: The most that it may add to a request (median over rounds).
 BAR_US = 5.0

@@ -17,32 +17,32 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.engine.cluster import CassandraCluster, Spec
-from cassbook.errors import LaboratoryError
-from cassbook.estimate import Estimate
-from cassbook.load import wire
-from cassbook.load.loop import Bound, ClosedLoop, Record
-from cassbook.load.nodes import Nodes
-from cassbook.load.recorder import Window
-from cassbook.load.stress import Rate, Stress
-from cassbook.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
-from cassbook.paths import project_root
-from cassbook.profile import TablePart, WarmUpPart
-from cassbook.progress import bar
-from cassbook.run.manifest import machine
-from cassbook.run.warmup import WarmUp
+from cassbook.core import schema
+from cassbook.core.consistency import LEVELS
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.paths import project_root
+from cassbook.core.progress import bar
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.load.loop import Bound, ClosedLoop, Record
+from cassbook.lab.load.nodes import Nodes
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.load.stress import Rate, Stress
+from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
+from cassbook.lab.run.warmup import WarmUp
+from cassbook.profile.profile import TablePart, WarmUpPart
+from cassbook.records.benchmarks import POINT, ratios
+from cassbook.records.manifest import machine
 
 ENGINE = "2.1.20"
 PAIRS = 5
-OPERATIONS, LEVELS, THREADS = ("READ", "UPDATE"), ("ONE", "QUORUM", "ALL"), (10, 100, 500)
+OPERATIONS, THREADS = ("READ", "UPDATE"), (10, 100, 500)
 ROWS = TablePart(record_count=20_000, request_distribution="uniform", update_all_fields=True)
 _STEADY_S, _RAMP_S = 5.0, 2.0
 #: A JVM needs a while to compile what it runs; its first seconds do not count.
 _STRESS_SETTLES_S = 6.0
-_POINT = ["operation", "level", "threads"]
 #: What cassandra-stress calls them; its insert is an UPDATE of every field.
 _OF_STRESS = {"READ": "read", "UPDATE": "insert"}
-_COLUMNS = [*_POINT, "pair", "first", "ours_per_s", "stress_per_s"]
+_COLUMNS = [*POINT, "pair", "first", "ours_per_s", "stress_per_s"]
 _COLUMNS += ["ours_cpu_us_per_op", "stress_cpu_us_per_op", "ours_lag_us", "ours_latency_us"]
 _Point = tuple[str, str, int]
 
@@ -82,7 +82,7 @@ class Ours:
         ended = np.array(starts) + np.array(latencies_s)
         within = (ended >= found.window.steady_from) & (ended < found.window.steady_to)
         count, latency_us = int(within.sum()), float(np.array(latencies_s)[within].mean() * 1e6)
-        rate = Rate(count / _STEADY_S, found.client_cpu_s * 1e6 / count, outcomes.total() - outcomes[wire.OK])
+        rate = Rate(count / _STEADY_S, found.client_cpu_s * 1e6 / count, outcomes.total() - outcomes[schema.OK])
         return rate, found.loop_lag_us, latency_us
 
     def _loop(self, threads: int, operations: Iterator[int], level: str, note: Record) -> ClosedLoop:
@@ -176,33 +176,6 @@ def _write(rows: list[dict[Hashable, Any]], path: Path) -> None:
     draft = path.with_suffix(".draft")
     pd.DataFrame(rows, columns=_COLUMNS).to_csv(draft, index=False, lineterminator="\n")
     draft.rename(path)
-
-
-def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
-    """Ratio of throughputs by point: geometric mean over pairs with its 95 % interval (Student's t on logarithms).
-
-    Returns
-    -------
-    DataFrame
-        One row a (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
-        stress_cpu_us_per_op (medians), pairs.
-    """
-    logs = np.log(pairs["ours_per_s"] / pairs["stress_per_s"])
-    rows = []
-    for key, group in pairs.groupby(_POINT, sort=False):
-        found = Estimate.mean(logs[group.index])
-        medians = group[["ours_per_s", "stress_per_s", "ours_cpu_us_per_op", "stress_cpu_us_per_op"]].median()
-        bounds = {name: float(np.exp(getattr(found, name))) for name in ("value", "low", "high")}
-        rows.append(
-            dict(zip(("operation", "level", "threads"), key, strict=True)) | bounds | dict(medians) | {"pairs": found.n}
-        )
-    table = pd.DataFrame(rows).rename(columns={"value": "ratio"})
-    places = table["level"].map(LEVELS.index)
-    return (
-        table.assign(place=places)
-        .sort_values(["operation", "place", "threads"], ignore_index=True)
-        .drop(columns="place")
-    )
 
 
 def main(folder: Path | None = None) -> None:

@@ -15,10 +15,9 @@ import pandas as pd
 from cassandra import ConsistencyLevel
 from cassandra.protocol import ExecuteMessage, ProtocolHandler
 
+from cassbook.core.schema import CELLS, OUTCOMES, PHASES
+from cassbook.lab.load import keys, wire
 from cassbook.latency import summaries
-from cassbook.load import keys, wire
-from cassbook.load.wire import OUTCOMES
-from cassbook.schema import CELLS, PHASES
 
 PAIRS = 7
 _ROWS = 2_000_000

@@ -13,12 +13,13 @@ from cassandra.cluster import Cluster
 from cassandra.connection import DefaultEndPoint
 
 from cassbook.bench import stub
-from cassbook.load import keys, wire
-from cassbook.load.light import OPTIONS, light
-from cassbook.load.loop import Bound, ClosedLoop
-from cassbook.load.recorder import Window
-from cassbook.load.ycsb import READ, Request
-from cassbook.paths import project_root
+from cassbook.core import schema
+from cassbook.core.paths import project_root
+from cassbook.lab.load import keys, wire
+from cassbook.lab.load.light import OPTIONS, light
+from cassbook.lab.load.loop import Bound, ClosedLoop
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.load.ycsb import READ, Request
 
 DELAYS_MS = (0.0, 1.0, 10.0)
 THREADS = (1, 10, 100)
@@ -103,7 +104,7 @@ def measure(delay_ms: float, threads: int, steady_s: float = _STEADY_S) -> dict[
         "error_p99_us": float(p99_us) - took["p99_us"],
         "cpu_us_per_op": found.client_cpu_s * 1e6 / steady.sum(),
         "loop_lag_us": found.loop_lag_us,
-        "wrong": int((outcome != wire.OK).sum()),
+        "wrong": int((outcome != schema.OK).sum()),
     }
 
 

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from cassbook.bench.library import PAIRS
-from cassbook.queueing import printed, simulation
+from cassbook.core.consistency import LEVELS
+from cassbook.queueing import paper, simulation
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Network
 
 _REQUESTS, _SIMPY_REQUESTS = 1_000_000, 4000
-_LEVELS = ("ONE", "QUORUM", "ALL")
 _ANALYSED_S, _ANALYSED_JOBS = 3.0, 200
 
 
@@ -132,15 +132,15 @@ class _Sharing:
 
 def main() -> None:
     """Print a row a level; the bars are 3 million completions a second and 20 times SimPy."""
-    simulation.run(printed.network("ONE"), 10, 1000)  # compiles
+    simulation.run(paper.network("ONE"), 10, 1000)  # compiles
     print(f"{'level':8}{'million completions/s':>24}{'requests/s':>14}{'over SimPy':>14}{'SimPy / ours, X':>18}")
-    for level in _LEVELS:
-        network = printed.network(level)
+    for level in LEVELS:
+        network = paper.network(level)
         ours, ratios, same = [], [], []
         for seed in range(PAIRS):
-            found = simulation.run(network, printed.JOBS, _REQUESTS, seed=seed)
+            found = simulation.run(network, paper.JOBS, _REQUESTS, seed=seed)
             ours.append(found.events / found.seconds)
-            plain = Plain(network, printed.JOBS, seed)
+            plain = Plain(network, paper.JOBS, seed)
             begun = time.perf_counter()
             per_s = plain.run(_SIMPY_REQUESTS)
             ratios.append(ours[-1] * (time.perf_counter() - begun) / plain.completions)
@@ -152,5 +152,5 @@ def main() -> None:
         )
     points, begun = 0, time.perf_counter()
     while time.perf_counter() - begun < _ANALYSED_S:
-        points += len(analyse(printed.network("QUORUM"), _ANALYSED_JOBS).jobs)
+        points += len(analyse(paper.network("QUORUM"), _ANALYSED_JOBS).jobs)
     print(f"analysis: {points / (time.perf_counter() - begun):,.0f} points/s (bar: thousands)")

@@ -14,10 +14,10 @@ from typing import Any
 
 import pandas as pd
 
-from cassbook.paths import project_root
-from cassbook.wan.echo import TOLERANCE, TOLERANCE_MS, Call, Echo
-from cassbook.wan.link import Link
-from cassbook.wan.relay import Relay, Route, free_address
+from cassbook.core.paths import project_root
+from cassbook.deployment.link import Link
+from cassbook.lab.wan.echo import TOLERANCE, TOLERANCE_MS, Call, Echo
+from cassbook.lab.wan.relay import Relay, Route, free_address
 
 #: The most that the relay may add to a round trip with one message in flight and no delay.
 BAR_MS = 0.3

@@ -9,8 +9,8 @@ import numba
 import numpy as np
 
 from cassbook.bench.library import PAIRS
+from cassbook.staleness.monte_carlo import edges_ms
 from cassbook.staleness.pbs import predict
-from cassbook.staleness.trials import edges_ms
 from cassbook.staleness.wars import Wars, exponential, wars_of
 
 _TRIALS = 20_000_000

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias
 
 from mpmath import iv
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 #: An `mpmath.iv` interval; the library is untyped.
 Interval: TypeAlias = Any

@@ -16,7 +16,7 @@ from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from statsmodels.tools.eval_measures import aicc
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.latency.saturation import AICC_MARGIN
 
 Floats = NDArray[np.float64]

@@ -32,7 +32,7 @@ from cassbook.claims.statement import (
     spell,
 )
 from cassbook.claims.study import NotInRun, Study
-from cassbook.errors import InputError, LaboratoryError
+from cassbook.core.errors import InputError, LaboratoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
 

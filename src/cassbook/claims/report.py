@@ -1,18 +1,14 @@
-"""The ledger in words: as JSON, CSV and Markdown, and as the tables of the book's pages."""
+"""The ledger as JSON, CSV and Markdown."""
 
 from __future__ import annotations
 
 import dataclasses
-import html
 import json
 from collections.abc import Sequence
 
-import itables
 import pandas as pd
-from IPython.display import HTML
 
-from cassbook.claims.statement import PAPERS, VERDICTS, Finding, Kind, Paper, Verdict
-from cassbook.errors import InputError
+from cassbook.claims.statement import Finding, Paper, Verdict
 
 #: What each paper is called in a table.
 PAPER_NAMES: dict[Paper, str] = {
@@ -66,122 +62,3 @@ def as_markdown(findings: Sequence[Finding]) -> str:
 
 
 FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown}
-
-
-def counts(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")) -> pd.DataFrame:
-    """Claims by paper and verdict, with totals.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-    kinds : sequence of str
-        Sentences and derived cells unless told otherwise: our own questions are no claims of an author.
-
-    Returns
-    -------
-    DataFrame
-        One row a paper and a last row 'all'; one column a verdict and a last one 'all'.
-    """
-    df = frame(findings)
-    df = df[df["kind"].isin(list(kinds))]
-    table = pd.crosstab(df["paper"], df["verdict"]).reindex(index=PAPERS, columns=VERDICTS, fill_value=0)
-    table.loc["all"] = table.sum()
-    table["all"] = table.sum(axis=1)
-    table.index = pd.Index([*(PAPER_NAMES[paper] for paper in PAPERS), "all"], name="paper")
-    return table.rename(columns=VERDICT_WORDS).rename_axis(columns=None)
-
-
-def source_page(function: str) -> str:
-    """Address, from a chapter's page, of the lines of code that recompute a claim; '' for an untestable one."""
-    if not function:
-        return ""
-    module, _, name = function.rpartition(".")
-    return f"../../_modules/{module.replace('.', '/')}.html#{name}"
-
-
-def _linked(df: pd.DataFrame) -> pd.Series:
-    """Identities of claims, each a link to what recomputes it."""
-    addresses = df["function"].map(source_page)
-    plain = df["id"].map(html.escape)
-    return plain.where(addresses == "", '<a href="' + addresses + '">' + plain + "</a>")
-
-
-def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
-    """Claims as a table for a page, each linked to what recomputes it.
-
-    Parameters
-    ----------
-    findings : sequence of Finding
-        Those to show.
-    notes : bool
-        Show the notes.
-
-    Raises
-    ------
-    InputError
-        If there are none: a page must not show an empty table without saying so.
-    """
-    if not findings:
-        raise InputError("there is no claim to show in this table")
-    df = frame(findings)
-    escaped = df.map(lambda cell: html.escape(str(cell)))
-    columns = {
-        "claim": _linked(df),
-        "where": escaped["location"],
-        "words": escaped["quote"],
-        "printed": escaped["printed"],
-        "recomputed": escaped["recomputed"],
-    }
-    if set(df["kind"]) == {"forensic"}:
-        # what is put to a table is not always a number that it prints
-        columns = {("printed, or asked" if name == "printed" else name): column for name, column in columns.items()}
-        columns["verdict"] = df["verdict"].map(VERDICT_WORDS)
-    if set(df["verdict"]) == {"untestable"}:
-        del columns["recomputed"]
-    if notes:
-        columns["note"] = escaped["note"]
-    with pd.option_context("display.max_colwidth", None):
-        return HTML(
-            pd.DataFrame(columns).to_html(index=False, escape=False, justify="left", classes="claims", border=0)
-        )
-
-
-def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
-    """Sentences of a paper with one verdict, as `table`; says so where there is none."""
-    chosen = [f for f in findings if f.verdict == verdict and f.kind == "text"]
-    return table(chosen, notes) if chosen else HTML("<p>No sentence.</p>")
-
-
-def scorecard(findings: Sequence[Finding]) -> HTML:
-    """Build the whole ledger as a table to search, sort and filter in the browser; works without a network."""
-    df = frame(findings)
-    columns = {
-        "paper": df["paper"].map(PAPER_NAMES),
-        "verdict": df["verdict"].map(VERDICT_WORDS),
-        "kind": df["kind"],
-        "where": df["location"].map(html.escape),
-        "words": df["quote"].map(html.escape),
-        "printed": df["printed"].map(html.escape),
-        "recomputed": df["recomputed"].map(html.escape),
-        "note": df["note"].map(html.escape),
-        "claim": _linked(df),
-    }
-    if df["measured"].any():
-        columns["our run"] = df["measured"].map(html.escape)
-    return HTML(
-        itables.to_html_datatable(
-            pd.DataFrame(columns),
-            connected=False,
-            showIndex=False,
-            allow_html=True,
-            maxBytes=0,
-            classes="display compact claims",
-            layout={"top1": "searchPanes", "topStart": "pageLength", "topEnd": "search"},
-            searchPanes={"layout": "columns-3", "cascadePanes": True, "columns": [0, 1, 2], "initCollapsed": False},
-            lengthMenu=[10, 25, 100, 1000],
-            pageLength=25,
-            display_logo_when_loading=False,
-            text_in_header_can_be_selected=False,  # a click on a header sorts
-            table_id="every-claim-table",
-        )
-    )

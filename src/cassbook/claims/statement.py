@@ -9,7 +9,7 @@ from math import ceil, log10
 from typing import Literal, TypeAlias
 
 from cassbook.claims.interval import Interval, decimals_in, high, low, middle, numbers_in, overlap
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 Paper = Literal["g20", "pbs", "g21", "thesis", "d16"]
 Verdict = Literal["reproduced", "other_reading", "not_reproduced", "untestable"]

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 import pandas as pd
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly
-from cassbook.errors import InputError, LaboratoryError
-from cassbook.ingest.folder import open_run
-from cassbook.latency import summaries
+from cassbook.core.errors import InputError, LaboratoryError
 
 
 class NotInRun(LaboratoryError):
@@ -73,17 +70,6 @@ class Study:
         """Measured statistics, columns `schema.LEVEL_STATS`, as intervals of no width."""
         names = ("latency_us", "throughput_per_s", "cv_percent")
         return cls._of(stats.assign(**{name: [exactly(value) for value in stats[name]] for name in names}))
-
-    @classmethod
-    def of_run(cls, folder: Path) -> Study:
-        """Pure workloads of a run folder.
-
-        Raises
-        ------
-        InputError
-            If the folder holds no complete run and no logs.
-        """
-        return cls.of(summaries.level_stats(open_run(folder).statistics))
 
     def threads(self) -> list[int]:
         """Thread counts at which all levels of both operations were measured, ascending."""

@@ -1,6 +1,11 @@
 """Where the client and the replicas are, how far that makes them from one another, and what it costs."""
 
-from cassbook.deployment.distances import Distances, Placement, placed, printed, read
-from cassbook.deployment.notation import CLIENT, Deployment, Host, parse
+from typing import TYPE_CHECKING
 
-__all__ = ["CLIENT", "Deployment", "Distances", "Host", "Placement", "parse", "placed", "printed", "read"]
+from cassbook.core.faces import lazy
+
+if TYPE_CHECKING:
+    from cassbook.deployment.notation import parse
+
+__all__ = ["parse"]
+__getattr__ = lazy(__name__, {"parse": "notation"})

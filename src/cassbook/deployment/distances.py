@@ -21,9 +21,9 @@ from pathlib import Path
 import pandas as pd
 
 from cassbook import published
+from cassbook.core.errors import InputError
+from cassbook.deployment.link import NONE, Link
 from cassbook.deployment.notation import Deployment, Host
-from cassbook.errors import InputError
-from cassbook.wan.link import NONE, Link
 
 _NEEDED = ("from", "to")
 _NUMBERS = ("rtt_ms", "there_ms", "back_ms", "jitter_ms", "mbit_per_s")

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from cassbook.consistency import replicas_waited_for
+from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import Model
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
 from cassbook.latency.summaries import pure_cells
 
 #: What the run measured, by how many replicas a level waits for.

@@ -24,10 +24,10 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cassbook.consistency import replicas_waited_for
+from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.errors import InputError
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT
-from cassbook.errors import InputError
 
 #: Requests that a coordinator works on at a time: Cassandra's native_transport_max_threads.
 IN_FLIGHT = 128

@@ -22,7 +22,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 CLIENT = "C"
 _TOKEN = re.compile(r"(?P<bracket>[(){}\[\],])|(?P<host>[CNR])_?(?P<number>\d*)|(?P<blank>\s+)|(?P<other>.)")

@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 
 from cassbook import published
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Distances, Placement, placed, printed
+from cassbook.deployment.inferred_regions import LEVELS, SCENARIOS, held_at_coordinator, latencies
 from cassbook.deployment.model import IN_FLIGHT, Model
 from cassbook.deployment.notation import parse
-from cassbook.deployment.whereabouts import LEVELS, SCENARIOS, held_at_coordinator, latencies
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
 from cassbook.latency.summaries import pure_cells
 
 POINTS = ("scenario", "operation", "level", "threads", "block", "latency_ms", "throughput_per_s", "marks")

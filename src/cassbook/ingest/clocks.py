@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.ingest.log import Log
 
 #: Shift of a client's window, as a share of the typical one, from which a report says more than the figures.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 _QUOTED = 80
 #: Damaged lines of a file that a report names; the rest are counted.

@@ -16,12 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
+from cassbook.core.schema import OPERATIONS, OUTCOMES
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.log import Log
 from cassbook.ingest.samples import Operations, Spool
-from cassbook.load.wire import OUTCOMES
-from cassbook.schema import OPERATIONS
 
 FORMAT = "cassandra-easy-stress Parquet"
 EXPECTED = "times and durations that are not negative"

@@ -25,16 +25,16 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from hdrh.histogram import HdrHistogram
 
-from cassbook.engine.checksums import sha256
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
+from cassbook.core.files import sha256
+from cassbook.core.paths import cache_dir
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
 from cassbook.ingest import summed
 from cassbook.ingest.formats import recognise
 from cassbook.ingest.merge import Options, cell_id_of, read_table, to_samples
 from cassbook.latency import summaries
-from cassbook.paths import cache_dir
-from cassbook.run import digest
-from cassbook.run.recorded import RecordedRun
-from cassbook.schema import CELLS, SAMPLES, SCHEMA_VERSION
+from cassbook.records import digest
+from cassbook.records.run import RecordedRun
 
 INDEX = "logs.csv"
 REQUIRED = ("file", "engine", "threads", "read_cl", "write_cl", "read_share", "block")

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.ingest.ycsb_lines import HEADER
 
 #: As much of a log as is looked at: YCSB prints its properties and status lines before the first measurement.

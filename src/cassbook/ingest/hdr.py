@@ -22,9 +22,9 @@ import pyarrow as pa
 from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
+from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.summary import numbered
-from cassbook.schema import SCHEMA_VERSION
 
 FORMAT = "HdrHistogram log"
 EXPECTED = "`[Tag=NAME,]start,length,max,HIST...` with a payload that can be decoded, a heading or a comment"

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
+from cassbook.core.progress import bar
 from cassbook.ingest import clocks, easy_stress, hdr, samples, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, open_log, recognise
 from cassbook.ingest.hdr import Histograms
 from cassbook.ingest.log import Log
 from cassbook.ingest.summary import Figures, write_table
-from cassbook.progress import bar
 
 _EXPECTED = {
     Format.YCSB_RAW: ycsb_raw.EXPECTED,
@@ -88,7 +88,7 @@ def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -
         raise InputError(f"logs of operations, of figures and of histograms cannot become one file ({told})")
     if families == {"operations"}:
         if options.dask:
-            from cassbook.ingest.dask_read import read_operations_on  # noqa: PLC0415 - Dask takes a second to import
+            from cassbook.ingest.on_dask import read_operations_on  # noqa: PLC0415 - Dask takes a second to import
 
             return read_operations_on(options.dask, found, to, options)
         return _read_operations(found, to, options)

@@ -19,10 +19,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
-from cassbook.errors import LaboratoryError
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
 from cassbook.ingest.pipeline import ahead
-from cassbook.load.wire import OUTCOMES
-from cassbook.schema import OPERATIONS, PHASES, SAMPLES
 
 #: Samples keep a microsecond, as those of our own runs do; finer bits of a float64 would not compress.
 _PER_SECOND = 2.0**20
@@ -38,7 +37,7 @@ class Operations:
     Attributes
     ----------
     operation, outcome : array of int8, shape (n,)
-        Indices into `schema.OPERATIONS` and `load.wire.OUTCOMES`.
+        Indices into `schema.OPERATIONS` and `schema.OUTCOMES`.
     started_us : array of int64, shape (n,)
         When each was sent, microseconds since 1970 on the client's clock.
     latency_us : array of float64, shape (n,)

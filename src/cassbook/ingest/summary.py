@@ -9,8 +9,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Tally
-from cassbook.schema import SCHEMA_VERSION
 
 #: One row a figure. Latencies are microseconds, whatever the log has them in.
 SUMMARIES = pa.schema(

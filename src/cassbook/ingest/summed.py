@@ -8,11 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
+from cassbook.core.schema import OUTCOMES
 from cassbook.ingest.hdr import UNITS_US, Histograms
 from cassbook.ingest.summary import Figures
 from cassbook.ingest.ycsb_lines import kind
-from cassbook.load.wire import OUTCOMES
 
 _READS = frozenset({"READ", "READS", "SELECT"})
 _WRITES = frozenset({"UPDATE", "INSERT", "WRITE", "WRITES", "MUTATION", "MUTATIONS"})

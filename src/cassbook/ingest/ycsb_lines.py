@@ -20,9 +20,8 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from pyarrow import csv
 
+from cassbook.core.schema import OPERATIONS, OUTCOMES
 from cassbook.ingest.damage import Damage
-from cassbook.load.wire import OUTCOMES
-from cassbook.schema import OPERATIONS
 
 #: Bytes that are parsed at a time, some 170,000 rows: larger blocks spend their time on fresh pages of memory.
 BLOCK_BYTES = 4 << 20

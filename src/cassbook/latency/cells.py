@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
+from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES
 from cassbook.latency import uncertainty
-from cassbook.schema import CELLS, UNKNOWN_OUTCOMES
 
 #: Columns of the cells that stay beside their statistics.
 CELL_COLUMNS = [

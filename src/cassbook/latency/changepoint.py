@@ -3,7 +3,7 @@
 Bins of latency that follow each other are alike, so a test that takes them for independent finds far too many
 beginnings. The rule here estimates by how much they are alike, and its error is set: of series without a slow beginning
 it finds one in `ALPHA` of cases, up to 4 in 100 where a short series lets phi be known only roughly
-(`tests/test_changepoint.py` puts that to autocorrelated noise).
+(`tests/unit/latency/test_changepoint.py` puts that to autocorrelated noise).
 
 1. The series is the logarithm of the bin means. Its last half is taken as settled: it gives the level (median), the
    spread (median absolute deviation times 1.4826), and the autocorrelation phi from each bin to the next.

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from cassbook.errors import CassbookWarning, InputError
+from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.latency import changepoint
 
 #: What the paper reports of every test: where the cold start ends, in ms, and how many times slower it is.

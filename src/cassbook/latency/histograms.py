@@ -18,7 +18,7 @@ from hdrh.histogram import HdrHistogram
 from hdrh.log import HistogramLogWriter
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 #: Bounds of what is told apart: 1 us and 1 hour.
 LOWEST_US = 1

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.consistency import STRONG_SETTINGS, Setting
-from cassbook.errors import InputError
+from cassbook.core.consistency import STRONG_SETTINGS, Setting
+from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 

@@ -28,7 +28,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVR
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.latency import regression
 from cassbook.latency.mixing import Predictor
 

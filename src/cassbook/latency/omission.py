@@ -6,17 +6,32 @@ request left, response time from when it was meant to; no statistic holds both.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-
-from cassbook.run.recorded import RecordedRun
 
 CONDITIONS = ("healthy", "paused_node")
 QUANTILES = {"median, ms": 0.5, "p99, ms": 0.99, "p99.9, ms": 0.999, "worst, ms": 1.0}
 _COLUMNS = ["cell_id", "started_s", "intended_s", "latency_us", "outcome", "phase"]
 _MS = 1000.0
+
+
+class Run(Protocol):
+    """What is asked of a recorded run (`records.run.RecordedRun` is one)."""
+
+    @property
+    def cells(self) -> pd.DataFrame:
+        """One row per cell, columns of `schema.CELLS`."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """With `pauses`: cell_id, from_s and to_s of each node that stood still."""
+
+    def samples(self, columns: list[str], cells: Sequence[str]) -> pd.DataFrame:
+        """Return columns of the samples of some cells."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,18 +60,18 @@ class Seen:
         return f"{self.load}, {self.kind} time"
 
 
-def paced_cells(run: RecordedRun | None) -> pd.DataFrame:
+def paced_cells(run: Run | None) -> pd.DataFrame:
     """Cells of kind 'paced' of a run: at fixed rates and in the closed loop; none for the printed tables."""
     cells = pd.DataFrame(columns=["kind"]) if run is None else run.cells
     return cells[cells["kind"] == "paced"]
 
 
-def seen(run: RecordedRun, cell: pd.Series) -> list[Seen]:
+def seen(run: Run, cell: pd.Series) -> list[Seen]:
     """What a cell shows in each kind of latency that it has.
 
     Parameters
     ----------
-    run : RecordedRun
+    run : Run
     cell : Series
         A row of the run's cells.
     """
@@ -73,7 +88,7 @@ def seen(run: RecordedRun, cell: pd.Series) -> list[Seen]:
     return found
 
 
-def table(run: RecordedRun) -> pd.DataFrame:
+def table(run: Run) -> pd.DataFrame:
     """Quantiles of every paced cell, by level, condition and way of measuring; operations of all blocks together.
 
     Returns
@@ -95,14 +110,14 @@ def table(run: RecordedRun) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
 
 
-def pause_of(run: RecordedRun, cell: pd.Series) -> tuple[float, float]:
+def pause_of(run: Run, cell: pd.Series) -> tuple[float, float]:
     """When the node stood still, in seconds of the cell's steady window."""
     pauses = {pause["cell_id"]: (pause["from_s"], pause["to_s"]) for pause in run.manifest["pauses"]}
     from_s, to_s = pauses[cell["cell_id"]]
     return from_s - cell["steady_from_s"], to_s - cell["steady_from_s"]
 
 
-def paused_cells(run: RecordedRun | None, level: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+def paused_cells(run: Run | None, level: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Cells with a paused node, one a block: in the closed loop, and at the lowest rate; both may have no row."""
     cells = paced_cells(run)
     if cells.empty:
@@ -111,7 +126,7 @@ def paused_cells(run: RecordedRun | None, level: str) -> tuple[pd.DataFrame, pd.
     return cells[cells["rate_per_s"].isna()], cells[cells["rate_per_s"] == cells["rate_per_s"].min()]
 
 
-def hidden(run: RecordedRun | None, level: str, quantile: float = 0.99) -> tuple[float, float]:
+def hidden(run: Run | None, level: str, quantile: float = 0.99) -> tuple[float, float]:
     """A quantile with a paused node: service time in the closed loop and response time at the lowest rate, in ms.
 
     NaN where a run has no such cells.

@@ -7,11 +7,11 @@ from collections.abc import Callable, Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.consistency import STRONG_SETTINGS
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
+from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
 from cassbook.latency import mixing, models, validation
-from cassbook.latency.judging import SERIES
+from cassbook.latency.model_selection import SERIES
 from cassbook.latency.summaries import mixed_cells
 
 #: A rule of thumb turns to a setting that is cheap to write at below this share of reads.

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.regression.linear_model import OLS
 
 from cassbook import published
-from cassbook.errors import CassbookWarning, InputError
+from cassbook.core.errors import CassbookWarning, InputError
 
 Floats = NDArray[np.float64]
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 

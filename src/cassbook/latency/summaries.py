@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from cassbook.consistency import replicas_waited_for, setting_waiting_for
-from cassbook.errors import CassbookWarning, InputError
-from cassbook.estimate import Estimate
+from cassbook.core.consistency import replicas_waited_for, setting_waiting_for
+from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS
 from cassbook.latency import uncertainty
 from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
-from cassbook.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS
 
 __all__ = [
     "CELL_COLUMNS",

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from cassbook.estimate import Estimate
+from cassbook.core.estimate import Estimate
 
 #: Batches to begin with, and the fewest to end with; between 10 and 30 is what Schmeiser (1982) recommends.
 BATCHES = 32

@@ -15,9 +15,9 @@ import pandas as pd
 from statsmodels.stats.proportion import proportion_confint
 
 from cassbook import published
-from cassbook.consistency import STRONG_SETTINGS
-from cassbook.errors import CassbookWarning, InputError
-from cassbook.estimate import Estimate
+from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.estimate import Estimate
 from cassbook.latency.mixing import WORKLOAD, best_setting, mixed, surface
 
 _KEYS = ["setting", *WORKLOAD]

@@ -1,6 +1,11 @@
 """A cluster as a queueing network, after the 2016 paper: simulated, computed, calibrated, and asked what if."""
 
-from cassbook.queueing.network import Demands, Law, Network, Operation, Readings
-from cassbook.queueing.simulation import Simulated, run, simulate
+from typing import TYPE_CHECKING
 
-__all__ = ["Demands", "Law", "Network", "Operation", "Readings", "Simulated", "run", "simulate"]
+from cassbook.core.faces import lazy
+
+if TYPE_CHECKING:
+    from cassbook.queueing.simulation import simulate
+
+__all__ = ["simulate"]
+__getattr__ = lazy(__name__, {"simulate": "simulation"})

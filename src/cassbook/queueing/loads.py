@@ -9,16 +9,16 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.errors import InputError
-from cassbook.queueing import engine
+from cassbook.core.errors import InputError
+from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, ring_shares
 from cassbook.queueing.stations import Station, machines, stations, steps
 
 Floats = NDArray[np.float64]
 
 #: Stages of every request, and those of each one that is sent to another node.
-ALONE = (*range(engine.CLIENT, engine.PARSE + 1), *range(engine.END, engine.CLIENT_IN + 1))
-BRANCH = tuple(range(engine.ASK_OUT, engine.RETURN + 1))
+ALONE = (*range(event_loop.CLIENT, event_loop.PARSE + 1), *range(event_loop.END, event_loop.CLIENT_IN + 1))
+BRANCH = tuple(range(event_loop.ASK_OUT, event_loop.RETURN + 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +136,10 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
 
     # By whether the coordinator holds the row.
     alone, branch = ([work(way, stages) for way in ways] for stages in (ALONE, BRANCH))
-    look = work(ways[1], (engine.LOCAL_DISK,))
+    look = work(ways[1], (event_loop.LOCAL_DISK,))
 
     def add(parts: list[tuple[int, int, float]], coordinator: int, node: int, often: float) -> None:
-        machine = {engine.COORDINATOR: coordinator, engine.OWN: node, engine.CLIENTS: network.nodes}
+        machine = {event_loop.COORDINATOR: coordinator, event_loop.OWN: node, event_loop.CLIENTS: network.nodes}
         for which, part, ms in parts:
             found[where[machine[which], part]] += often * ms
 
@@ -180,6 +180,6 @@ def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:
         alone, branch = (float(way[list(stages)]["ms"].sum()) for stages in (ALONE, BRANCH))
         total += chance * alone
         if operation.waits == operation.asked and not network.retry_ms:
-            own = float(way[engine.LOCAL_DISK]["ms"])
+            own = float(way[event_loop.LOCAL_DISK]["ms"])
             total += chance * (branch if not local else own if operation.asked == 1 else max(own, branch))
     return total

@@ -25,8 +25,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cassbook.errors import InputError
-from cassbook.queueing import engine
+from cassbook.core.errors import InputError
+from cassbook.queueing import event_loop
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.network import Network
 from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, taken
@@ -109,7 +109,7 @@ def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: ND
     for. Branches run side by side, and those that nobody waits for go on.
     """
     own = ways.copy()
-    own["ms"][own["part"] != engine.CPU] = 0.0
+    own["ms"][own["part"] != event_loop.CPU] = 0.0
     waited_ms = _waited(own, weights, counts, scv)
     return max(1.0, work_ms / waited_ms) if waited_ms else 1.0
 
@@ -145,13 +145,13 @@ def _roles(network: Network) -> Floats:
     """How often a machine coordinates, is asked, and is the client; shape (3, nodes + 1)."""
     found = np.zeros((3, network.nodes + 1))
     for coordinator, held, chance in coordinators(network):
-        found[engine.COORDINATOR, coordinator] += chance
+        found[event_loop.COORDINATOR, coordinator] += chance
         others = held.copy() if network.readings.targets == "replicas" else np.ones(network.nodes, dtype=bool)
         others[coordinator] = False
-        found[engine.OWN, :-1] += chance * others
-    asked = found[engine.OWN].sum()
-    found[engine.OWN, :-1] = found[engine.OWN, :-1] / asked if asked else 1 / network.nodes
-    found[engine.CLIENTS, -1] = 1.0
+        found[event_loop.OWN, :-1] += chance * others
+    asked = found[event_loop.OWN].sum()
+    found[event_loop.OWN, :-1] = found[event_loop.OWN, :-1] / asked if asked else 1 / network.nodes
+    found[event_loop.CLIENTS, -1] = 1.0
     return found
 
 
@@ -165,7 +165,7 @@ def _paths(network: Network, steps: NDArray[np.void]) -> tuple[Floats, NDArray[n
             weights.append(own.share / total * (network.local_share if local else 1 - network.local_share))
             others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
             counts.append([min(own.asked - local, others), local, own.waits])
-    return np.array(weights), steps.reshape(-1, engine.STAGES), np.array(counts, dtype=np.int64)
+    return np.array(weights), steps.reshape(-1, event_loop.STAGES), np.array(counts, dtype=np.int64)
 
 
 @lru_cache
@@ -227,7 +227,7 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
     """Service and wait at a stage, ms, for what its station adds: a wait, or at a processor a stretch less one."""
     if step.ms <= 0.0:
         return 0.0, 0.0
-    if step.part != engine.CPU:
+    if step.part != event_loop.CPU:
         return step.ms, more[step.machine, step.part]
     stretch = more[step.machine, step.part]
     return step.ms * (1.0 + min(0.0, stretch)), step.ms * max(0.0, stretch)
@@ -237,13 +237,13 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
 def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
     """Time from fork to join."""
     mean = variance = 0.0
-    for stage in range(engine.ASK_OUT, engine.RETURN + 1):
+    for stage in range(event_loop.ASK_OUT, event_loop.RETURN + 1):
         service, wait = _stay(way[stage], more)
-        if stage == engine.ASK_OUT and in_line:
+        if stage == event_loop.ASK_OUT and in_line:
             wait += 0.5 * (count - 1) * service
         mean += service + wait
         variance += scv * service * (service + 2.0 * wait) + wait * wait
-    service, wait = _stay(way[engine.LOCAL_DISK], more)
+    service, wait = _stay(way[event_loop.LOCAL_DISK], more)
     return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, own, waits)
 
 
@@ -254,7 +254,7 @@ def _waited(ways, weights, counts, scv):  # type: ignore[no-untyped-def]
     for row in range(weights.size):
         count, own, waits = counts[row]
         ms = _between(ways[row], count, own, waits, more, scv, False)
-        for stage in (engine.PARSE, engine.END):
+        for stage in (event_loop.PARSE, event_loop.END):
             ms += ways[row][stage].ms
         total += weights[row] * ms
     return total
@@ -281,7 +281,7 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
 ):
     stations, together = demand.size, at_once > 0.0
     load = demand / at_once if together else demand  # of jobs, where visits are several at once
-    busy, queue = machines[0, engine.CPU], np.zeros((stations, stations))
+    busy, queue = machines[0, event_loop.CPU], np.zeros((stations, stations))
     chance = np.zeros((stations, most + 1))
     chance[:, 0] = 1.0
     slow = slower[:, 0].copy()
@@ -305,13 +305,13 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
                 continue
             way, ms = ways[row], 0.0
             count, own, waits = counts[row]
-            for stage in range(engine.CLIENT_OUT, engine.CLIENT_IN + 1):
-                if stage <= engine.PARSE or stage >= engine.END:
+            for stage in range(event_loop.CLIENT_OUT, event_loop.CLIENT_IN + 1):
+                if stage <= event_loop.PARSE or stage >= event_loop.END:
                     service, wait = _stay(way[stage], more)
                     ms += service + wait
             ms += _between(way, count, own, waits, more, scv, in_line)
             total += weights[row] * ms
-            service, wait = _stay(way[engine.CLIENT], more)
+            service, wait = _stay(way[event_loop.CLIENT], more)
             client += weights[row] * (service + wait)
         x = n / (think + client + total)
         for i in range(stations):
@@ -321,7 +321,7 @@ def _recursion(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one recursion
                 x = min(x, servers[i] / max(demand[i], _NEVER))
         found_x[n - 1], found_ms[n - 1] = x, n / x - think - client
         if together:
-            _leave(slow[busy], slower[busy], x * demand[engine.CLIENT_CPU])
+            _leave(slow[busy], slower[busy], x * demand[event_loop.CLIENT_CPU])
         for i in range(stations):
             if shared[i]:
                 before, slowed = chance[i, 0], together and i == busy

@@ -14,7 +14,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.estimate import Estimate
-from cassbook.queueing import printed
+from cassbook.core.estimate import Estimate
+from cassbook.queueing import paper
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Law, Network, Readings
-from cassbook.queueing.printed import JOBS, LEVELS
+from cassbook.queueing.paper import JOBS, LEVELS
 from cassbook.queueing.simulation import run
 
 #: Of section 5.1.
@@ -44,7 +44,7 @@ _ANALYSED = tuple(name for name in OPEN if name != "region")
 
 def curves(
     levels: Iterable[str] = LEVELS, jobs: Sequence[int] = FIGURE_JOBS, requests: int = 40_000,
-    make: Callable[[str], Network] = printed.network, seed: int = 0,
+    make: Callable[[str], Network] = paper.network, seed: int = 0,
 ) -> pd.DataFrame:  # fmt: skip
     """Simulate over jobs: Figures 5 to 7, and with other networks 8 to 10.
 
@@ -70,7 +70,7 @@ def curves(
 def sentences(readings: Readings, requests: int = 40_000, seed: int = 0) -> dict[str, Estimate]:
     """Simulate what section 5.1 says: requests a second at ONE, and the parts by which QUORUM and ALL have fewer."""
     at = {
-        level: run(printed.network(level, readings=readings), JOBS, requests, seed=seed).throughput_per_s
+        level: run(paper.network(level, readings=readings), JOBS, requests, seed=seed).throughput_per_s
         for level in LEVELS
     }
     one = at["ONE"]
@@ -105,7 +105,7 @@ def factorial() -> pd.DataFrame:
     for choices in itertools.product(*(OPEN[name] for name in _ANALYSED)):
         chosen: dict[str, Any] = dict(zip(_ANALYSED, choices, strict=True))
         readings = replace(Readings(), **chosen)
-        x = {level: analyse(printed.network(level, readings=readings), JOBS).throughput_per_s[-1] for level in LEVELS}
+        x = {level: analyse(paper.network(level, readings=readings), JOBS).throughput_per_s[-1] for level in LEVELS}
         row = dict(zip(_ANALYSED, map(told, choices), strict=True))
         less = {f"less_at_{level.lower()}": 1 - x[level] / x["ONE"] for level in LEVELS[1:]}
         rows.append(row | {"at_one_per_s": x["ONE"]} | less)
@@ -160,7 +160,7 @@ def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
     """
     rows = []
     for level, cores in itertools.product(LEVELS, CORES):
-        network = printed.network(level, readings=Readings(node_cores=cores))
+        network = paper.network(level, readings=Readings(node_cores=cores))
         analysed = analyse(network, max(SOME_JOBS)).throughput_per_s
         for jobs in SOME_JOBS:
             found = run(network, jobs, requests, seed=seed).throughput_per_s
@@ -173,7 +173,7 @@ def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
 
 def quorums(level: str) -> Network:
     """Section 5.3: Cassandra's own QUORUM, which asks two, and the 'real' one, which asks all three."""
-    return printed.network("QUORUM", ask_all=level == REAL_QUORUM)
+    return paper.network("QUORUM", ask_all=level == REAL_QUORUM)
 
 
 def scylla(cpu: float) -> Network:
@@ -181,9 +181,9 @@ def scylla(cpu: float) -> Network:
 
     Its own demands are not printed.
     """
-    own = printed.demands("QUORUM")
+    own = paper.demands("QUORUM")
     demands = replace(own, cpu_ms={name: ms * cpu for name, ms in own.cpu_ms.items()})
-    return printed.network("QUORUM", own_demands=demands, readings=Readings(region="none"))
+    return paper.network("QUORUM", own_demands=demands, readings=Readings(region="none"))
 
 
 def scylla_needs() -> dict[str, float]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
-from cassbook.queueing import engine, printed
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.random import streams
+from cassbook.queueing import event_loop, paper
 from cassbook.queueing.network import Demands, Network
 from cassbook.queueing.stations import build, stations
-from cassbook.staleness.random import streams
 
 Floats = NDArray[np.float64]
 
@@ -80,7 +80,7 @@ class Simulated:
             raise InputError(f"quantile: {q!r} is not between 0 and 1")
         counts = self.histogram.sum(axis=0) if operation is None else self.histogram[operation]
         upto = np.cumsum(counts)
-        return float(engine.upper_ms()[np.searchsorted(upto, q * upto[-1])])
+        return float(event_loop.upper_ms()[np.searchsorted(upto, q * upto[-1])])
 
     @cached_property
     def utilisation(self) -> dict[str, Estimate]:
@@ -89,7 +89,7 @@ class Simulated:
         for place, own in enumerate(stations(self.network)):
             busy = np.diff(self.busy_ms[:, place])
             if own.name == "CPU":  # of all; the client's work is there too
-                busy += np.diff(self.busy_ms[:, engine.CLIENT_CPU])
+                busy += np.diff(self.busy_ms[:, event_loop.CLIENT_CPU])
             if np.isfinite(own.servers):
                 found[own.name] = _ratio(busy, self._length_ms * own.servers)
         return found
@@ -139,20 +139,20 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
         raise InputError(f"requests: {requests} in {batches} batches; there are two batches at least, none empty")
     asked = max(own.asked for own in network.operations)
     room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (asked + 2)))))
-    net = build(network, room, streams(seed, engine.STREAMS))
+    net = build(network, room, streams(seed, event_loop.STREAMS))
     count, operations = net.stations.size, len(network.operations)
     ended = np.zeros(batches + 1)
     answered, latency = np.zeros((batches, operations), np.int64), np.zeros((batches, operations))
     busy, area = np.zeros((batches + 1, count)), np.zeros((batches + 1, count))
-    histogram = np.zeros((operations, engine.BINS), np.int64)
+    histogram = np.zeros((operations, event_loop.BINS), np.int64)
     each = requests // batches
     begun = time.perf_counter()
-    outcome = engine.run(
+    outcome = event_loop.run(
         net, jobs, max(1, int(_WARM_UP * requests)), each, batches, ended, answered, latency, busy, area,
         histogram,
     )  # fmt: skip
     seconds = time.perf_counter() - begun
-    if outcome == engine.FULL:
+    if outcome == event_loop.FULL:
         raise InputError(
             f"network: {room} messages are on their way and more come than are served; lower the arrivals, or wait for "
             "more of the replicas that are asked"
@@ -165,8 +165,8 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
 def simulate(
     jobs: int,
     consistency: str | int,
-    nodes: int = printed.NODES,
-    replication: int = printed.REPLICATION,
+    nodes: int = paper.NODES,
+    replication: int = paper.REPLICATION,
     demands: Demands | None = None,
     seed: int = 0,
     requests: int = REQUESTS,
@@ -192,4 +192,4 @@ def simulate(
     InputError
         For demands, levels or counts that do not fit together.
     """
-    return run(printed.network(consistency, nodes, replication, demands, **options), jobs, requests, seed=seed)
+    return run(paper.network(consistency, nodes, replication, demands, **options), jobs, requests, seed=seed)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.queueing import engine
+from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, Operation, ring_shares
 
 Floats = NDArray[np.float64]
 
-_KINDS = {"constant": engine.CONSTANT, "exponential": engine.EXPONENTIAL, "erlang": engine.ERLANG,
-          "hyper": engine.HYPER}  # fmt: skip
+_KINDS = {"constant": event_loop.CONSTANT, "exponential": event_loop.EXPONENTIAL, "erlang": event_loop.ERLANG,
+          "hyper": event_loop.HYPER}  # fmt: skip
 #: Stations of the network as a whole, in which nobody waits: think times and time-outs, and arrivals.
 DELAYS = ("delay", "source")
 #: Processors that a client which takes all leaves to nodes of the lowest priority: 15 of 1024 + 15 parts of one.
@@ -65,34 +65,34 @@ def _network(network: str) -> tuple[float, bool]:
     return (np.inf, True) if network == "delay" else (1, False)
 
 
-def build(network: Network, room: int, rng: NDArray[np.uint64]) -> engine.Net:
+def build(network: Network, room: int, rng: NDArray[np.uint64]) -> event_loop.Net:
     """The same in arrays, empty, with room for so many tokens and requests."""
     found = stations(network)
-    rows = np.zeros(len(found), engine.STATION)
-    rows["kind"] = [engine.SHARED if station.shared else engine.FCFS for station in found]
+    rows = np.zeros(len(found), event_loop.STATION)
+    rows["kind"] = [event_loop.SHARED if station.shared else event_loop.FCFS for station in found]
     rows["servers"] = [station.servers for station in found]
     rows["next_ms"], rows["first"] = np.inf, -1
-    tokens = engine.chained(room, engine.TOKEN)
+    tokens = event_loop.chained(room, event_loop.TOKEN)
     tokens["following"][-2] = -1  # the last is the source's own
-    nodes = np.zeros(network.nodes, engine.NODE)
+    nodes = np.zeros(network.nodes, event_loop.NODE)
     nodes["upto"] = np.cumsum(ring_shares(network.nodes, network.shares))
     shares = np.array([operation.share for operation in network.operations])
-    operations = np.zeros(len(network.operations), engine.OPERATION)
+    operations = np.zeros(len(network.operations), event_loop.OPERATION)
     operations["upto"] = np.cumsum(shares / shares.sum())
     for name in ("asked", "waits"):
         operations[name] = [getattr(operation, name) for operation in network.operations]
-    regions = np.zeros(network.nodes, engine.REGION)
+    regions = np.zeros(network.nodes, event_loop.REGION)
     regions["limit"], regions["first"] = network.region_limit, -1
     place = {station.name: number for number, station in enumerate(found)}
-    return engine.Net(
+    return event_loop.Net(
         _whole(network, place), rows, np.array([rates(network, station) for station in found]),
-        np.zeros((len(found), room), engine.HEAP), engine.empty_tree(len(found)), machines(network, place), regions,
-        nodes, operations, steps(network), tokens, engine.chained(room, engine.REQUEST), rng,
+        np.zeros((len(found), room), event_loop.HEAP), event_loop.empty_tree(len(found)), machines(network, place),
+        regions, nodes, operations, steps(network), tokens, event_loop.chained(room, event_loop.REQUEST), rng,
     )  # fmt: skip
 
 
 def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
-    found = np.zeros(1, engine.WHOLE)
+    found = np.zeros(1, event_loop.WHOLE)
     found["nodes"], found["replication"] = network.nodes, network.replication
     found["token_aware"], found["any_target"] = network.token_aware, network.readings.targets == "any"
     found["retry_ms"], found["timer"], found["source"] = network.retry_ms, place["delay"], place["source"]
@@ -104,21 +104,23 @@ def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
 def machines(network: Network, place: Mapping[str, int]) -> NDArray[np.int64]:
     """Numbers of the stations of each machine, the client's last; shape (nodes + 1, parts)."""
     own = network.readings
-    found = np.zeros((network.nodes + 1, engine.PARTS), np.int64)
+    found = np.zeros((network.nodes + 1, event_loop.PARTS), np.int64)
     for i in range(network.nodes + 1):
         machine, ways = (f"node{i + 1}", _ways(own.node_network)) if i < network.nodes else (
             "client", _ways(own.client_network)
         )  # fmt: skip
-        found[i, engine.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))
-        found[i, engine.OUT], found[i, engine.IN] = (place[f"{machine} network{way}"] for way in (ways[0], ways[-1]))
-        found[i, engine.DISKS] = place.get(f"{machine} disk", 0)
-        found[i, engine.DELAY] = place["delay"]
+        found[i, event_loop.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))
+        found[i, event_loop.OUT], found[i, event_loop.IN] = (
+            place[f"{machine} network{way}"] for way in (ways[0], ways[-1])
+        )
+        found[i, event_loop.DISKS] = place.get(f"{machine} disk", 0)
+        found[i, event_loop.DELAY] = place["delay"]
     return found
 
 
 def steps(network: Network) -> NDArray[np.void]:
     """What is done at each stage, by operation and whether the coordinator holds the row."""
-    found = np.zeros((len(network.operations), 2, engine.STAGES), engine.STEP)
+    found = np.zeros((len(network.operations), 2, event_loop.STAGES), event_loop.STEP)
     readings = network.readings
     receiver = float(readings.receiver)
     for rows, operation in zip(found, network.operations, strict=True):
@@ -127,28 +129,38 @@ def steps(network: Network) -> NDArray[np.void]:
         for local, own_steps in enumerate(rows):
             kind = "read-local" if local else "read-remote"
             ways = {
-                engine.THINK: (network.think_ms, engine.CLIENT_TIMES, engine.CLIENTS, engine.DELAY),
-                engine.CLIENT: (own.client_ms, engine.CLIENT_TIMES, engine.CLIENTS, engine.CPU),
-                engine.CLIENT_OUT: (there, engine.NET_TIMES, engine.CLIENTS, engine.OUT),
-                engine.COORDINATOR_IN: (there, engine.NET_TIMES, engine.COORDINATOR, engine.IN),
-                engine.PARSE: (cpu[kind], engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
-                engine.LOCAL_DISK: (own.disk_ms, engine.DISK_TIMES, engine.COORDINATOR, engine.DISKS),
-                engine.ASK_OUT: (there, engine.NET_TIMES, engine.COORDINATOR, engine.OUT),
-                engine.ASK_IN: (receiver * there, engine.NET_TIMES, engine.OWN, engine.IN),
-                engine.SERVE: (cpu["read-remote-ID"], engine.CPU_TIMES, engine.OWN, engine.CPU),
-                engine.DISK: (own.disk_ms, engine.DISK_TIMES, engine.OWN, engine.DISKS),
-                engine.ANSWER_OUT: (back, engine.NET_TIMES, engine.OWN, engine.OUT),
-                engine.ANSWER_IN: (receiver * back, engine.NET_TIMES, engine.COORDINATOR, engine.IN),
-                engine.RETURN: (returned_ms(network, operation), engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
-                engine.END: (cpu.get(f"{kind}-end", 0.0), engine.CPU_TIMES, engine.COORDINATOR, engine.CPU),
-                engine.COORDINATOR_OUT: (back, engine.NET_TIMES, engine.COORDINATOR, engine.OUT),
-                engine.CLIENT_IN: (back, engine.NET_TIMES, engine.CLIENTS, engine.IN),
+                event_loop.THINK: (network.think_ms, event_loop.CLIENT_TIMES, event_loop.CLIENTS, event_loop.DELAY),
+                event_loop.CLIENT: (own.client_ms, event_loop.CLIENT_TIMES, event_loop.CLIENTS, event_loop.CPU),
+                event_loop.CLIENT_OUT: (there, event_loop.NET_TIMES, event_loop.CLIENTS, event_loop.OUT),
+                event_loop.COORDINATOR_IN: (there, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.IN),
+                event_loop.PARSE: (cpu[kind], event_loop.CPU_TIMES, event_loop.COORDINATOR, event_loop.CPU),
+                event_loop.LOCAL_DISK: (own.disk_ms, event_loop.DISK_TIMES, event_loop.COORDINATOR, event_loop.DISKS),
+                event_loop.ASK_OUT: (there, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.OUT),
+                event_loop.ASK_IN: (receiver * there, event_loop.NET_TIMES, event_loop.OWN, event_loop.IN),
+                event_loop.SERVE: (cpu["read-remote-ID"], event_loop.CPU_TIMES, event_loop.OWN, event_loop.CPU),
+                event_loop.DISK: (own.disk_ms, event_loop.DISK_TIMES, event_loop.OWN, event_loop.DISKS),
+                event_loop.ANSWER_OUT: (back, event_loop.NET_TIMES, event_loop.OWN, event_loop.OUT),
+                event_loop.ANSWER_IN: (receiver * back, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.IN),
+                event_loop.RETURN: (
+                    returned_ms(network, operation),
+                    event_loop.CPU_TIMES,
+                    event_loop.COORDINATOR,
+                    event_loop.CPU,
+                ),
+                event_loop.END: (
+                    cpu.get(f"{kind}-end", 0.0),
+                    event_loop.CPU_TIMES,
+                    event_loop.COORDINATOR,
+                    event_loop.CPU,
+                ),
+                event_loop.COORDINATOR_OUT: (back, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.OUT),
+                event_loop.CLIENT_IN: (back, event_loop.NET_TIMES, event_loop.CLIENTS, event_loop.IN),
             }
             for stage, told in ways.items():
                 for name, value in zip(("ms", "stream", "machine", "part"), told, strict=True):
                     own_steps[stage][name] = value
             own_steps["law"], own_steps["shape"] = _KINDS[readings.law.kind], readings.law.shape
-            think = own_steps[engine.THINK]
+            think = own_steps[event_loop.THINK]
             think["law"], think["shape"] = _KINDS[network.think.kind], network.think.shape
             for enters, leaves in _covered(network, bool(local)):
                 own_steps[enters]["enters"], own_steps[leaves]["leaves"] = 1, 1
@@ -160,12 +172,12 @@ def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
     region = network.readings.region
     if region == "none":
         return []
-    found = [(engine.SERVE, engine.SERVE if region == "cpu" else engine.DISK)]
+    found = [(event_loop.SERVE, event_loop.SERVE if region == "cpu" else event_loop.DISK)]
     if local:
-        found.append((engine.PARSE, engine.PARSE if region == "cpu" else engine.LOCAL_DISK))
+        found.append((event_loop.PARSE, event_loop.PARSE if region == "cpu" else event_loop.LOCAL_DISK))
     if region == "reads":
         return found
-    alone = (engine.RETURN, engine.END) if local else (engine.PARSE, engine.RETURN, engine.END)
+    alone = (event_loop.RETURN, event_loop.END) if local else (event_loop.PARSE, event_loop.RETURN, event_loop.END)
     return found + [(stage, stage) for stage in alone]
 
 

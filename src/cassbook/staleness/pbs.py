@@ -31,9 +31,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from cassbook.errors import InputError
-from cassbook.estimate import Estimate
-from cassbook.staleness import trials as compiled
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.staleness import monte_carlo as compiled
 from cassbook.staleness.wars import Leg, Mixture, Wars, wars_of
 
 Floats = NDArray[np.float64]

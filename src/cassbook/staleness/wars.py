@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 #: Draws so many times: (rng, shape) to ms.

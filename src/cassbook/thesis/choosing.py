@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.tools import add_constant
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.latency.validation import Share
 from cassbook.thesis.formulas import WRITE_CONSISTENCY, scaled
 

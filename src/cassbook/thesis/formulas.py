@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook import published
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 from cassbook.thesis.multiple import CONSTANT, Regression, regress
 from cassbook.thesis.scales import SCALES
 

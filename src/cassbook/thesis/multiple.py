@@ -15,7 +15,7 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.stattools import jarque_bera
 from statsmodels.tools.tools import add_constant
 
-from cassbook.errors import InputError
+from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 

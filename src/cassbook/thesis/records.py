@@ -6,13 +6,11 @@ Its tables are lost in our copy (they were pictures), so all of these are measur
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 
-from cassbook.consistency import STRONG_SETTINGS, replicas_waited_for
-from cassbook.errors import InputError
+from cassbook.core.consistency import STRONG_SETTINGS, replicas_waited_for
+from cassbook.core.errors import InputError
 from cassbook.latency.summaries import mixed_cells
-from cassbook.tables import starred
 
 REPLICAS = 3
 _FIGURES = {"read_latency_us": "read_us", "update_latency_us": "write_us", "latency_us": "latency_us"}
@@ -47,31 +45,3 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return means.rename(columns=_FIGURES).assign(
         write_share=1 - means["read_share"], write_replicas=means["setting"].map(waits).astype(int)
     )
-
-
-def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
-    """Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each starred.
-
-    Parameters
-    ----------
-    found : DataFrame
-        From `records`.
-    read_share : float
-
-    Returns
-    -------
-    DataFrame of str
-        Index threads; columns (READ or WRITE, setting).
-
-    Raises
-    ------
-    InputError
-        If that mix was not measured.
-    """
-    own = found[np.isclose(found["read_share"], read_share)]
-    if own.empty:
-        raise InputError(f"no mix of {read_share:.0%} reads was measured")
-    parts = {}
-    for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
-        parts[operation] = starred(own.pivot_table(column, "threads", "setting"))
-    return pd.concat(parts, axis=1)

@@ -27,11 +27,11 @@ from cassbook.claims.d16.source import (
     stations,
 )
 from cassbook.claims.interval import Interval, exactly, largest, middle, possibly_at_most
-from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
-from cassbook.consistency import replicas_waited_for
+from cassbook.core.consistency import LEVELS, replicas_waited_for
 from cassbook.queueing.network import Law
 
 #: What QUORUM and ALL are said to lose of the throughput at ONE, percent.

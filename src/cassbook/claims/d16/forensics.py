@@ -37,10 +37,11 @@ from cassbook.claims.interval import (
     percent_below,
     possibly_at_most,
 )
-from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure, in_words
+from cassbook.core.consistency import LEVELS
 
 _SERVERS = (
     "What a station can serve must be above what was measured; the number of servers of its queue is not printed."

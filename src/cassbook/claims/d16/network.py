@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from cassbook.queueing import printed
+from cassbook.queueing import paper
 from cassbook.queueing.mva import Analysed, analyse
 from cassbook.queueing.network import Law, Readings
-from cassbook.queueing.printed import JOBS, LEVELS
+from cassbook.queueing.paper import JOBS, LEVELS
 
 #: Jobs of Figures 5 to 10.
 _FEWEST, _MOST = 5, 100
 
 
 def _at(level: str, most: int = _MOST) -> Analysed:
-    return analyse(printed.network(level), most)
+    return analyse(paper.network(level), most)
 
 
 def reductions() -> dict[str, float]:
@@ -42,7 +42,7 @@ def straightness() -> dict[str, float]:
 def gain_alone(law: Law) -> float:
     """Percent that asking all three replicas at QUORUM, and waiting for two, gains of throughput with one job."""
     two, three = (
-        analyse(printed.network("QUORUM", ask_all=ask_all, readings=Readings(law=law)), 1).throughput_per_s[0]
+        analyse(paper.network("QUORUM", ask_all=ask_all, readings=Readings(law=law)), 1).throughput_per_s[0]
         for ask_all in (False, True)
     )
     return float(100 * (three / two - 1))

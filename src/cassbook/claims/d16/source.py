@@ -8,8 +8,8 @@ from functools import cache
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, middle, numbers_in
-from cassbook.claims.quorums import REPLICATION_FACTOR
-from cassbook.consistency import replicas_waited_for
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
+from cassbook.core.consistency import replicas_waited_for
 
 #: Section 5.1: 'a Cassandra cluster composed of four nodes with a replication factor of 3'.
 NODES = 4

@@ -18,9 +18,9 @@ from cassbook.claims.g20.source import (
     table4,
 )
 from cassbook.claims.interval import Interval, as_printed, mean, percent_above, percent_below
-from cassbook.claims.quorums import LEVELS
 from cassbook.claims.registry import Cell, cells
 from cassbook.claims.statement import Answer, Statement
+from cassbook.core.consistency import LEVELS
 from cassbook.latency.regression import MODEL_NAMES
 
 #: The two ways to give a loss of throughput in percent; the header, 'slowdown, % of ONE', says the first.

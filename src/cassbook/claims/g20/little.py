@@ -9,9 +9,9 @@ import numpy as np
 from cassbook.claims.g20.source import COLUMNS, OPERATIONS, ROMAN, TABLE_OF, Column, benchmarks
 from cassbook.claims.interval import Interval, low, middle
 from cassbook.claims.littles_law import Deficit, deficit, in_flight, run_times
-from cassbook.claims.quorums import LEVELS
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
+from cassbook.core.consistency import LEVELS
 
 _US_PER_S = 1_000_000
 #: Section III.B: the cold start lasts '800-1000 milliseconds' and its delays are '5-8 times longer'.

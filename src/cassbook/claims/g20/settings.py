@@ -31,11 +31,12 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
-from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR, chance_to_meet, strong_couples
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_couples
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count, Untestable, Value
 from cassbook.claims.study import Study
 from cassbook.claims.wording import CUT, cut
+from cassbook.core.consistency import LEVELS
 from cassbook.latency.saturation import growth_table
 
 

@@ -29,10 +29,10 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
-from cassbook.claims.keystrokes import repairs
-from cassbook.claims.quorums import LEVELS
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
+from cassbook.claims.typos import repairs
+from cassbook.core.consistency import LEVELS
 
 # Which definition of slowdown
 

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
-from cassbook.claims.quorums import LEVELS
 from cassbook.claims.study import Study
-from cassbook.consistency import STRONG_SETTINGS
+from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 
 #: (operation, level).
 Column: TypeAlias = tuple[str, str]

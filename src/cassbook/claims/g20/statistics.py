@@ -30,10 +30,10 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
-from cassbook.claims.quorums import LEVELS
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.study import Study
+from cassbook.core.consistency import LEVELS
 from cassbook.latency.saturation import TOO_FEW, growth_table, saturation_point
 
 # Section IV.A: statistics

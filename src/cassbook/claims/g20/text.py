@@ -17,11 +17,11 @@ from cassbook.claims.interval import (
     mean,
     middle,
 )
-from cassbook.claims.quorums import LEVELS, REPLICATION_FACTOR, compared_settings
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, compared_settings
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.study import Study
-from cassbook.consistency import replicas_waited_for
+from cassbook.core.consistency import LEVELS, replicas_waited_for
 
 # Abstract
 

@@ -28,6 +28,7 @@ from cassbook.claims.interval import (
     percent_above,
 )
 from cassbook.claims.statement import Count
+from cassbook.core.consistency import LEVELS
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
 
 #: (scenario, operation, level).
@@ -35,7 +36,6 @@ Column: TypeAlias = tuple[str, str, str]
 
 SCENARIOS = ("a", "b", "c", "d")
 OPERATIONS = ("READ", "WRITE")
-LEVELS = ("ONE", "QUORUM", "ALL")
 STRONG = LEVELS[1:]
 #: Nodes of every cluster, and its replication factor.
 REPLICAS = 3

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from cassbook.claims.interval import Interval, exactly, high, interval, low, middle, possibly_at_most
 from cassbook.claims.pbs.text import slowdown
-from cassbook.claims.quorums import REPLICATION_FACTOR
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure

@@ -11,7 +11,7 @@ from functools import cache
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
-from cassbook.claims.quorums import REPLICATION_FACTOR, Couple, chance_to_meet, couples, strong, strong_couples
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, Couple, chance_to_meet, couples, strong, strong_couples
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure

@@ -12,7 +12,7 @@ from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.results import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
 from cassbook.claims.wording import figure
-from cassbook.consistency import STRONG_SETTINGS
+from cassbook.core.consistency import STRONG_SETTINGS
 
 LOADS = (
     "ycsb.bat load cassandra-cql -p hosts=localhost -P workloads/workloadc recordcount=25000",

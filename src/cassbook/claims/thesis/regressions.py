@@ -15,15 +15,13 @@ from cassbook.claims.interval import (
     low,
     possibly_at_most,
 )
-from cassbook.claims.quorums import (
-    REPLICATION_FACTOR,
-)
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.results import MIXES
 from cassbook.claims.thesis.text import THREAD_COUNTS
 from cassbook.claims.wording import figure
-from cassbook.consistency import STRONG_SETTINGS
+from cassbook.core.consistency import STRONG_SETTINGS
 
 # Section 4.4: regressions
 

@@ -17,19 +17,13 @@ from cassbook.claims.interval import (
     middle,
     possibly_at_most,
 )
-from cassbook.claims.keystrokes import repairs
-from cassbook.claims.quorums import (
-    LEVELS,
-    REPLICATION_FACTOR,
-    chance_to_meet,
-    compared_settings,
-    strong_couples,
-)
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_couples
 from cassbook.claims.registry import claim, untestable
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.text import LOST, READ_RATES, rates
+from cassbook.claims.typos import repairs
 from cassbook.claims.wording import CUT, cut, in_words
-from cassbook.consistency import setting_waiting_for
+from cassbook.core.consistency import LEVELS, setting_waiting_for
 
 #: Section 4.3.2: read and write percent of each mix.
 MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))

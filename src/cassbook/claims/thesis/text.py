@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 from cassbook import published
 from cassbook.claims.interval import Interval, exactly, low, middle, numbers_in
-from cassbook.claims.quorums import REPLICATION_FACTOR, chance_to_meet, couples, strong
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, couples, strong
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.claims.wording import in_words
-from cassbook.consistency import replicas_waited_for
+from cassbook.core.consistency import replicas_waited_for
 
 #: Appendix: 'a total of 12 options'.
 THREAD_COUNTS = 12

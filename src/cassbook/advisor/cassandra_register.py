@@ -1,0 +1,139 @@
+"""The register of many processes: one partition in Cassandra, changed by lightweight transactions only.
+
+The epoch stands in static columns, each member in a row, so that one condition (`IF number = ...`) covers both. A
+transaction that times out may have taken effect; every method may be called again, and the adviser looks anew each
+time.
+
+Looking is a plain read at QUORUM. Whatever a change's caller was told of has been committed at QUORUM, so that it is
+seen; one still under way may be seen or not. Seen, it is decided, and will stay. Not seen, the beat that follows each
+look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
+
+All clients begin with the same coordinator, the first replica of the partition, for transactions that two coordinators
+lead at once make each other begin anew. One that fails is left for the next.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cassandra import ConsistencyLevel, DriverException
+from cassandra.cluster import NoHostAvailable, Session
+
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.register import Epoch, Presence, View, check_same
+from cassbook.advisor.window import Load
+from cassbook.core.errors import InputError
+
+_TABLE = """
+CREATE TABLE IF NOT EXISTS {table} (
+    name text, member text,
+    number int static, replicas int static, reads int static, writes int static, floor int static,
+    wanted_reads int static, wanted_writes int static,
+    entered int, beat bigint, per_s double, read_share double, in_flight double,
+    PRIMARY KEY (name, member))
+"""
+_IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
+_EPOCH = ("number", "replicas", "reads", "writes", "floor", "wanted_reads", "wanted_writes")
+
+
+class InCassandra:
+    """A register in the cluster that the advisers advise on.
+
+    Parameters
+    ----------
+    session : Session
+        Of the driver; stays the caller's.
+    keyspace : str
+        Where the table is, or is made; of three replicas or more, or nothing survives the loss of one.
+    name : str
+        Of the group of clients that share data.
+    table : str
+
+    Raises
+    ------
+    InputError
+        For a keyspace or table that is no plain lower-case name, or a keyspace that is not there.
+    """
+
+    def __init__(self, session: Session, keyspace: str, name: str, table: str = "adviser_register") -> None:
+        for what, value in (("keyspace", keyspace), ("table", table)):
+            if not _IDENTIFIER.fullmatch(value):
+                raise InputError(f"{what}: {value!r} is no plain lower-case name")
+        if keyspace not in session.cluster.metadata.keyspaces:
+            raise InputError(f"keyspace: there is no {keyspace!r} in this cluster")
+        self._session, self._name = session, name
+        full = f"{keyspace}.{table}"
+        session.execute(_TABLE.format(table=full))
+        columns = ", ".join(_EPOCH)
+        marks = ", ".join("?" * len(_EPOCH))
+        changed = ", ".join(f"{column} = ?" for column in _EPOCH)
+        self._open = session.prepare(f"INSERT INTO {full} (name, {columns}) VALUES (?, {marks}) IF NOT EXISTS")
+        self._look = session.prepare(f"SELECT * FROM {full} WHERE name = ?")
+        self._beat = session.prepare(
+            f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ? "
+            "WHERE name = ? AND member = ? IF number = ?"
+        )
+        self._advance = session.prepare(f"UPDATE {full} SET {changed} WHERE name = ? IF number = ?")
+        self._leave = session.prepare(f"DELETE FROM {full} WHERE name = ? AND member = ? IF beat = ?")
+        self._look.consistency_level = ConsistencyLevel.QUORUM
+        for statement in (self._open, self._beat, self._advance, self._leave):
+            statement.consistency_level = ConsistencyLevel.QUORUM
+            statement.serial_consistency_level = ConsistencyLevel.SERIAL
+        key = self._look.bind((name,)).routing_key
+        self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
+        self._coordinator = 0
+
+    def open(self, first: Epoch) -> None:
+        """See `Register.open`."""
+        self._execute(self._open, (self._name, *_values(first)))
+        check_same(self.look().epoch, first)
+
+    def look(self) -> View:
+        """See `Register.look`."""
+        rows = list(self._execute(self._look, (self._name,)))
+        if not rows:
+            raise InputError(f"register {self._name!r}: there is none; an adviser opens it first")
+        members = {row.member: _presence(row) for row in rows if row.member is not None and row.beat is not None}
+        return View(_epoch(rows[0]), members)
+
+    def beat(self, member: str, presence: Presence, number: int) -> bool:
+        """See `Register.beat`."""
+        load = presence.load
+        share = None if load.read_share != load.read_share else load.read_share
+        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight)
+        return self._applied(self._beat, (*values, self._name, member, number))
+
+    def advance(self, epoch: Epoch) -> bool:
+        """See `Register.advance`."""
+        return self._applied(self._advance, (*_values(epoch), self._name, epoch.number - 1))
+
+    def leave(self, member: str, beat: int) -> None:
+        """See `Register.leave`."""
+        self._applied(self._leave, (self._name, member, beat))
+
+    def _applied(self, statement: Any, values: tuple[Any, ...]) -> bool:
+        return bool(self._execute(statement, values).was_applied)
+
+    def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
+        host = self._coordinators[self._coordinator]
+        try:
+            return self._session.execute(statement, values, host=host)
+        except (DriverException, NoHostAvailable):
+            self._coordinator = (self._coordinator + 1) % len(self._coordinators)
+            raise
+
+
+def _values(epoch: Epoch) -> tuple[int, ...]:
+    regime = epoch.regime
+    return (epoch.number, regime.replicas, regime.reads, regime.writes, regime.floor, *epoch.wanted)
+
+
+def _epoch(row: Any) -> Epoch:
+    regime = Regime(row.replicas, row.reads, row.writes, row.floor)
+    return Epoch(row.number, regime, (row.wanted_reads, row.wanted_writes))
+
+
+def _presence(row: Any) -> Presence:
+    share = float("nan") if row.read_share is None else row.read_share
+    return Presence(row.entered, row.beat, Load(row.per_s, share, row.in_flight))

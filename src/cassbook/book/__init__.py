@@ -1,0 +1,1 @@
+"""Execute the chapters and render the book."""

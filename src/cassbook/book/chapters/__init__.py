@@ -1,0 +1,1 @@
+"""Tables, figures and prose values of each chapter."""

@@ -1,0 +1,290 @@
+"""Tables of the chapter on adapting: switches and what they lost, rides, what adapting costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.advisor import payback
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Terms
+from cassbook.advisor.regime import breaks
+from cassbook.advisor.schedule import Phase
+from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.book.chapters.choosing import interval
+from cassbook.book.chapters.tables import mix, starred
+from cassbook.core.consistency import setting
+from cassbook.core.estimate import Estimate
+from cassbook.latency import uncertainty
+from cassbook.records.schedule_runs import Rides, by_switch
+
+_REPLICAS = 3
+_MS = 1000.0
+NAIVE = "naive"
+STAYS = tuple(np.geomspace(1, 1000, 61))
+
+
+def switch_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Every switch, the paper's beside the safe one.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From `rides.recorded_switches`.
+
+    Returns
+    -------
+    DataFrame
+        Index (now, then); what can be lost (by the argument), lost (reads that missed an acknowledged write, of all
+        reads, paper's switch), at worst after, ms (how long that write had been acknowledged), lost by the safe one,
+        it takes, s (with interval over repeats).
+    """
+    sums = by_switch(found).sort_index()
+    took = found[found["how"] == "safe"].groupby(["now", "then"])["switched_s"]
+    rows = {}
+    naive, safe_ones = sums.loc["naive"], sums.loc["safe"]
+    for now, then in naive.index:
+        own, safe = naive.loc[now, then], safe_ones.loc[now, then]
+        broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
+        rows[now, then] = {
+            "what can be lost": ", ".join(broken) or "nothing",
+            "lost": f"{own['violations']:.0f} of {own['reads']:.0f}",
+            "at worst after, ms": f"{own['worst_ms']:.0f}" if own["violations"] else "",
+            "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
+            "it takes, s": interval(Estimate.mean(took.get_group((now, then)))),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
+
+
+def lost(found: pd.DataFrame) -> dict[str, int]:
+    """Reads that missed an acknowledged write, in all, and how many reads there were: naive and safe.
+
+    Returns
+    -------
+    dict
+        naive_lost, naive_reads, safe_lost, safe_reads; spared: naive switches (of pairs of settings) that lost nothing.
+    """
+    by_pair = by_switch(found).sort_index()
+    sums = by_pair.groupby("how")[["violations", "reads"]].sum()
+    figures = {
+        f"{how}_{name}": int(sums[column].loc[how])
+        for how in ("naive", "safe")
+        for name, column in (("lost", "violations"), ("reads", "reads"))
+    }
+    spared = by_pair.xs("naive")["violations"].eq(0)
+    return figures | {"spared": int(spared.sum())}
+
+
+def comparison(rides: Rides) -> pd.DataFrame:
+    """Actors over the whole schedule, with 95 % intervals over cluster starts.
+
+    Returns
+    -------
+    DataFrame of str
+        Index actor, from fast to slow; mean, ms; by the adaptive one's (of the same start; starred where it differs at
+        5 %); p99, ms; by the adaptive one's; watchers' reads that missed a write.
+    """
+    columns = {}
+    order: list[str] = []
+    for figure, title in (("mean_us", "mean, ms"), ("p99_us", "p99, ms")):
+        found = rides.figures(figure)
+        order = order or list(found["estimate"].map(lambda e: e.value).sort_values().index)
+        columns[title] = found["estimate"].map(_ms)
+        columns[f"{title.partition(',')[0]}, by the adaptive one's"] = _ratios(found)
+    watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
+    columns["missed writes"] = watch.apply(lambda own: f"{own['violations']} of {own['reads']}", axis=1)
+    return pd.DataFrame(columns).loc[order]
+
+
+def verdict(rides: Rides) -> dict[str, Any]:
+    """What the chapter's prose says of the rides.
+
+    Returns
+    -------
+    dict
+        best_fixed: the fixed setting of least mean latency; best_ratio, naive_ratio, worst_ratio: its latency, that of
+        the paper's switching and that of the slowest fixed setting by the adaptive one's, with intervals; worst_fixed;
+        best_p: of the best fixed and the adaptive one being alike; naive_missed, naive_watched: reads of watchers under
+        the paper's switching that missed a write, and all of them.
+    """
+    found = rides.figures("mean_us")
+    fixed = found.drop([payback.ADAPTIVE, NAIVE])
+    means = fixed["estimate"].map(lambda e: e.value)
+    best, worst = str(means.idxmin()), str(means.idxmax())
+    ratios = {"best": best, "naive": NAIVE, "worst": worst}
+    watch = rides.watch[rides.watch["actor"] == NAIVE]
+    return {
+        "best_fixed": best,
+        "worst_fixed": worst,
+        "best_p": float(fixed["p"][best]),
+        "naive_missed": int(watch["violations"].sum()),
+        "naive_watched": f"{watch['reads'].sum():,}",
+    } | {f"{name}_ratio": interval(found["ratio"][actor], "{:.2f}") for name, actor in ratios.items()}
+
+
+def conditions(rides: Rides) -> dict[str, Any]:
+    """How the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
+    notes, terms = rides.manifest, Terms(**rides.manifest["terms"])
+    return {
+        "starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
+        "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": notes["schedule"][0]["seconds"],
+    }  # fmt: skip
+
+
+def _ms(value: Estimate) -> str:
+    return interval(Estimate(value.value / _MS, value.low / _MS, value.high / _MS, value.n))
+
+
+def _ratios(found: pd.DataFrame) -> pd.Series:
+    told = found["p"] < 1 - uncertainty.LEVEL
+    text = found["ratio"].map(lambda ratio: interval(ratio, "{:.2f}"))
+    return text.where(~told, text + " *").where(found.index != payback.ADAPTIVE, "")
+
+
+def by_phase(rides: Rides) -> pd.DataFrame:
+    """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
+    phases = rides.phases[rides.phases["phase"] > 0]
+    table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
+    names = [f"{phase.threads} threads, {mix(phase.read_share)}" for phase in schedule_of(rides)]
+    return table.set_axis(pd.Index(names, name="phase"))
+
+
+def schedule_of(rides: Rides) -> tuple[Phase, ...]:
+    """Phases that were gone through."""
+    return tuple(Phase(**phase) for phase in rides.manifest["schedule"])
+
+
+def sweep_table(rides: Rides) -> pd.DataFrame:
+    """What sweeps took, at rest and beside the load.
+
+    Returns
+    -------
+    DataFrame of str
+        Index 'at rest', 'beside the load'; how many, seconds (mean; least to most), by how much others are slower.
+    """
+    rows = {}
+    for loaded, own in rides.sweeps.groupby("loaded"):
+        slower = (own["slowdown"].mean() - 1) * 100
+        rows["beside the load" if loaded else "at rest"] = {
+            "sweeps": str(len(own)),
+            "seconds, mean": f"{own['seconds'].mean():.0f}",
+            "seconds, least to most": f"{own['seconds'].min():.0f} to {own['seconds'].max():.0f}",
+            "others are slower by, %": f"{slower:.0f}" if loaded else "",
+        }
+    return pd.DataFrame(rows).T.rename_axis("sweep")
+
+
+def mean_sweep(rides: Rides) -> SweepCost:
+    """Mean of the sweeps beside the load."""
+    own = rides.sweeps[rides.sweeps["loaded"]]
+    return SweepCost(float(own["seconds"].mean()), float(own["slowdown"].mean()))
+
+
+def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
+    """Mean latency that the map forecasts for each actor, beside the measured one.
+
+    Returns
+    -------
+    DataFrame of str
+        Index actor; 'forecast, ms', 'measured, ms', 'forecast, by the adaptive one's', 'measured, by ...'. The row
+        'free switch' is measured as a ride put together from the fixed ones, of each phase that in the setting which
+        the map holds to be the fastest.
+    """
+    schedule, terms = schedule_of(rides), Terms(**rides.manifest["terms"])
+    found = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
+    found[NAIVE] = found[payback.FREE]
+    free, measured = rides.stitched(payback.fastest(latency_map, schedule)), rides.figures("mean_us")
+    own = rides.phases[(rides.phases["phase"] == 0) & (rides.phases["actor"] == payback.ADAPTIVE)].set_index("block")
+    stitched = {"estimate": Estimate.mean(free), "ratio": Estimate.ratio(free / own["mean_us"])}
+    measured = pd.concat([measured, pd.DataFrame([stitched], index=[payback.FREE])])
+    ratio = found / found[payback.ADAPTIVE]
+    table = pd.DataFrame(
+        {
+            "forecast, ms": (found / _MS).map("{:.1f}".format),
+            "measured, ms": measured["estimate"].map(_ms),
+            "forecast, by the adaptive one's": ratio.map("{:.2f}".format),
+            "measured, by the adaptive one's": measured["ratio"].map(lambda r: interval(r, "{:.2f}")),
+        }
+    )
+    table.loc[payback.ADAPTIVE, "measured, by the adaptive one's"] = "1"
+    return table.loc[list(found.sort_values(kind="stable").index)].rename_axis("actor")
+
+
+def gain(rides: Rides, latency_map: LatencyMap) -> dict[str, str]:
+    """How much there was to be gained: the best fixed setting's latency by that of a free switch.
+
+    Returns
+    -------
+    dict
+        promised (by the map); there (in the measured rides, with interval); adaptive_free (the adaptive ride's latency
+        by that of a free switch, with interval); agreed (in how many phases the map's fastest setting was it),
+        of_phases; slower (latency of the best fixed setting, by its forecast).
+    """
+    schedule = schedule_of(rides)
+    found = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
+    fastest = payback.fastest(latency_map, schedule)
+    free = rides.stitched(fastest)
+    fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([payback.ADAPTIVE, NAIVE])]
+    measured = fixed.pivot_table("mean_us", "phase", "actor").idxmin(axis=1)
+    whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
+    best = verdict(rides)["best_fixed"]
+    return {
+        "promised": f"{found.drop([payback.ADAPTIVE, payback.FREE]).min() / found[payback.FREE]:.2f}",
+        "there": interval(Estimate.ratio(whole[best] / free), "{:.2f}"),
+        "adaptive_free": interval(Estimate.ratio(whole[payback.ADAPTIVE] / free), "{:.2f}"),
+        "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
+        "of_phases": str(len(fastest)),
+        "slower": f"{whole[best].mean() / float(found[best]):.1f}",
+    }
+
+
+def stays(
+    latency_maps: Mapping[str, LatencyMap], schedule: Sequence[Phase], slowdown: float
+) -> dict[str, pd.DataFrame]:
+    """Adapting against the best fixed setting, over how long loads stay, for each map (`paying.over_stays`)."""
+    return {label: payback.over_stays(found, schedule, slowdown, STAYS) for label, found in latency_maps.items()}
+
+
+def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """From what stay on adapting pays, and what it saves at most.
+
+    Parameters
+    ----------
+    found : mapping of str to DataFrame
+        From `stays`.
+
+    Returns
+    -------
+    DataFrame of str
+        Index source; 'pays from, sweeps' (the least stay from which on it is always faster than the best fixed
+        setting; 'never' within those looked at), 'saves at most, %', 'a free switch would save, %'.
+    """
+    rows = {}
+    for label, table in found.items():
+        late = table.index[table[payback.ADAPTIVE] >= 1]
+        after = table.index[table.index > late.max()] if len(late) else table.index
+        rows[label] = {
+            "pays from, sweeps": f"{after[0]:.0f}" if len(after) else "never",
+            "saves at most, %": f"{(1 - table[payback.ADAPTIVE].min()) * 100:.1f}",
+            "a free switch would save, %": f"{(1 - table[payback.FREE].min()) * 100:.1f}",
+        }
+    return pd.DataFrame(rows).T.rename_axis("source")
+
+
+def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:
+    """How long a load has to stay for one switch to save what its sweep costs, by gain and rows of the table.
+
+    A sweep is taken to last as long a row as the one that was measured.
+
+    Returns
+    -------
+    DataFrame of str
+        Index rows; columns the gains in percent; minutes.
+    """
+    found = payback.shortest_stay(gains, sweep.slowdown)
+    minutes = {f"{n:,} rows": found * sweep.seconds * n / swept_rows / 60 for n in rows}
+    table = pd.DataFrame(minutes, index=[f"{gain:.0%} faster" for gain in gains]).T
+    return table.map(lambda value: f"{value:.2g}" if value < 10 else f"{value:,.0f}").rename_axis("minutes")  # noqa: PLR2004

@@ -1,0 +1,85 @@
+"""The ccm study's Figure 1 and its four ratios, beside ours."""
+
+from __future__ import annotations
+
+import re
+
+import pandas as pd
+
+from cassbook import published
+from cassbook.core.consistency import setting_waiting_for
+from cassbook.core.estimate import Estimate
+from cassbook.records.experiment import Results
+from cassbook.staleness.ccm_study import SETTINGS
+
+#: Who measured, by the beginning of a column's name.
+TOOLS = {"stress": "cassandra-stress", "ours": "our generator"}
+OPERATIONS = {"write": "writes", "read": "reads"}
+SETUPS = {"none": "no distance", "1-ms": "1 ms between all nodes", "regions": "two nodes in each of four regions"}
+
+
+def latencies(results: Results, tool: str) -> pd.DataFrame:
+    """Mean latency over cluster starts: index (setup, operation), columns settings, values `Estimate`."""
+    parts = {}
+    for operation in OPERATIONS:
+        means = results.mean(f"{tool}_{operation}_ms", ["setup", "r", "w"])
+        for setup in results.manifest["setups"]:
+            parts[setup, operation] = {setting_waiting_for(r, w): means[setup, r, w] for r, w in SETTINGS}
+    return pd.DataFrame.from_dict(parts, orient="index").rename_axis(["setup", "operation"])
+
+
+def ratios(results: Results) -> pd.DataFrame:
+    """The study's four ratios, printed and over cluster starts.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (operation, worse, than); printed, and a column for each (setup, tool).
+    """
+    rows = {}
+    for row in published.table("pbs_ratios").to_dict("records"):
+        operation = str(row["operation"]).lower()
+        over, under = (_setting(str(row[name])) for name in ("worse", "than"))
+        found: dict[tuple[str, str], str] = {("the study", "printed"): f"{row['ratio']:g}"}
+        for setup, title in SETUPS.items():
+            for tool, name in TOOLS.items():
+                own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
+                found[title, name] = _text(own)
+        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = found
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])
+    table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
+    return table
+
+
+def told(results: Results) -> dict[str, object]:
+    """What the prose says of a record: its conditions; of how many intervals those hold the printed ratio, for each
+    operation; and cassandra-stress's own for the first ratio of writes and of reads (write_SETUP, read_SETUP).
+    """
+    printed = published.table("pbs_ratios").to_dict("records")
+    inside, found = dict.fromkeys(OPERATIONS, 0), dict[str, float]()
+    for row in printed:
+        operation = str(row["operation"]).lower()
+        over, under = (_setting(str(row[name])) for name in ("worse", "than"))
+        for setup in SETUPS:
+            for tool in TOOLS:
+                own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
+                inside[operation] += own.low <= float(row["ratio"]) <= own.high
+                if tool == "stress":
+                    found.setdefault(f"{operation}_{setup.replace('-', '_')}", own.value)
+    notes = results.manifest
+    cluster = notes["setups"]["none"]
+    return found | {f"{operation}s_inside": count for operation, count in inside.items()} | {
+        "engine": notes["engine"], "starts": notes["starts"], "threads": notes["numbers"]["threads"],
+        "operations": notes["numbers"]["operations"], "nodes": cluster["nodes"],
+        "without": cluster["nodes"] - cluster["replication"],
+        "each": len(printed) * len(SETUPS) * len(TOOLS) // len(OPERATIONS),
+    }  # fmt: skip
+
+
+def _setting(text: str) -> dict[str, int]:
+    """R and W of a setting as the study prints it; what it leaves out is 1."""
+    return {letter.lower(): int(found[1]) if (found := re.search(rf"{letter}=(\d)", text)) else 1 for letter in "RW"}
+
+
+def _text(value: Estimate) -> str:
+    return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"

@@ -1,0 +1,269 @@
+"""Tables of the chapter on choosing: deviations with intervals, mixes against their parts, policies, wider settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.book.chapter import Source
+from cassbook.book.chapters.tables import estimated, mix
+from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.estimate import Estimate
+from cassbook.latency import mix_excess, model_selection, policies, uncertainty
+from cassbook.latency.mixing import WORKLOAD
+from cassbook.latency.summaries import mixed_cells
+
+_REPLICAS = 3
+_CELL = ("setting", "read_share", "threads")
+
+
+def interval(value: Estimate, spec: str = "{:.1f}") -> str:
+    """Value and bounds for a table cell; the value alone where there are none."""
+    if np.isnan(value.low):
+        return spec.format(value.value)
+    return f"{spec.format(value.value)} [{spec.format(value.low)}, {spec.format(value.high)}]"
+
+
+def deviations(source: Source, order: int = 4) -> pd.DataFrame:
+    """Table V with intervals: (estimated - measured) / measured in percent, over blocks of measured mixes.
+
+    The estimate is the run's; the interval is of what the cluster starts measured.
+
+    Returns
+    -------
+    DataFrame
+        setting, read_share, threads, deviation (`Estimate`, percent), told (whether its interval leaves out 0; None
+        with one block).
+    """
+    cells = mixed_cells(source.cell_stats)
+    own = cells[cells["setting"].isin([setting.name for setting in STRONG_SETTINGS])]
+    guess = estimated(source, sorted(own["read_share"].unique()), order)
+    both = own.merge(guess, on=["setting", *WORKLOAD], suffixes=("", "_estimated"))
+    both["percent"] = (both["latency_us_estimated"] / both["latency_us"] - 1) * 100
+    rows = []
+    for key, group in both.groupby(["setting", *WORKLOAD]):
+        found = Estimate.mean(group.groupby("block")["percent"].mean())
+        told = None if np.isnan(found.low) else bool(found.low > 0 or found.high < 0)
+        rows.append((*key, found, told))
+    return pd.DataFrame(rows, columns=["setting", *WORKLOAD, "deviation", "told"]).astype({"told": object})
+
+
+def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
+    """Deviations as a table: index threads, columns (mix, setting); value and half-width."""
+    half = [d.value if np.isnan(d.low) else (d.high - d.low) / 2 for d in found["deviation"]]
+    text = [
+        f"{d.value:+.0f}" if np.isnan(d.low) else f"{d.value:+.0f} ± {h:.0f}"
+        for d, h in zip(found["deviation"], half, strict=True)
+    ]
+    keyed = found.assign(mix=found["read_share"].map(mix), text=text)
+    return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
+
+
+def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
+    """Excess of mixes over the weighted mean of their parts, and reads and writes in the mix against alone, by source.
+
+    Returns
+    -------
+    DataFrame of str
+        Index `by`; columns (source, 'mix above mean, %') with 95 % interval over blocks, (source, 'reads, times
+        alone'), (source, 'writes, times alone').
+    """
+    found = {}
+    for source in sources:
+        table = mix_excess.excess(mix_excess.against_parts(source.cell_stats), by)
+        found[source.label, "mix above mean, %"] = _excess_text(table)
+        for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
+            found[source.label, title] = table[name].map("{:.2f}".format)
+    return pd.DataFrame(found)
+
+
+def _excess_text(found: pd.DataFrame) -> pd.Series:
+    """Excess in percent with its interval, from `parts.excess`."""
+    bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
+    return pd.Series([interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], found.index)
+
+
+def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
+    """Excess of mixes over their parts with hot rows and with requests spread evenly, at the cells that both measured.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (setting, mix), each with 'all' last; columns the excess in percent with 95 % intervals over blocks, 'hot
+        rows' and 'even'.
+    """
+    tables = {"hot rows": mix_excess.against_parts(hot.cell_stats), "even": mix_excess.against_parts(even.cell_stats)}
+    shared = set.intersection(*(set(zip(*(t[k] for k in _CELL), strict=True)) for t in tables.values()))
+    columns = {}
+    for title, table in tables.items():
+        own = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
+        own = own.assign(mix=own["read_share"].map(mix))
+        groups = [own, own.assign(mix="all"), own.assign(setting="all", mix="all")]
+        found = pd.concat([mix_excess.excess(group, ["setting", "mix"]) for group in groups])
+        columns[title] = _excess_text(found)
+    table = pd.DataFrame(columns)
+    settings = [*sorted(set(table.index.get_level_values("setting")) - {"all"}), "all"]
+    return table.reindex(settings, level="setting")
+
+
+def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
+    """What prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
+    found = {}
+    for setting in table.index.unique("setting"):
+        for column in table.columns:
+            name = f"{column.partition(' ')[0]}_{setting}".lower().replace("-", "_")
+            found[name] = str(table.loc[(setting, "all"), column]).partition(" ")[0]
+    return found
+
+
+def regret_table(source: Source) -> pd.DataFrame:
+    """What each policy costs on the measured mixes of a run (see `policies.regrets`).
+
+    Returns
+    -------
+    DataFrame of str
+        Index policy, from cheap to dear; columns 'best chosen', 'mean regret, %' with 95 % interval over blocks,
+        'worst, %'.
+    """
+    measured = policies.by_block(source.cell_stats)
+    workloads = policies.workloads_of(measured)
+    return shown(
+        policies.regrets(measured, policies.all_choices(model_selection.points_of(source.cell_stats), workloads))
+    )
+
+
+def shown(found: pd.DataFrame) -> pd.DataFrame:
+    """The table of `policies.regrets` as pages show it."""
+    found = found.loc[found["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
+    return pd.DataFrame(
+        {
+            "best chosen": [f"{share.right} of {share.total}" for share in found["right"]],
+            "mean regret, %": [interval(regret) for regret in found["regret"]],
+            "worst, %": found["worst_percent"].map("{:.0f}".format),
+        },
+        index=found.index,
+    )
+
+
+#: Policies that the chapter's prose quotes.
+_QUOTED = {
+    "line": "estimate: linear",
+    "four": "estimate: order 4",
+    "always": "always 1R-3W",
+    "others": policies.OTHER_STARTS,
+}
+
+
+def regret_figures(source: Source, suffix: str) -> dict[str, str]:
+    """Regret, and how often the best was chosen, of the policies that prose quotes; names end in `suffix`."""
+    table = regret_table(source)
+    found = {}
+    for name, policy in _QUOTED.items():
+        regret = str(table.loc[policy, "mean regret, %"])
+        found[f"{name}_regret_{suffix}"] = regret.partition(" ")[0]
+        if name in {"line", "others"}:
+            found[f"{name}_right_{suffix}"] = str(table.loc[policy, "best chosen"])
+    return found
+
+
+def wider(source: Source) -> pd.DataFrame:
+    """Each wider setting against the paper's settings it contains: more replicas on one side, no fewer on the other.
+
+    Returns
+    -------
+    DataFrame
+        Index (wider, instead of); ratio (`Estimate`: latency of the wider by that of the other, geometric mean over
+        workloads, over blocks), faster (in how many workloads the mean is lower), told_faster (in how many of those
+        that holds at 5 %, paired within blocks), workloads.
+    """
+    cells = mixed_cells(source.cell_stats)
+    table = cells.pivot_table("latency_us", ["block", *WORKLOAD], "setting")
+    waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
+    rows = {}
+    for more, less in product(WIDER_SETTINGS, STRONG_SETTINGS):
+        more_waits, less_waits = waits[more.name], waits[less.name]
+        if not all(a >= b for a, b in zip(more_waits, less_waits, strict=True)) or more.name not in table:
+            continue
+        logs = pd.Series(np.log(table[more.name] / table[less.name])).dropna()
+        ratio = Estimate.ratio(np.exp(logs.groupby("block").mean()))
+        by_workload = logs.groupby(WORKLOAD)
+        faster = by_workload.mean() < 0
+        told = by_workload.agg(lambda d: uncertainty.paired_p(d.to_numpy())) < 1 - uncertainty.LEVEL
+        rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & told).sum()), len(faster))
+    index = pd.MultiIndex.from_tuples(list(rows), names=["wider", "instead of"])
+    return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
+
+
+def wider_table(source: Source) -> pd.DataFrame:
+    """`wider` for readers."""
+    found = wider(source)
+    return pd.DataFrame(
+        {
+            "times as slow": [interval(ratio, "{:.2f}") for ratio in found["ratio"]],
+            "faster in": [f"{n} of {m}" for n, m in zip(found["faster"], found["workloads"], strict=True)],
+            "and told": found["told_faster"],
+        },
+        index=found.index,
+    )
+
+
+def wider_best(source: Source) -> tuple[int, int]:
+    """In how many workloads a wider setting has the least mean latency of all six, and of how many."""
+    cells = mixed_cells(source.cell_stats)
+    means = cells.pivot_table("latency_us", WORKLOAD, "setting").dropna()
+    names = {setting.name for setting in WIDER_SETTINGS}
+    return int(means.idxmin(axis=1).isin(names).sum()), len(means)
+
+
+def savings(source: Source) -> pd.DataFrame:
+    """Latency saved against always 1R-3W, in percent, by a choice that the *other* cluster starts made (Fig. 7).
+
+    The best of three noisy means is too good by selection; a choice made on other starts is not.
+
+    Returns
+    -------
+    DataFrame
+        block, read_share, threads, chosen, speedup_percent (negative where the choice was wrong).
+    """
+    measured = policies.by_block(source.cell_stats)
+    chosen = policies.by_other_starts(measured)
+    if chosen.empty:  # one start: it is judged by itself
+        chosen = measured.idxmin(axis=1)
+    own = measured.loc[chosen.index]
+    saved = (1 - policies.picked(own, chosen) / own["1R-3W"]) * 100
+    return pd.DataFrame({"chosen": chosen, "speedup_percent": saved}).reset_index()
+
+
+def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
+    """Mean saving by mix and source, with 95 % intervals over blocks of each block's mean over thread counts."""
+    columns = {}
+    for source in sources:
+        groups = savings(source).groupby("read_share")
+        columns[source.label] = {
+            f"{share:.0%}": interval(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "{:+.1f}")
+            for share, group in groups
+        }
+    return pd.DataFrame(columns).rename_axis("reads")
+
+
+def domain(source: Source) -> pd.DataFrame:
+    """Best setting at each measured workload, and whether it can be told from the next (see `LatencyMap.domain`)."""
+    return LatencyMap(source.cell_stats, source.label).domain()
+
+
+def undecided(source: Source) -> tuple[int, int]:
+    """Points of the map whose winner cannot be told from the runner-up, and all."""
+    found = domain(source)
+    return int((found["told"] != True).sum()), len(found)  # noqa: E712 - None is not told either
+
+
+def always_best_from(source: Source) -> float:
+    """Least measured share of reads from which on 1R-3W is the fastest over all thread counts; NaN if there is none."""
+    measured = policies.by_block(source.cell_stats)
+    wins = pd.DataFrame(np.log(measured)).groupby("read_share").mean().idxmin(axis=1) == "1R-3W"
+    from_here = [float(share) for share in wins.index if wins[wins.index >= share].all()]
+    return min(from_here, default=float("nan"))

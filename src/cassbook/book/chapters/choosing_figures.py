@@ -1,0 +1,101 @@
+"""Figures of the chapter on choosing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import seaborn as sns
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cassbook.advisor.latency_map import SETTINGS, LatencyMap
+from cassbook.book.chapter import Source
+from cassbook.book.chapters.choosing import savings
+from cassbook.book.chapters.plots import SETTING_COLOURS, done, panels
+from cassbook.latency import mix_excess
+
+_ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}
+_GRID = 60
+
+
+def domain_maps(sources: Sequence[Source]) -> Figure:
+    """Fig. 6 from measured mixes: fastest setting, hatched where it cannot be told from the next (5 %, paired)."""
+    return fastest([LatencyMap(source.cell_stats, source.label) for source in sources], "measured")
+
+
+def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
+    """The same of maps, for which it is `known` in some way (measured, foretold): a panel each."""
+    figure, axes = panels(1, len(maps), width=4.6, height=3.6, sharey=True)
+    shown: set[str] = set()
+    for panel, latency_map in zip(axes[0], maps, strict=True):
+        threads = np.linspace(latency_map.threads[0], latency_map.threads[-1], _GRID)
+        shares = np.linspace(latency_map.read_shares[0], latency_map.read_shares[-1], _GRID)
+        found = latency_map.domain(threads, shares)
+        names = [setting.name for setting in SETTINGS if setting.name in set(found["best"])]
+        shown |= set(names)
+        place = found["best"].map({name: k for k, name in enumerate(names)})
+        best = found.assign(place=place).pivot_table("place", "read_share", "threads")
+        told = found.assign(told=[float(value is True) for value in found["told"]]).pivot_table(
+            "told", "read_share", "threads"
+        )
+        colours = ListedColormap([_ALL_COLOURS[name] for name in names])
+        panel.pcolormesh(
+            best.columns,
+            100 * best.index,
+            best.to_numpy(),
+            cmap=colours,
+            vmin=-0.5,
+            vmax=len(names) - 0.5,
+            rasterized=True,
+        )
+        panel.contourf(
+            told.columns, 100 * told.index, told.to_numpy(), levels=[-0.5, 0.5], colors="none", hatches=["////"]
+        )
+        panel.set(title=latency_map.name, xlabel="threads")
+        panel.grid(visible=False)
+    axes[0, 0].set_ylabel("reads, % of operations")
+    handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in SETTINGS if s.name in shown]
+    handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="cannot be told from the next"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
+    return done(figure)
+
+
+def saved(sources: Sequence[Source]) -> Figure:
+    """Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster starts."""
+    figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
+    for panel, source in zip(axes[0], sources, strict=True):
+        table = savings(source)
+        table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
+        sns.boxplot(
+            table,
+            x="reads, % of operations",
+            y="speedup_percent",
+            ax=panel,
+            color="#56B4E9",
+            linewidth=0.8,
+            fliersize=2,
+        )
+        panel.axhline(0, color="grey", linewidth=0.8)
+        panel.set(title=source.label, ylabel="latency saved, %")
+    return done(figure)
+
+
+def parts_of_mixes(sources: Sequence[Source]) -> Figure:
+    """Reads and writes in a mix against the same alone, and the mix against the weighted mean; one dot a cell."""
+    figure, axes = panels(1, len(sources), width=4.6, height=3.4, sharey=True)
+    titles = {"read_ratio": "reads", "write_ratio": "writes", "mix": "the mix"}
+    for panel, source in zip(axes[0], sources, strict=True):
+        table = mix_excess.against_parts(source.cell_stats)
+        table = table.assign(mix=table["mix_us"] / table["mean_us"])
+        long = table.melt(["setting"], list(titles), "part", "ratio")
+        long["part"] = long["part"].map(titles)
+        sns.stripplot(
+            long, x="part", y="ratio", hue="setting", dodge=True, size=2.5, palette=_ALL_COLOURS, ax=panel,
+            legend=source is sources[0], alpha=0.7,
+        )  # fmt: skip
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set_yscale("log", base=2)
+        panel.set(title=source.label, xlabel="", ylabel="latency, times the same alone")
+    return done(figure)

@@ -1,0 +1,166 @@
+"""How cells and clusters begin: cold starts and warm-ups of a run, as tables (section III.B)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapter import Source
+from cassbook.latency import changepoint, cold_start
+from cassbook.latency.summaries import LEVEL_ORDER
+from cassbook.records.run import RecordedRun
+
+#: What was cold before a cell of kind 'cold' began, from little to much.
+CONDITIONS = ("warm", "restarted_client", "cold_pages", "restarted_server")
+_SECOND_MS = 1000.0
+
+
+def series_of(run: RecordedRun, cells: pd.DataFrame, bin_ms: float) -> dict[str, pd.DataFrame]:
+    """Latency since each cell began, by cell (see `cold_start.series`); without those whose samples were not kept.
+
+    The drain is left out: towards its end fewer and fewer requests are in flight, and so it gets faster.
+    """
+    ids = [cell_id for cell_id in cells["cell_id"] if run.has_samples(cell_id)]
+    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome", "phase"], ids)
+    samples = samples[samples["phase"] != "drain"]
+    groups = samples.groupby(samples["cell_id"].astype(str))
+    return {str(cell_id): cold_start.series(group, bin_ms) for cell_id, group in groups}
+
+
+def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
+    """End of the cold start in ms, and how many times slower it was, or why there is no such number."""
+    if bins is None:
+        return "samples not kept", ""
+    if len(bins) < changepoint.FEWEST:
+        return "too short to say", ""
+    found = cold_start.end(bins)
+    if not found.settled:
+        return f"not in {bins['since_start_ms'].max() / _SECOND_MS:.1f} s", ""
+    if found.ends_ms is None:
+        return "none", ""
+    return f"{found.ends_ms:.0f}", f"{found.factor:.1f}"
+
+
+def cold_cells(run: RecordedRun) -> pd.DataFrame:
+    """Cells that were measured after something had been made cold, in the order of `CONDITIONS`, reads first."""
+    cells = run.cells[(run.cells["kind"] == "cold") & run.cells["condition"].isin(CONDITIONS)]
+    reads = cells["read_share"] == 1
+    level = cells["read_cl"].where(reads, cells["write_cl"])
+    labelled = cells.assign(operation=np.where(reads, "READ", "WRITE"), level=level)
+    place = {name: number for number, name in enumerate((*CONDITIONS, *LEVEL_ORDER))}
+    return labelled.sort_values(
+        ["condition", "operation", "level", "block", "repeat"],
+        key=lambda column: column.map(lambda value: place.get(value, value)), ignore_index=True,
+    )  # fmt: skip
+
+
+def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
+    """Cold start by what was cold: nothing, the client, the pages of the data files, the servers (section III.B).
+
+    A beginning is judged by what follows it in its cell, so a cell that is slow to its end has none. The last column is
+    for those: the mean latency of the whole cell by that of the warm one of its block, operation, level and threads.
+
+    Returns
+    -------
+    DataFrame
+        Index condition, operation, level, block; columns 'ends, ms', 'times slower' and 'times the warm cell'. The
+        first row is what the paper says of each of its tests; a run without such cells has no other.
+    """
+    low_ms, high_ms = cold_start.PAPER_ENDS_MS
+    low, high = cold_start.PAPER_FACTOR
+    rows = [("paper: every test", "", "", "", f"{low_ms}-{high_ms}", f"{low}-{high}", "")]
+    for cell in _judged(source, bin_ms).to_dict("records"):
+        label = (cell["condition"].replace("_", " "), cell["operation"], cell["level"], str(cell["block"]))
+        times_warm = "" if np.isnan(cell["times_warm"]) else f"{cell['times_warm']:.1f}"
+        rows.append((*label, *end_in_words(cell["bins"]), times_warm))
+    columns = ["condition", "operation", "level", "block", "ends, ms", "times slower", "times the warm cell"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:4])
+
+
+def _judged(source: Source, bin_ms: float) -> pd.DataFrame:
+    """Cells of `cold_cells` with their series (`bins`, None without samples) and `times_warm` (NaN where unknown)."""
+    if source.run is None:
+        return pd.DataFrame()
+    cells = cold_cells(source.run)
+    series = series_of(source.run, cells, bin_ms) if len(cells) else {}
+    cells["bins"] = pd.Series([series.get(str(cell_id)) for cell_id in cells["cell_id"]], dtype=object)
+    cells["mean_us"] = [np.nan if b is None else np.average(b["mean_us"], weights=b["n"]) for b in cells["bins"]]
+    alike = ["operation", "level", "threads", "block"]
+    warm = cells[cells["condition"] == "warm"].groupby(alike)["mean_us"].mean().rename("warm_us")
+    cells = cells.join(warm, on=alike)
+    cells["times_warm"] = (cells["mean_us"] / cells["warm_us"]).where(cells["condition"] != "warm")
+    return cells
+
+
+def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
+    """What `cold_conditions` found, by (condition of `CONDITIONS`, READ or WRITE), in the words of a sentence.
+
+    Returns
+    -------
+    dict of str
+        'in 2 of 3 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower)', 'in none of 3', or 'not measured'; behind it
+        '; whole cells 1.1 to 2.0 times the warm ones' where there are warm ones.
+    """
+    cells = _judged(source, bin_ms)
+    words = {}
+    for condition in CONDITIONS:
+        for operation in ("READ", "WRITE"):
+            own = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
+            words[condition, operation] = _told(own)
+    return words
+
+
+def _told(cells: pd.DataFrame) -> str:
+    long_enough = [b for b in cells.get("bins", ()) if b is not None and len(b) >= changepoint.FEWEST]
+    if not long_enough:
+        return "not measured"
+    ends = [cold_start.end(bins) for bins in long_enough]
+    known = [end for end in ends if end.ends_ms is not None]
+    unsettled = sum(not end.settled for end in ends)
+    parts = []
+    if known:
+        after = _span([end.ends_ms for end in known], "{:.0f}")
+        parts.append(f"ends after {after} ms, {_span([end.factor for end in known])} times slower")
+    if unsettled:
+        parts.append(f"{unsettled} not over when the cell was")
+    found = f"in {len(known) + unsettled} of {len(ends)} ({'; '.join(parts)})" if parts else f"in none of {len(ends)}"
+    times = cells["times_warm"].dropna()
+    return f"{found}; whole cells {_span(times)} times the warm ones" if len(times) else found
+
+
+def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> str:
+    low, high = spec.format(min(values)), spec.format(max(values))
+    return low if low == high else f"{low} to {high}"
+
+
+def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
+    """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
+    found = {}
+    for source in sources:
+        run = source.run
+        assert run is not None  # noqa: S101 - only runs have samples
+        ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
+        samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
+        for number, cell_id in enumerate(ids, start=1):
+            name = f"{source.label}, cluster start {number}"
+            found[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
+    return found
+
+
+def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
+    """How much slower a fresh cluster's first second is than its last, by cluster start."""
+    rows = {}
+    for name, series in warm_ups(sources).items():
+        first = series[series["since_start_ms"] < _SECOND_MS]
+        last = series[series["since_start_ms"] > series["since_start_ms"].max() - _SECOND_MS]
+        means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
+        rows[name] = {
+            "first second, ms": f"{means[0] / 1000:.1f}",
+            "last second, ms": f"{means[1] / 1000:.1f}",
+            "times slower": f"{means[0] / means[1]:.1f}",
+            "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
+        }
+    columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)

@@ -1,0 +1,93 @@
+"""A deployment as a small picture, in the manner of the 2021 paper's Fig. 1: regions, zones in them, hosts in those."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
+
+from cassbook.book.chapters.plots import done, panels
+from cassbook.deployment.distances import Placement
+from cassbook.deployment.notation import CLIENT, Deployment, Host
+
+_ZONE_WIDE, _HOST_HIGH, _GAP = 1.0, 0.9, 0.45
+_REGION, _ZONE, _NODE, _OWN = "#D9D9D9", "#8C8C8C", "#0072B2", "#D55E00"
+
+
+def draw(*deployments: Deployment | Placement, titles: tuple[str, ...] = ()) -> Figure:
+    """Draw deployments side by side: regions solid, zones dashed, replicas as discs, the client as a square.
+
+    Of a `Placement` regions are named, and the lines between replicas say how long a round trip is, in ms.
+    """
+    figure, axes = panels(1, len(deployments), width=3.1, height=2.9)
+    for panel, deployment, k in zip(axes[0], deployments, range(len(deployments)), strict=True):
+        _one(panel, deployment)
+        panel.set_title(titles[k] if k < len(titles) else str(_of(deployment)), fontsize=9)
+    return done(figure)
+
+
+def _of(what: Deployment | Placement) -> Deployment:
+    return what.deployment if isinstance(what, Placement) else what
+
+
+def _one(panel: Axes, what: Deployment | Placement) -> None:
+    deployment = _of(what)
+    places, right, top = _region_boxes(panel, what)
+    if isinstance(what, Placement):
+        rtt = what.rtt_ms()
+        for a, b in combinations([host.name for host in deployment.replicas], 2):
+            _line(
+                panel,
+                places[a],
+                places[b],
+                f"{float(rtt.to_numpy()[rtt.index.get_loc(a), rtt.columns.get_loc(b)]):.0f}",
+            )
+    for host in deployment.hosts:
+        x, y = places[host.name]
+        if host.name == CLIENT:
+            panel.add_patch(Rectangle((x - 0.25, y - 0.25), 0.5, 0.5, color=_OWN, zorder=3))
+        else:
+            panel.add_patch(Circle((x, y), 0.28, color=_NODE, zorder=3))
+        panel.text(x, y, host.name, ha="center", va="center", color="white", fontsize=8, zorder=4)
+    panel.set(xlim=(-0.2, right + 0.2), ylim=(-0.75, top + 0.35), aspect="equal")
+    panel.axis("off")
+
+
+def _region_boxes(panel: Axes, what: Deployment | Placement) -> tuple[dict[str, tuple[float, float]], float, float]:
+    """Draw regions and zones; centre of each host, and how far the picture reaches."""
+    deployment = _of(what)
+    columns: dict[int, dict[int, list[Host]]] = {}
+    for host in deployment.hosts:
+        columns.setdefault(host.region, {}).setdefault(host.zone, []).append(host)
+    highest = max(sum(len(zone) for zone in zones.values()) for zones in columns.values())
+    top = highest * _HOST_HIGH + 0.2
+    places, left = {}, 0.0
+    for region, zones in sorted(columns.items()):
+        panel.add_patch(_box(left, 0.0, _ZONE_WIDE + 0.3, top, _REGION, "-"))
+        y = top - 0.1
+        for _, hosts in sorted(zones.items()):
+            high = len(hosts) * _HOST_HIGH - 0.1
+            if len(zones) > 1:
+                panel.add_patch(_box(left + 0.15, y - high, _ZONE_WIDE, high, _ZONE, "--"))
+            for k, host in enumerate(hosts):
+                places[host.name] = (left + 0.15 + _ZONE_WIDE / 2, y - (k + 0.5) * high / len(hosts))
+            y -= len(hosts) * _HOST_HIGH
+        if isinstance(what, Placement):
+            panel.text(left + 0.65, -0.25, what.regions[region], ha="center", va="top", fontsize=7)
+        left += _ZONE_WIDE + 0.3 + _GAP
+    return places, left - _GAP, top
+
+
+def _box(x: float, y: float, wide: float, high: float, colour: str, style: str) -> FancyBboxPatch:
+    look = "round,pad=0,rounding_size=0.12"
+    return FancyBboxPatch((x, y), wide, high, look, edgecolor=colour, facecolor="none", linestyle=style, linewidth=1.1)
+
+
+def _line(panel: Axes, a: tuple[float, float], b: tuple[float, float], text: str) -> None:
+    panel.plot([a[0], b[0]], [a[1], b[1]], color=_NODE, linewidth=0.7, alpha=0.6, zorder=1)
+    panel.text(
+        (a[0] + b[0]) / 2, (a[1] + b[1]) / 2, text, fontsize=6.5, ha="center", va="center", zorder=2,
+        bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.5},
+    )  # fmt: skip

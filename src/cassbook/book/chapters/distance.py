@@ -1,0 +1,91 @@
+"""Figures that the prose of the chapters on distance quotes, by the names they are glued under."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from cassbook.deployment.link import CEILING_CHUNKS_PER_S
+from cassbook.deployment.scenarios import KEYS, highest_throughput
+
+_FAR_LEVELS = ("QUORUM", "ALL")
+
+
+def _off(ratio: float) -> float:
+    return abs(math.log(ratio))
+
+
+def kept(cells: pd.DataFrame) -> dict[str, float]:
+    """How well a run kept its distances: kept_cells of all_cells, most_chunks a second, ceiling (as stated)."""
+    own = cells[cells["kind"] != "warmup"]
+    off = own["marks"].map(lambda marks: "distance" in marks.split(";"))
+    return {
+        "kept_cells": int((~off).sum()), "all_cells": len(own), "most_chunks": float(own["relay_chunks_per_s"].max()),
+        "ceiling": float(CEILING_CHUNKS_PER_S),
+    }  # fmt: skip
+
+
+def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
+    """How the measured points compare with the printed ones.
+
+    Returns
+    -------
+    dict
+        far_off and far_off_worst (median and most difference in percent of c at QUORUM and ALL); b_here and
+        b_paper (latency of reads of b at ONE with the most threads by that with the fewest); c_quorum_here and
+        c_quorum_paper (highest throughput of reads); near_by_far (that of a by that of c, here).
+    """
+    means = [points.groupby(KEYS)["latency_ms"].mean() for points in (here, paper)]
+    off = (means[0] / means[1]).map(_off).rename("off").reset_index()
+    far = off[(off["scenario"] == "c") & off["level"].isin(_FAR_LEVELS)]["off"].dropna()
+    found = {"far_off": float(np.expm1(far.median()) * 100), "far_off_worst": float(np.expm1(far.max()) * 100)}
+    for label, points, mean in zip(("here", "paper"), (here, paper), means, strict=True):
+        flat = mean["b", "READ", "ONE"].sort_index()
+        found[f"b_{label}"] = float(flat.iloc[-1] / flat.iloc[0])
+        found[f"c_quorum_{label}"] = float(highest_throughput(points)["per_s"]["c", "READ", "QUORUM"])
+    most = highest_throughput(here)["per_s"]
+    return found | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
+
+
+def same_in_round_trips(near: pd.DataFrame, far: pd.DataFrame) -> dict[str, float]:
+    """How far two runs differ in units of round trips, from `scenarios.over_round_trips`.
+
+    Returns
+    -------
+    dict
+        strong_apart (median difference in percent of reads of c and d at QUORUM and ALL), b_near and b_far (round trips
+        that reads of b take at ONE with the most threads).
+    """
+    means = [own[own["operation"] == "READ"].groupby(KEYS)["times"].mean() for own in (near, far)]
+    apart = (means[0] / means[1]).dropna().map(_off).rename("apart").reset_index()
+    strong = apart[apart["scenario"].isin(["c", "d"]) & apart["level"].isin(_FAR_LEVELS)]["apart"]
+    ends = [float(mean["b", "READ", "ONE"].sort_index().iloc[-1]) for mean in means]
+    return {"strong_apart": float(np.expm1(strong.median()) * 100), "b_near": ends[0], "b_far": ends[1]}
+
+
+def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:
+    """Median deviation of the model in percent, by source, from `scenarios.predicted`: typically_SOURCE."""
+    return {
+        f"typically_{label}": float(np.expm1(np.abs(np.log(own["ratio"])).median()) * 100)
+        for label, own in predicted.items()
+    }
+
+
+def little_factor(found: pd.DataFrame) -> dict[str, float]:
+    """How many times more the printed latencies allow than is printed, from `whereabouts.throughput_from_latency`.
+
+    Returns
+    -------
+    dict
+        factor (median of the far scenarios), factor_low, factor_high (their range), near_low, near_high (that of a).
+    """
+    times = 1 / found["ratio"]
+    far = times[times.index.get_level_values("scenario") != "a"]
+    near = times[times.index.get_level_values("scenario") == "a"]
+    return {
+        "factor": float(far.median()), "factor_low": float(far.min()), "factor_high": float(far.max()),
+        "near_low": float(near.min()), "near_high": float(near.max()),
+    }  # fmt: skip

@@ -1,0 +1,131 @@
+"""Figures of the chapters on distance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+from cassbook.book.chapters.plots import done, panels
+from cassbook.deployment.inferred_regions import LEVELS
+from cassbook.deployment.scenarios import over_blocks
+
+#: Colours that the colour-blind can tell apart (Okabe and Ito).
+SCENARIO_COLOURS = {"a": "#009E73", "b": "#0072B2", "c": "#E69F00", "d": "#D55E00"}
+_STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
+_OPERATIONS = {"READ": "reads", "WRITE": "writes"}
+_LABELS = {"latency_ms": "mean latency, ms", "throughput_per_s": "throughput, 1/s"}
+
+
+def by_threads(quantity: str, sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """Latency (Tables 3 and 4) or throughput (Figs. 2 and 3) over threads: a row an operation, a column a level.
+
+    Parameters
+    ----------
+    quantity : str
+        latency_ms or throughput_per_s.
+    sources : mapping of str to DataFrame
+        Points by label, at most three; the first has intervals.
+    """
+    figure, axes = panels(2, 3, width=3.6, height=3.0, sharex=True, sharey=True)
+    for style, points in zip(_STYLES, sources.values(), strict=False):
+        means = over_blocks(points)
+        for row, operation in enumerate(_OPERATIONS):
+            for column, level in enumerate(LEVELS):
+                own = means[(means["operation"] == operation) & (means["level"] == level)]
+                for name, line in own.groupby("scenario"):
+                    _line(axes[row, column], line.sort_values("threads"), quantity, str(name), style)
+    for row, word in enumerate(_OPERATIONS.values()):
+        for column, level in enumerate(LEVELS):
+            axes[row, column].set(title=f"{word} at {level}", yscale="log")
+            _plain_log(axes[row, column])
+        axes[row, 0].set_ylabel(_LABELS[quantity])
+    for panel in axes[1]:
+        panel.set_xlabel("threads")
+    _legend(figure, list(sources))
+    return done(figure)
+
+
+def _line(panel: Axes, own: pd.DataFrame, quantity: str, scenario: str, style: str) -> None:
+    solid = style == _STYLES[0]
+    panel.plot(
+        own["threads"], own[quantity], style, color=SCENARIO_COLOURS[scenario], linewidth=1.3,
+        marker="o" if solid else None, markersize=3,
+    )  # fmt: skip
+    low, high = own[f"{quantity}_low"], own[f"{quantity}_high"]
+    if solid and low.notna().any():
+        least = own[quantity] / 3  # a wide interval may reach below nought, where a logarithm cannot go
+        panel.fill_between(
+            own["threads"], np.maximum(low, least), high, color=SCENARIO_COLOURS[scenario], alpha=0.15, linewidth=0
+        )
+
+
+def _plain_log(panel: Axes) -> None:
+    panel.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+    panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    panel.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _legend(figure: Figure, labels: list[str]) -> None:
+    handles = [Line2D([], [], color=colour, label=name) for name, colour in SCENARIO_COLOURS.items()]
+    for style, label in zip(_STYLES, labels, strict=False):
+        handles.append(Line2D([], [], color="black", linestyle=style, label=label))
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9)
+
+
+def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """Predicted over found latency, a column a source; on the diagonal the model is right, dotted: a quarter off."""
+    figure, axes = panels(1, len(sources), width=4.6, height=4.2, sharex=True, sharey=True)
+    markers = {"ONE": "o", "QUORUM": "s", "ALL": "^"}
+    for panel, (label, table) in zip(axes[0], sources.items(), strict=True):
+        for name, own in table.groupby("scenario"):
+            for level, points in own.groupby("level"):
+                panel.plot(
+                    points["latency_ms"], points["predicted_ms"], markers[str(level)], markersize=4, linestyle="",
+                    color=SCENARIO_COLOURS[str(name)], alpha=0.7,
+                )  # fmt: skip
+        both = np.array([table[["latency_ms", "predicted_ms"]].min().min(), table["latency_ms"].max()])
+        panel.plot(both, both, color="grey", linewidth=0.8)
+        for factor in (0.75, 1.25):
+            panel.plot(both, both * factor, ":", color="grey", linewidth=0.8)
+        panel.set(title=label, xscale="log", yscale="log", xlabel="latency, ms")
+        _plain_log(panel)
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    axes[0, 0].set_ylabel("the model's, ms")
+    handles = [Line2D([], [], color=SCENARIO_COLOURS[name], label=name) for name in "bcd"]
+    handles += [Line2D([], [], color="black", marker=m, linestyle="", label=level) for level, m in markers.items()]
+    axes[0, 0].legend(handles=handles, fontsize=8)
+    return done(figure)
+
+
+def over_round_trips(sources: Mapping[str, pd.DataFrame]) -> Figure:
+    """Latency by the round trips that a request alone waits for: a column a far scenario, reads; a style a source."""
+    names = ("b", "c", "d")
+    colours = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
+    figure, axes = panels(1, 3, width=3.6, height=3.4, sharex=True, sharey=True)
+    for style, points in zip(_STYLES, sources.values(), strict=False):
+        own = points[points["operation"] == "READ"].groupby(["scenario", "level", "threads"])["times"].mean()
+        for panel, name in zip(axes[0], names, strict=True):
+            for level in LEVELS:
+                if (name, level) != ("c", "ONE"):  # whose coordinator is 3 ms away and holds the row
+                    line = own.loc[(name, level)]
+                    panel.plot(line.index, line, style, color=colours[level], marker="o", markersize=3)
+    for panel, name in zip(axes[0], names, strict=True):
+        panel.set(title=f"scenario {name}", xlabel="threads", yscale="log")
+        _plain_log(panel)
+    axes[0, 0].set_ylabel("latency by round trips waited for")
+    handles = [Line2D([], [], color=colour, label=level) for level, colour in colours.items()]
+    handles += [
+        Line2D([], [], color="black", linestyle=style, label=label)
+        for style, label in zip(_STYLES, sources, strict=False)
+    ]
+    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9)
+    return done(figure)

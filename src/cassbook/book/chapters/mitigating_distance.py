@@ -1,0 +1,269 @@
+"""Tables of the recorded experiments, as the chapter shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.estimate import Estimate
+from cassbook.deployment.model import IN_FLIGHT, Model
+from cassbook.lab.experiments.distance.catalogue import TRIALS
+from cassbook.lab.experiments.distance.loaded import LoadTrial
+from cassbook.records.experiment import Results
+
+#: The time-out that is set at run time, in the experiment's rows.
+OBSERVED = "run time"
+#: What the book calls operations.
+OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+_WORDS = {
+    "latency_ms": "latency, ms", "p50_ms": "median, ms", "p99_ms": "99 %, ms", "p999_ms": "99.9 %, ms",
+    "throughput_per_s": "1/s", "relay_chunks_per_s": "chunks/s", "longest_ms": "longest, ms",
+}  # fmt: skip
+
+
+def recorded(version: str) -> dict[str, Results]:
+    """All experiments that `data/trials` holds for a version of Cassandra, in the order of the catalogue.
+
+    Raises
+    ------
+    InputError
+        If one is missing.
+    """
+    return {name: Results(f"{name}-{version}") for name in TRIALS}
+
+
+def text(value: Estimate) -> str:
+    """A mean with half the width of its interval, as many digits as that is worth."""
+    digits = 0 if abs(value.value) >= 100 else 1  # noqa: PLR2004 - as in the tables of latencies
+    plain = f"{value.value:,.{digits}f}"
+    return plain if np.isnan(value.low) else f"{plain} ± {(value.high - value.low) / 2:,.{digits}f}"
+
+
+def under_load(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
+    """Conditions of an experiment with a closed loop: index (setup, condition), columns (operation, value).
+
+    Parameters
+    ----------
+    results : Results
+    values : sequence of str
+        Columns of its rows.
+
+    Returns
+    -------
+    DataFrame of str
+        Means over cluster starts with their intervals.
+    """
+    columns = {}
+    for value in values:
+        means = results.mean(value, ["operation", "setup", "condition"])
+        for operation, word in OPERATIONS.items():
+            if operation in means.index:
+                columns[word, _WORDS[value]] = means.xs(operation).map(text)
+    table = pd.DataFrame(columns).fillna("")
+    shown = [
+        (word, _WORDS[value]) for word in OPERATIONS.values() for value in values if (word, _WORDS[value]) in columns
+    ]
+    return table.reindex(_order(results, table.index))[shown]
+
+
+def _order(results: Results, found: pd.Index) -> pd.MultiIndex:
+    """Conditions in the order of the catalogue."""
+    trial = TRIALS[results.manifest["trial"]]()
+    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
+    rows = [(setup, name) for setup, own in trial.conditions.items() for name in own if (setup, name) in found]
+    return pd.MultiIndex.from_tuples(rows, names=["setup", "condition"])
+
+
+def model_ms(results: Results) -> pd.DataFrame:
+    """What distance alone makes of each condition, ms: index (setup, condition).
+
+    Returns
+    -------
+    DataFrame
+        alone (one request at a time) and held (what coordinators that hold so many at a time make of all threads).
+    """
+    trial = TRIALS[results.manifest["trial"]]()
+    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
+    rows = {}
+    for setup, conditions in trial.conditions.items():
+        where = trial.setups[setup].placement
+        names = [host.name for host in where.deployment.replicas]
+        held = int(trial.setups[setup].options.get("native_transport_max_threads", IN_FLIGHT))
+        for name, own in conditions.items():
+            policy = names[int(own.coordinator[4:]) - 1] if own.coordinator.startswith("node") else own.coordinator
+            placement = replace(where, distances=own.distances or where.distances)
+            model = Model(placement, own.level, policy, len(names), in_flight=held)
+            bounds = model.bounds_ms(own.threads)
+            rows[setup, name] = (bounds["distance"], bounds["coordinator"])
+    index = pd.MultiIndex.from_tuples(list(rows), names=["setup", "condition"])
+    return pd.DataFrame(list(rows.values()), index, ["alone", "held"]).round(1)
+
+
+def pages(results: Results) -> pd.DataFrame:
+    """Latency of a page in ms, directly and by the proxy, and their ratio: index rows_a_page."""
+    means = results.mean("latency_ms", ["way", "rows_a_page"])
+    sizes = sorted(results.rows["rows_a_page"].unique())
+    rows = {}
+    for size in sizes:
+        faster = results.ratio(
+            "latency_ms", {"way": "direct", "rows_a_page": size}, {"way": "proxy", "rows_a_page": size}
+        )
+        rows[size] = (text(means["direct", size]), text(means["proxy", size]), ratio_text(faster))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["direct, ms", "by the proxy, ms", "direct by proxy"])
+    return table.rename_axis("rows a page")
+
+
+def timeouts(results: Results) -> pd.DataFrame:
+    """What each time-out made of each phase: index timeout, columns (phase, value).
+
+    Returns
+    -------
+    DataFrame of str
+        Mean latency, ms, and attempts given up a hundred requests.
+    """
+    mean_ms, given_up = by_phase(results)
+    phases = results.rows.drop_duplicates("place").sort_values("place")["phase"]
+    columns = {}
+    for phase in phases:
+        begun = mean_ms[phase].notna()  # where each client still waits for a request of an earlier phase, none does
+        columns[phase, "mean, ms"] = mean_ms[phase].map("{:,.0f}".format).where(begun, "none began")
+        columns[phase, "given up"] = given_up[phase].map("{:,.1f}".format).where(begun, "")
+    return pd.DataFrame(columns).loc[results.manifest["numbers"]["timeouts"]]
+
+
+def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
+    """Mean latency over requests, ms, and attempts given up a hundred requests: index (phase, timeout)."""
+    rows = results.rows.assign(all_ms=results.rows["latency_ms"] * results.rows["requests"])
+    sums = rows.groupby(["phase", "timeout"])[["all_ms", "requests", "expired"]].sum()
+    requests = sums["requests"].where(sums["requests"] > 0)
+    return sums["all_ms"] / requests, 100 * sums["expired"] / requests
+
+
+def questions(trials: Mapping[str, Results]) -> str:
+    """What each experiment asks, on how many cluster starts, and how many rows it gave, as an HTML table."""
+    rows = {}
+    for name, found in trials.items():
+        setups = found.manifest["setups"]
+        rows[name] = (TRIALS[name]().question, found.manifest["starts"] * len(setups), len(found.rows))
+    table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
+    with pd.option_context("display.max_colwidth", None):
+        return str(table.to_html(justify="left"))
+
+
+def with_model(results: Results) -> pd.DataFrame:
+    """`under_load`, with what distance alone makes of each condition (see `model_ms`)."""
+    model = model_ms(results).map("{:,.1f}".format)
+    model.columns = pd.MultiIndex.from_product([["distance alone, ms"], ["one at a time", "held"]])
+    return under_load(results).join(model)
+
+
+def coordinators_told(results: Results) -> dict[str, str]:
+    """Ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE), and in c at
+    QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are told too).
+    """
+    three = {
+        f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
+        for word, name in (("reads", "READ"), ("writes", "UPDATE"))
+    }
+    default = {"setup": "c", "condition": "one at QUORUM"}
+    return three | {
+        "default": str(IN_FLIGHT),
+        "many": str(results.manifest["setups"]["c-1024"]["options"]["native_transport_max_threads"]),
+        "near": _times(results, {"setup": "c", "condition": "one at ONE"}, {"condition": "three at ONE"}, "READ"),
+        "spread": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
+        "held": _times(results, {"setup": "c-1024", "condition": "one at QUORUM"}, default, "READ"),
+    }
+
+
+def _times(
+    results: Results, over: Mapping[str, str], under: Mapping[str, str], operation: str, value: str = "throughput_per_s"
+) -> str:
+    own = {"operation": operation}
+    return ratio_text(results.ratio(value, {**over, **own}, {**under, **own}))
+
+
+def ratio_text(value: Estimate) -> str:
+    """A ratio with its interval, two digits behind the point."""
+    plain = f"{value.value:.2f}"
+    return plain if np.isnan(value.low) else f"{plain} [{value.low:.2f}, {value.high:.2f}]"
+
+
+def uplinks_told(results: Results) -> dict[str, str]:
+    """Latency of writes by that of reads, by condition."""
+    names = list(dict.fromkeys(results.rows["condition"]))
+    return {
+        name.replace(" ", "_"): ratio_text(
+            results.ratio(
+                "latency_ms", {"condition": name, "operation": "UPDATE"}, {"condition": name, "operation": "READ"}
+            )
+        )
+        for name in names
+    }
+
+
+def asynchronous_told(results: Results) -> dict[str, str]:
+    """Throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
+    own = results.rows[results.rows["operation"] == "READ"]
+    near = own[own["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
+    most = {"setup": "a", "condition": str(near.idxmax())}
+    far = {"setup": "b", "condition": "2000"}
+    return {
+        "more": _times(results, far, {"setup": "b", "condition": "100"}, "READ"),
+        "reached": _times(results, far, most, "READ"),
+    }
+
+
+def proxy_told(results: Results) -> dict[str, str]:
+    """Pages of the most rows: spared (latency directly by that by the proxy), a_row_ms (a row more by the proxy)."""
+    sizes = results.rows["rows_a_page"]
+    least, most = int(sizes.min()), int(sizes.max())
+    own = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
+    return {
+        "spared": ratio_text(
+            results.ratio("latency_ms", {"way": "direct", "rows_a_page": most}, {"way": "proxy", "rows_a_page": most})
+        ),
+        "a_row_ms": text(Estimate.mean((own[most] - own[least]) / (most - least))),
+    }
+
+
+def two_centres_told(results: Results) -> dict[str, str]:
+    """Latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
+    return {
+        "away": _times(results, {"condition": "QUORUM"}, {"condition": "LOCAL_QUORUM"}, "READ", "latency_ms"),
+        "each": _times(results, {"condition": "EACH_QUORUM"}, {"condition": "QUORUM"}, "UPDATE", "latency_ms"),
+    }
+
+
+def speculation_told(results: Results) -> dict[str, str]:
+    """99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
+    told = {}
+    for name in dict.fromkeys(results.rows["condition"]):
+        if name != "NONE":
+            for word, value in (("tail", "p999_ms"), ("work", "relay_chunks_per_s")):
+                ratio = results.ratio(value, {"condition": name}, {"condition": "NONE"})
+                told[f"{word}_{str(name).lower()}"] = ratio_text(ratio)
+    return told
+
+
+def timeouts_told(results: Results) -> dict[str, float]:
+    """The time-out set at run time beside the fixed ones, mean latencies in ms over requests.
+
+    Returns
+    -------
+    dict
+        stalled_observed, stalled_longest (the longest fixed time-out), stalled_best (the fixed one that is best there,
+        of those that always brought an answer), calm_observed, calm_best (the same one), given_up (attempts a hundred
+        requests that the one set at run time gave up while all was calm again).
+    """
+    mean_ms, given_up = by_phase(results)
+    answers = results.rows.groupby("timeout")["unanswered"].sum().drop(OBSERVED)
+    fixed = [name for name in results.manifest["numbers"]["timeouts"] if answers.get(name) == 0]
+    best = min(fixed, key=lambda name: mean_ms["stalled", name])
+    return {
+        "stalled_observed": mean_ms["stalled", OBSERVED], "stalled_longest": mean_ms["stalled", fixed[-1]],
+        "stalled_best": mean_ms["stalled", best], "calm_observed": mean_ms["calm again", OBSERVED],
+        "calm_best": mean_ms["calm again", best], "given_up": given_up["calm again", OBSERVED],
+    }  # fmt: skip

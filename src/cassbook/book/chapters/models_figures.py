@@ -1,0 +1,66 @@
+"""Figures of the chapter on models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import seaborn as sns
+from matplotlib.figure import Figure
+
+from cassbook.book.chapter import Source
+from cassbook.book.chapters.models import judged, points
+from cassbook.book.chapters.plots import LEVEL_COLOURS, done, panels
+from cassbook.latency import model_selection, models
+
+_MS = 1000.0
+#: Drawn beyond what they were fitted to.
+_DRAWN = {"linear": "--", "order4": ":", "spline": "-.", "mva": "-", "usl": (0, (6, 2))}
+_COLOURS = dict(zip(_DRAWN, sns.color_palette("colorblind", len(_DRAWN)).as_hex(), strict=True))
+
+
+def errors(sources: Sequence[Source]) -> Figure:
+    """Mean absolute error of each model on what it has not seen; one dot a series, between above beyond."""
+    figure, axes = panels(2, len(sources), height=2.9, sharex=True, sharey="row")
+    for column, source in enumerate(sources):
+        table = judged(source)
+        titles = [models.MODELS[name].title for name in table["model"]]
+        for row, where in enumerate(("between", "beyond")):
+            panel = axes[row, column]
+            sns.stripplot(
+                x=table[f"{where}_percent"], y=titles, hue=table["level"], palette=LEVEL_COLOURS, size=5, ax=panel,
+                jitter=0.15, legend=row == 0 and column == 0,
+            )  # fmt: skip
+            panel.set_xscale("log")
+            panel.set(title=f"{source.label}: {where}", xlabel="mean error, %" if row else "", ylabel="")
+    return done(figure)
+
+
+def beyond(source: Source, operation: str, level: str) -> Figure:
+    """Curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are filled."""
+    own = points(source)
+    own = own[(own["operation"] == operation) & (own["level"] == level)]
+    threads = np.sort(own["threads"].unique())
+    seen = own[own["threads"].isin(threads[: model_selection.FEWEST_BELOW])]
+    grid = np.linspace(threads[0], threads[-1], 200)
+    figure, axes = panels(1, 1, width=7.2, height=3.8)
+    panel = axes[0, 0]
+    for name, line in _DRAWN.items():
+        curve = np.asarray(models.fit(seen, name).predict(grid)) / _MS
+        panel.plot(grid, curve, linestyle=line, color=_COLOURS[name], linewidth=1.5, label=models.MODELS[name].title)
+    means = own.groupby("threads")["latency_us"].mean() / _MS
+    inside = means.index <= threads[model_selection.FEWEST_BELOW - 1]
+    panel.plot(means.index[inside], means[inside], "o", color="black", markersize=5, label="measured, fitted to")
+    panel.plot(
+        means.index[~inside], means[~inside], "o", color="black", markersize=5, fillstyle="none", label="measured"
+    )
+    top = 2.2 * float(means.max())
+    panel.set(
+        xlabel="threads",
+        ylabel="mean latency, ms",
+        ylim=(min(0, -0.1 * top), top),
+        title=f"{source.label}: {operation} {level}",
+    )
+    panel.axvline(threads[model_selection.FEWEST_BELOW - 1], color="grey", linewidth=0.8)
+    panel.legend(fontsize=8)
+    return done(figure)

@@ -1,0 +1,389 @@
+"""Tables of the chapters on calibration and what-if, from recorded calibrations by version."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapters.tables import LEVELS
+from cassbook.core.estimate import Estimate
+from cassbook.queueing.calibration import KNOTS, PARTS, Question
+from cassbook.queueing.loads import Loads
+from cassbook.queueing.paper import FIELD_LENGTH
+from cassbook.records.calibration import CROWDING, FITTED_NODES, WAITING, CalibrationRun, by_level
+
+_PERCENT, _US = 100.0, 1000.0
+#: What the paper reaches.
+_AIM_PERCENT = 10.0
+_CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
+#: What most cells were asked of, and of them the question that the chapters dwell on.
+_CLUSTER = FITTED_NODES, 3
+_QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
+_USUAL = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]} and field_length == {FIELD_LENGTH}"
+_QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
+#: What a cell was kept from the estimate for, and how it is told from the others.
+HELD_OUT = {
+    "QUORUM": f"level == 'QUORUM' and not ask_all and {_USUAL}",
+    "QUORUM, longer rows": f"level == 'QUORUM' and field_length != {FIELD_LENGTH}",
+    "QUORUM, six nodes": "level == 'QUORUM' and nodes == 6",
+    "two replicas": "replication == 2",
+    "all asked at QUORUM": "ask_all",
+}
+
+#: What other numbers of nodes are off where nothing of them is in the estimate.
+SIX_WHOLE = "six nodes, never seen"
+
+Runs = Mapping[str, CalibrationRun]
+
+
+def by_version(*names: str) -> dict[str, CalibrationRun]:
+    """Open records, by the version that they are of."""
+    runs = [CalibrationRun(name) for name in names]
+    return {str(run.results.manifest["engine"]): run for run in runs}
+
+
+def protocol(runs: Runs) -> dict[str, object]:
+    """How it was measured, and how well that is known.
+
+    Returns
+    -------
+    dict
+        version, later (the first and the last); starts, repetitions, seconds, cores; noise: percent by which
+        repetitions of a cell differ (standard deviation of throughput within a start, median over cells); known:
+        percent to which the mean of a cell is known (its standard error over starts, median); floor: percent by which
+        a perfect prediction would seem off on average.
+    """
+    first = next(iter(runs.values())).results.manifest
+    noise, known = [], []
+    for run in runs.values():
+        x = run.cells.groupby([*_CELL, "start"])["throughput_per_s"]
+        noise.append(x.std() / x.mean())
+        means = x.mean().groupby(_CELL)
+        known.append(means.sem() / means.mean())
+    sem = float(pd.concat(known).median())
+    versions = list(runs)
+    return {
+        "version": versions[0], "later": versions[-1], "starts": first["starts"],
+        "repetitions": first["numbers"]["repetitions"],
+        "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
+        "noise": _PERCENT * float(pd.concat(noise).median()), "known": _PERCENT * sem,
+        "floor": _PERCENT * sem * np.sqrt(2 / np.pi),
+    }  # fmt: skip
+
+
+def cells(runs: Runs) -> pd.DataFrame:
+    """Kinds of cell: what was asked, of how many at a time, and what for.
+
+    Returns
+    -------
+    DataFrame
+        Index (nodes, replication, row, asked); columns levels, jobs, for.
+    """
+    own = next(iter(runs.values()))
+    rows = {}
+    for key, some in own.cells.assign(held_out=own.held_out).groupby(
+        ["nodes", "replication", "field_length", "ask_all"]
+    ):
+        nodes, replication, length, ask_all = key
+        levels = {level: bool(part["held_out"].all()) for level, part in some.groupby("level")}
+        shown = [level for level in LEVELS if level in levels]
+        rows[nodes, replication, f"10 x {length} bytes", "all" if ask_all else "as many as needed"] = {
+            "jobs": ", ".join(map(str, sorted(some["jobs"].unique()))),
+            "estimate": ", ".join(level for level in shown if not levels[level]),
+            "held out": ", ".join(level for level in shown if levels[level]),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["nodes", "replicas", "row", "asked"])
+
+
+def costs(runs: Runs) -> pd.DataFrame:
+    """What each part of an operation costs with many jobs, us, by version, operation and size of the rows; over starts.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (version, operation, row); columns `PARTS`, client, alone (how many times as slow), crowding.
+    """
+    rows = {}
+    for version, run in runs.items():
+        for length in sorted(run.cells["field_length"].unique()):
+            fits = run.calibrated(int(length))
+            for operation in fits[0].costs:
+                own = {
+                    name: _told([_US * getattr(fit.costs[operation], name) for fit in fits])
+                    for name in (*PARTS, "client")
+                }
+                alone = _told([fit.slowdown[0] for fit in fits], 1)
+                crowding = _told([fit.crowding[operation] for fit in fits], 2)
+                rows[version, operation, f"10 x {length} bytes"] = own | {"alone": alone, "crowding": crowding}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
+
+
+def estimators(runs: Runs) -> pd.DataFrame:
+    """Work for one request at the usual rows, us, as each way to demands has it, and its response time alone.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (version, operation, level); columns (requests that are alone: response, traced, CPU, fitted) and (the
+        most jobs: CPU, fitted); means over cluster starts.
+    """
+    rows = {}
+    for version, run in runs.items():
+        own = run.cells.query(f"{_USUAL} and not ask_all")
+        phases = run.results.table("phases").groupby(["operation", "level", "start"]).mean(numeric_only=True)
+        means = own.groupby(["operation", "level", "jobs", "start"]).mean(numeric_only=True)
+        cpu_us = means["node_cpu_us"] + means["client_cpu_us"]
+        for operation, level in itertools.product(sorted(own["operation"].unique()), LEVELS):
+            question = Question(operation, level, *_CLUSTER)
+            fitted = [_US * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
+            alone = [us * fit.slowdown[0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
+            traced = _traced_us(question, phases.loc[operation, level])
+            at = {jobs: (operation, level, jobs) for jobs in (1, int(own["jobs"].max()))}
+            many = f"{max(at)} jobs"
+            rows[version, operation, level] = {
+                ("alone", "response"): _told(_US * means["latency_ms"].loc[at[1]]),
+                ("alone", "traced"): _told(traced), ("alone", "CPU"): _told(cpu_us.loc[at[1]]),
+                ("alone", "fitted"): _told(alone),
+                (many, "CPU"): _told(cpu_us.loc[at[max(at)]]), (many, "fitted"): _told(fitted),
+            }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "level"])
+
+
+def estimators_told(runs: Runs) -> dict[str, object]:
+    """Of the first record: how CPU time and traces of requests that are alone differ from what they take.
+
+    Returns
+    -------
+    dict
+        burnt: CPU over response time of a read at ONE, alone; many: its CPU alone over that with the most jobs; traced:
+        phases of a write at ALL over its response time; alone, beyond: slowdown, and percent less; crowding_read,
+        crowding_update: exponents; six_update: what a write costs on six nodes over four.
+    """
+    run = next(iter(runs.values()))
+    own = run.cells.query(f"{_USUAL} and not ask_all").groupby(["operation", "level", "jobs"]).mean(numeric_only=True)
+    cpu_us, ms = (own["node_cpu_us"] + own["client_cpu_us"]).to_dict(), own["latency_ms"].to_dict()
+    most = int(run.cells["jobs"].max())
+    phases = run.results.table("phases").query("operation == 'UPDATE' and level == 'ALL'")
+    traced_us = _traced_us(Question("UPDATE", "ALL", *_CLUSTER), phases.mean(numeric_only=True).to_frame().T).item()
+    fits = run.calibrated()
+    crowding = {name: float(np.mean([fit.crowding[name] for fit in fits])) for name in fits[0].crowding}
+    return {
+        "burnt": cpu_us["READ", "ONE", 1] / _US / ms["READ", "ONE", 1],
+        "many": cpu_us["READ", "ONE", 1] / cpu_us["READ", "ONE", most],
+        "traced": traced_us / _US / ms["UPDATE", "ALL", 1],
+        "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
+        "beyond": _PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
+        "beyond_at": KNOTS[-1],
+        **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
+        "six_update": (6 / FITTED_NODES) ** crowding["UPDATE"],
+    }
+
+
+def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
+    """Work for a request by its traced phases: the coordinator's, and that of every other node that is asked."""
+    _, _, elsewhere, _ = question.design
+    return phases["parse_us"] + phases["end_us"] + elsewhere * phases["serve_us"].fillna(0.0)
+
+
+def _told(values: Iterable[float], digits: int = 0) -> str:
+    return _with_interval(Estimate.mean(list(values)), digits)
+
+
+def _with_interval(own: Estimate, digits: int) -> str:
+    return f"{own.value:.{digits}f} ± {(own.high - own.low) / 2:.{digits}f}"
+
+
+def slowdowns(runs: Runs) -> pd.DataFrame:
+    """By how much work is slower with few at the processors than with many: series, jobs, factor (`Estimate`)."""
+    return pd.DataFrame([
+        {"series": version, "jobs": knot,
+         "factor": Estimate.mean([fit.slowdown[knot - 1] for fit in run.calibrated()])}
+        for version, run in runs.items() for knot in KNOTS
+    ])  # fmt: skip
+
+
+def errors(runs: Runs) -> pd.DataFrame:
+    """Mean over numbers of jobs of |predicted - measured| / measured, percent: the paper's Tables 4 and 5.
+
+    Returns
+    -------
+    DataFrame
+        Index (version, operation); columns (throughput or response, ONE fitted, ALL fitted, `HELD_OUT`, `SIX_WHOLE`).
+    """
+    rows = {}
+    for version, run in runs.items():
+        table, without = by_level(run), by_level(run, without=CROWDING)
+        for operation, own in table.groupby("operation"):
+            usual = own[~own["held_out"]].query(_USUAL)
+            parts = {f"{level}, fitted": usual[usual["level"] == level] for level in ("ONE", "ALL")}
+            parts |= _held_out(own)
+            parts[SIX_WHOLE] = without[(without["operation"] == operation) & (without["nodes"] != FITTED_NODES)]
+            rows[version, operation] = {
+                (what, name): _off(cells, what)
+                for what in ("throughput", "response")
+                for name, cells in parts.items()
+                if len(cells)
+            }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation"])
+
+
+def mechanisms(runs: Runs) -> pd.DataFrame:
+    """What the model is worth as it is, and with no cost of waiting, on what was held out.
+
+    Returns
+    -------
+    DataFrame
+        Index (version, model); columns ('throughput, %' or 'response, %', and mean, worst, or within 10) of the
+        averages of `errors` that were held out, the last as 'n of all'; (cells, in the interval), how many of the cells
+        held out have a measured 95 % interval of throughput that holds the prediction.
+    """
+    rows = {}
+    for version, run in runs.items():
+        for without in ("", WAITING):
+            rows[version, f"without {without}" if without else "as it is"] = _worth(run, without)
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "model"])
+
+
+def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], object]:
+    """A row of `mechanisms`."""
+    table = by_level(run, without=without)
+    found: dict[tuple[str, str], object] = {}
+    for what in ("throughput", "response"):
+        own = pd.Series(
+            [_off(kind, what) for _, cells in table.groupby("operation") for kind in _held_out(cells).values()]
+        )
+        found |= {
+            (f"{what}, %", "mean"): own.mean(), (f"{what}, %", "worst"): own.max(),
+            (f"{what}, %", "within 10"): f"{int((own <= _AIM_PERCENT).sum())} of {len(own)}",
+        }  # fmt: skip
+    held = table.loc[table["held_out"], "within"]
+    return found | {("cells", "in the interval"): f"{int(held.sum())} of {len(held)}"}
+
+
+def _held_out(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Cells of each kind that was held out."""
+    return {name: kind for name, rule in HELD_OUT.items() if len(kind := cells.query(rule))}
+
+
+def _off(cells: pd.DataFrame, what: str) -> float:
+    return _PERCENT * float(cells[f"off_{what}"].abs().mean())
+
+
+def told(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
+    """A row of `mechanisms` under the names of the prose."""
+    own = _worth(run, without)
+    return {
+        f"{prefix}{what}_{name.replace(' ', '_')}": own[f"{what}, %", name]
+        for what in ("throughput", "response")
+        for name in ("mean", "worst", "within 10")
+    } | {f"{prefix}cells": own["cells", "in the interval"]}
+
+
+def six_told(run: CalibrationRun) -> dict[str, float]:
+    """Mean errors of throughput and response time, percent, on six nodes where nothing of them is in the estimate."""
+    table = errors({"": run})
+    return {f"{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}
+
+
+def replication_pays(run: CalibrationRun) -> pd.DataFrame:
+    """Reads at QUORUM that ask all three replicas over those that ask two: measured, and by the model.
+
+    Returns
+    -------
+    DataFrame
+        Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
+        response_model.
+    """
+    own = run.cells.query(_QUORUM_READS)
+    both = own.pivot_table(["throughput_per_s", "latency_ms"], ["jobs", "start"], "ask_all")
+    jobs = sorted(own["jobs"].unique())
+    two, three = (
+        run.predict(replace(_QUORUM_READ, ask_all=ask_all), [int(count) for count in jobs]) for ask_all in (False, True)
+    )
+    rows = {}
+    for place, count in enumerate(jobs):
+        ratios = {
+            name: Estimate.ratio(both[column][True].loc[count] / both[column][False].loc[count])
+            for name, column in (("throughput", "throughput_per_s"), ("response", "latency_ms"))
+        }
+        rows[int(count)] = ratios | {
+            "throughput_model": three.throughput_per_s[place].value / two.throughput_per_s[place].value,
+            "response_model": three.response_ms[place].value / two.response_ms[place].value,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
+
+
+def pays_told(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
+    """What asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
+
+    Returns
+    -------
+    dict
+        gain, gain_low, gain_high (95 % over cluster starts), model_least, model_most; within: numbers of jobs whose
+        interval holds what the model says, of how many.
+    """
+    own = run.cells.query(_QUORUM_READS)
+    rates = (
+        own.groupby(["ask_all", "start", "jobs"])["throughput_per_s"].mean().map(np.log).groupby(level=[0, 1]).mean()
+    )
+    gain = Estimate.ratio(np.exp(rates[True] - rates[False]))
+    model = table["throughput_model"]
+    within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
+    percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
+               "model_least": model.min(), "model_most": model.max()}  # fmt: skip
+    told = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    return {prefix + name: value for name, value in told.items()} | {
+        f"{prefix}within": f"{sum(within)} of {len(within)}"
+    }
+
+
+#: Questions of the what-if chapter, each one change from what was measured.
+WHAT_IF: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as measured": ({}, {}),
+    "six nodes on the same machine": ({"nodes": 6}, {}),
+    "two replicas": ({"replication": 2}, {}),
+    "all replicas asked": ({"ask_all": True}, {}),
+    "four processors": ({}, {"cores": 4}),
+    "eight processors": ({}, {"cores": 8}),
+    "disks that take 2 ms a look": ({}, {"disk_ms": 2.0}),
+    "disks that take 8 ms a look": ({}, {"disk_ms": 8.0}),
+}
+
+
+def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
+    """Reads at QUORUM with one thing changed.
+
+    Returns
+    -------
+    DataFrame of str
+        Index what is changed; columns requests/s, response, ms, busiest, outside (what of it was never measured).
+    """
+    rows = {}
+    for name, (changed, others) in WHAT_IF.items():
+        question = replace(_QUORUM_READ, **changed)
+        found = run.predict(question, [jobs], **others)
+        busiest = found.bottleneck(0)
+        rows[name] = {
+            "requests/s": _with_interval(found.throughput_per_s[0], 0),
+            "response, ms": _with_interval(found.response_ms[0], 1),
+            "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
+            "outside": "; ".join(said.split(";")[0] for said in found.outside),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")
+
+
+def what_if_told(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
+    """Throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
+    per_s = {}
+    for name, (changed, others) in WHAT_IF.items():
+        question = replace(_QUORUM_READ, **changed)
+        per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
+    first = per_s["as measured"]
+    names = {"processors": "four processors", "nodes": "six nodes on the same machine",
+             "replicas": "two replicas", "disks": "disks that take 8 ms a look"}  # fmt: skip
+    return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

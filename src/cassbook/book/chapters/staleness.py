@@ -1,0 +1,425 @@
+"""Tables of the chapters on staleness, and what their prose quotes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapters import prediction_errors
+from cassbook.core.consistency import setting_waiting_for
+from cassbook.core.estimate import Estimate
+from cassbook.deployment.notation import CLIENT
+from cassbook.records.staleness import StalenessRun
+from cassbook.staleness import curves, pbs
+from cassbook.staleness.monte_carlo import BINS, SUBDIVISIONS
+from cassbook.staleness.wars import PRODUCTION
+
+#: What the 2020 paper (section V) and the thesis (section 4.3.2) say that these settings "provide" and "guarantee".
+CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
+_SETUPS = {"near": "side by side", "far": "far apart"}
+_SHARES = (0.99, 0.999)
+#: What a row of `frontier` is compared within.
+_CASE = ["n", "setup", "threads"]
+
+
+def setup_name(setup: str) -> str:
+    """As the prose names a setup."""
+    return _SETUPS.get(setup, setup)
+
+
+def load_name(threads: int) -> str:
+    """As the prose names a load."""
+    return f"{threads} threads beside" if threads else "the probe alone"
+
+
+def production(
+    trials: int = 1_000_000, n: int = 3, settings: Sequence[tuple[int, int]] = ((1, 1), (1, 2), (2, 1))
+) -> pd.DataFrame:
+    """The production fits: P(consistent) at once, t-visibility and 99.9 % latencies, asking all and asking R.
+
+    Returns
+    -------
+    DataFrame
+        Index (model, setting); columns (asks, figure), in ms but for P(0).
+    """
+    rows = {}
+    for name in PRODUCTION:
+        for r, w in settings:
+            row: dict[tuple[str, str], float] = {}
+            for label, own in modes(name, n, r, w, trials).items():
+                row[label, "P(0)"] = own.p_consistent(0.0)
+                for p in _SHARES:
+                    row[label, f"t {100 * p:g} %"] = own.t_visibility(p)
+                row[label, "read 99.9 %"] = own.read_latency(0.999)
+            row["both", "write 99.9 %"] = own.write_latency(0.999)
+            rows[name, setting_waiting_for(r, w)] = row
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "setting"])
+    table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
+    return table
+
+
+def modes(name: str, n: int, r: int, w: int, trials: int = 1_000_000) -> dict[str, pbs.Prediction]:
+    """A model with reads that ask all and take the first R answers, and with reads that ask R."""
+    return {"asks all": pbs.predict(name, n, r, w, trials), "asks R": pbs.predict(name, n, r, w, trials, ask="r")}
+
+
+def production_told(table: pd.DataFrame) -> dict[str, float]:
+    """What the prose says of `production`, and of the histogram behind it."""
+
+    def cell(model: str, asks: str, figure: str) -> float:
+        return float(table[asks, figure].to_dict()[model, "1R-1W"])
+
+    def percent(model: str, asks: str) -> float:
+        return 100 * cell(model, asks, "P(0)")
+
+    return {
+        "disk_p0": percent("LNKD-DISK", "asks all"), "disk_t": cell("LNKD-DISK", "asks all", "t 99.9 %"),
+        "ssd_all": percent("LNKD-SSD", "asks all"), "ssd_r": percent("LNKD-SSD", "asks R"),
+        "wan_all": percent("WAN", "asks all"), "wan_r": percent("WAN", "asks R"),
+        "bins": float(BINS), "resolution": 100 / SUBDIVISIONS,
+    }  # fmt: skip
+
+
+def versions_told(table: pd.DataFrame) -> dict[str, float]:
+    """What the prose says of `versions_by_formula`, with the same by simulation."""
+    return {
+        "one": 100 * float(table["1R-1W"].iloc[0]), "two": 100 * float(table["1R-2W"].iloc[0]),
+        "formula": 100 * float(table["1R-1W"].iloc[2]),
+        "simulated": 100 * pbs.k_staleness_simulated(3, 1, 1, 3).value,
+        "monotonic": 100 * pbs.monotonic_reads(3, 1, 1, 1.0),
+    }  # fmt: skip
+
+
+def versions_by_formula(n: int = 3, most: int = 10) -> pd.DataFrame:
+    """P(one of the last k versions) without spreading: index k, columns settings that need not meet."""
+    weak = [(r, w) for r in range(1, n + 1) for w in range(1, n + 1) if r + w <= n]
+    return pd.DataFrame(
+        {setting_waiting_for(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},
+        index=pd.RangeIndex(1, most + 1, name="k"),
+    )
+
+
+def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
+    """Under which conditions records were made, and what their probe gets wrong where nothing can be stale.
+
+    Returns
+    -------
+    DataFrame of str
+        Index Cassandra's version.
+    """
+    rows = {}
+    for version, run in runs.items():
+        own = run.panels
+        reads, stale = strong_checked(run)
+        rows[version] = {
+            "replicas": str(own["n"].max()), "starts": str(run.results.manifest["starts"]),
+            "weak reads": f"{own.loc[~_meet(own), 'reads'].sum():,}",
+            "strong reads": f"{reads:,}", "stale ones of these": f"{stale}",
+            "writes unknown": f"{own['unknown'].sum()}", "reads lost": f"{own['lost'].sum()}",
+            "hints": f"{own['hints'].sum()}",
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra")
+
+
+def conditions_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
+    """What the prose says of `conditions`."""
+    notes = [run.results.manifest for run in runs.values()]
+    numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
+    checked = np.sum([strong_checked(run) for run in runs.values()], axis=0)
+    return {
+        "cycles": numbers["cycles_per_s"], "threads": max(numbers["threads"]), "regions": ", ".join(far["regions"][1:]),
+        "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
+    }  # fmt: skip
+
+
+def _meet(panels: pd.DataFrame) -> pd.Series:
+    return panels["r"] + panels["w"] > panels["n"]
+
+
+def strong_checked(run: StalenessRun) -> tuple[int, int]:
+    """Reads of settings whose quorums meet, and how many were not consistent: what the probe gets wrong."""
+    own = run.panels[_meet(run.panels)]
+    reads = run.reads.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
+    return int(reads["reads"].sum()), int(reads.loc[reads["versions_behind"] > 0, "reads"].sum())
+
+
+def summary(run: StalenessRun) -> pd.DataFrame:
+    """Weak panels: measured P(0) with its interval, times to 99 and 99.9 %, how far behind stale reads were, and
+    latencies.
+
+    Returns
+    -------
+    DataFrame of str
+        Index (setup, load, setting).
+    """
+    rows = {}
+    for setup, threads, r, w in prediction_errors.weak_panels(run):
+        seen = curves.over_t(run.counted(setup, threads, r, w))
+        own = run.rows(setup, threads, r, w)
+        first = seen.iloc[0]
+        rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
+            "reads": f"{own['reads'].sum():,}",
+            "P(0)": f"{first['p']:.3f} ± {(first['high'] - first['low']) / 2:.3f}",
+            **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
+            "behind, ms": _ms(float(own["behind_ms"].mean())),
+            "read, ms": _text(Estimate.mean(own["read_ms"])),
+            "write, ms": _text(Estimate.mean(own["write_ms"])),
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
+
+
+def _ms(value: float) -> str:
+    return "never" if np.isnan(value) else f"{value:.1f}"
+
+
+def _text(value: Estimate) -> str:
+    return f"{value.value:.1f}" + ("" if np.isnan(value.low) else f" ± {(value.high - value.low) / 2:.1f}")
+
+
+def stale_told(run: StalenessRun) -> dict[str, float]:
+    """What the prose says of `summary`: per cent consistent at once in five panels, and the longest waits, ms."""
+    panels = {
+        "near_idle": ("near", False, 1, 1), "near_loaded": ("near", True, 1, 1), "far_idle": ("far", False, 1, 1),
+        "far_two": ("far", False, 2, 1), "far_written": ("far", False, 1, 2),
+    }  # fmt: skip
+    loads = sorted(set(run.panels["threads"]))
+    found = {}
+    for name, (setup, loaded, r, w) in panels.items():
+        seen = curves.over_t(run.counted(setup, int(loads[-1] if loaded else loads[0]), r, w))
+        found[name] = 100 * float(seen["p"].iloc[0])
+    for setup in _SETUPS:
+        found[f"longest_{setup}"] = float(run.results.manifest["numbers"]["t_ms"][setup][-1])
+    return found
+
+
+def errors(run: StalenessRun) -> pd.DataFrame:
+    """`compare.by_panel` in words, in per cent: index (setup, load, setting)."""
+    table = prediction_errors.by_panel(run)
+    shown = pd.DataFrame({
+        "P(0), %": 100 * table["p0"], "reads are worth, %": 100 * table["noise"],
+        **{
+            f"{name}, %": 100 * table[name]
+            for name in (prediction_errors.WHOLE, prediction_errors.ASKED, prediction_errors.FIRST)
+        },
+    })  # fmt: skip
+    names = [(setup_name(s), load_name(t), setting_waiting_for(r, w)) for s, t, r, w in table.index]
+    shown.index = pd.MultiIndex.from_tuples(names, names=["setup", "load", "setting"])
+    return shown.round(1)
+
+
+def errors_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
+    """What the prose says of the errors in panels that are stale often, per cent: of whole requests by version
+    (`rmse_0`, `rmse_1`, ...) and at worst, by chance alone, and of four distributions; how many panels are within 1 %.
+    """
+    tables = [prediction_errors.by_panel(run) for run in runs.values()]
+    own = [table[table["p0"] < prediction_errors.STALE_BELOW] for table in tables]
+    stale = pd.concat(own)
+    found: dict[str, object] = {
+        f"rmse_{place}": 100 * each[prediction_errors.WHOLE].mean() for place, each in enumerate(own)
+    }
+    return found | {
+        "panels": sum(map(len, tables)), "stale_panels": len(stale),
+        "rmse_worst": 100 * stale[prediction_errors.WHOLE].max(),
+        "noise": 100 * stale["noise"].mean(), "within_one": int((stale[prediction_errors.WHOLE] <= 0.01).sum()),  # noqa: PLR2004
+        "rmse_asked": 100 * stale[prediction_errors.ASKED].mean(),
+        "rmse_first": 100 * stale[prediction_errors.FIRST].mean(),
+    }  # fmt: skip
+
+
+def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
+    """Mean RMSE in the panels that are stale often, %, by version and by the part of tracing's cost taken off."""
+    rows = {version: {f"{part:g}": 100 * rmse for part, rmse in prediction_errors.by_part(run).items()}
+            for version, run in runs.items()}  # fmt: skip
+    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra").round(1)
+    return table.rename_axis("part of tracing's cost taken off", axis="columns")
+
+
+def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
+    """What traces make of a write's way to a replica and back, against the round trips that echoes took on the same
+    relay.
+
+    Returns
+    -------
+    DataFrame
+        Index (from, to) by node; asked_ms, echo_ms (median, mean over cluster starts), least_ms, median_ms (W + A of
+        writes that were traced beside the least load), inside_ms (median less echo: what both nodes themselves took).
+    """
+    starts = [own["distances"] for own in run.results.manifest["cluster_starts"] if own["setup"] == setup]
+    echoes = pd.DataFrame([row for start in starts for row in start])
+    nodes = sorted({name for name in [*echoes["from"], *echoes["to"]] if name != CLIENT})
+    echoes = echoes.groupby(["from", "to"])[["asked_ms", "median_ms"]].mean()
+    own = run.panels[run.panels["setup"] == setup]
+    idle = own.loc[own["threads"] == own["threads"].min(), ["start", "setup", "panel"]]
+    legs = run.legs[run.legs["kind"] == "UPDATE"].astype({"back_ms": float})
+    legs = legs.merge(idle, on=["start", "setup", "panel"])
+    rows = {}
+    for (a, b), ms in legs[legs["coordinator"] != legs["replica"]].groupby(["coordinator", "replica"])["back_ms"]:
+        names = (nodes[int(str(a))], nodes[int(str(b))])
+        asked_ms, echo_ms = echoes.loc[names if names in echoes.index else names[::-1]]
+        rows[names] = (asked_ms, echo_ms, ms.min(), ms.median(), ms.median() - echo_ms)
+    columns = ["asked_ms", "echo_ms", "least_ms", "median_ms", "inside_ms"]
+    index = pd.MultiIndex.from_tuples(list(rows), names=["from", "to"])
+    return pd.DataFrame(list(rows.values()), index, columns)
+
+
+def sums_told(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
+    """What the prose says of `sums`, of what a trace leaves open, and of what tracing costs (times as long a read)."""
+    cost = tracing_cost(run)
+    return {
+        "least_over": float((table["least_ms"] - table["echo_ms"]).min()), "inside": float(table["inside_ms"].median()),
+        "uncertain": float(run.legs.loc[run.legs["kind"] == "UPDATE", "uncertain_ms"].median()),
+        "tracing_idle": cost[0].value, "tracing_loaded": cost[max(cost)].value,
+    }  # fmt: skip
+
+
+def tracing_cost(run: StalenessRun) -> dict[int, Estimate]:
+    """How many times as long a traced read of one replica takes, over cluster starts, by threads beside the probe."""
+    own = run.panels[run.panels["traced_read_ms"].notna() & (run.panels["r"] == 1)]
+    logs = own.assign(log=np.log(own["traced_read_ms"] / own["read_ms"])).groupby(["threads", "start"])["log"].mean()
+    return {int(str(threads)): Estimate.ratio(np.exp(group)) for threads, group in logs.groupby(level=0)}
+
+
+def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
+    """P(one of the last k versions) at once, 1R-1W, where versions are written one after the other.
+
+    Returns
+    -------
+    DataFrame
+        threads, k, those of `measured.over_t`, predicted (from the panel's traces: the k-th last version had so many
+        more writes' time to arrive, and replicas take versions in order) and formula (quorums that do not expand).
+    """
+    own = run.panels[(run.panels["setup"] == setup) & (run.panels["versions"] > 1)]
+    parts = []
+    for threads in sorted(set(own["threads"])):
+        mine = own[own["threads"] == threads]
+        written = int(mine["versions"].iloc[0])
+        seen = curves.over_k(run.counted(setup, threads, 1, 1, written), 0.0, min(most, written))
+        traced, between_ms = run.traced(setup, threads, 1, 1), float(mine["write_ms"].mean())
+        n = int(mine["n"].iloc[0])
+        predicted = [traced.p_consistent((k - 1) * between_ms) for k in seen["k"]]
+        formula = [pbs.k_staleness(n, 1, 1, int(k)) for k in seen["k"]]
+        parts.append(seen.assign(threads=threads, predicted=predicted, formula=formula))
+    return pd.concat(parts, ignore_index=True)
+
+
+def written_told(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
+    """What the prose says of `versions`: how many are written in a row, how long after (ms), and per cent of reads
+    then that had the last one, with the probe alone.
+    """
+    own = run.panels[run.panels["versions"] > 1]
+    written = int(own["versions"].iloc[0])
+    found: dict[str, float | int] = {"written": written, "after": asked_t_ms}
+    for setup in _SETUPS:
+        seen = curves.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
+        found[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
+    return found
+
+
+def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
+    """Every setting: what it costs, and how soon reads are consistent.
+
+    Returns
+    -------
+    DataFrame
+        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0 with low and high,
+        t_999_ms (0 where quorums meet; NaN where it was not reached within the waits), least_reads (after any wait).
+    """
+    rows = []
+    for run in runs:
+        own = run.panels[run.panels["versions"] == 1]
+        means = own.groupby([*_CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
+        for row in means.to_dict("records"):
+            n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
+            seen = curves.over_t(run.counted(str(row["setup"]), threads, r, w))
+            rows.append({
+                **row, "setting": setting_waiting_for(r, w), "latency_ms": (row["read_ms"] + row["write_ms"]) / 2,
+                "p0": float(seen["p"].iloc[0]), "low": float(seen["low"].iloc[0]), "high": float(seen["high"].iloc[0]),
+                "t_999_ms": 0.0 if r + w > n else curves.reached_ms(seen), "least_reads": int(seen["reads"].min()),
+            })  # fmt: skip
+    return pd.DataFrame(rows)
+
+
+def unbeaten(table: pd.DataFrame) -> pd.Series:
+    """Whether no other setting of the same case beats a row of `frontier` in both latency and freshness; bool."""
+    kept = pd.Series(False, table.index)
+    fresh_ms = table["t_999_ms"].fillna(np.inf)
+    for _, own in table.groupby(_CASE):
+        for place in own.index:
+            latency, fresh = own["latency_ms"], fresh_ms[own.index]
+            as_good = (latency <= latency[place]) & (fresh <= fresh[place])
+            kept[place] = not (as_good & ((latency < latency[place]) | (fresh < fresh[place]))).any()
+    return kept
+
+
+def confidence(run: StalenessRun) -> pd.DataFrame:
+    """P(consistent) over t of the settings of `CONFIDENCE`: `measured.over_t`, setup, threads, setting, claimed."""
+    parts = []
+    for setup, threads, r, w in prediction_errors.weak_panels(run):
+        name = setting_waiting_for(r, w)
+        if name in CONFIDENCE:
+            seen = curves.over_t(run.counted(setup, threads, r, w))
+            parts.append(seen.assign(setup=setup, threads=threads, setting=name, claimed=CONFIDENCE[name]))
+    return pd.concat(parts, ignore_index=True)
+
+
+def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
+    """When the claimed numbers hold: waits whose interval has the number inside.
+
+    Returns
+    -------
+    DataFrame
+        Index (setup, load, setting); claimed %, at once %, after the longest wait %, true at t (ms).
+    """
+    rows = {}
+    for (setup, threads, name), own in table.groupby(["setup", "threads", "setting"], sort=False):
+        inside = own[(own["low"] <= own["claimed"]) & (own["claimed"] <= own["high"])]
+        true_ms = ", ".join(f"{t:.0f}" for t in inside["t_ms"])
+        rows[setup_name(str(setup)), load_name(int(str(threads))), str(name)] = {
+            "claimed, %": f"{100 * own['claimed'].iloc[0]:.1f}", "at once, %": f"{100 * own['p'].iloc[0]:.1f}",
+            "in the end, %": f"{100 * own['p'].iloc[-1]:.1f}", "true at t, ms": true_ms or "never",
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
+
+
+def confidence_told(table: pd.DataFrame) -> dict[str, int]:
+    """In how many of all cases the claimed number is within the interval of a read that is sent at once."""
+    first = table[table["asked_t_ms"] == 0]
+    return {"cases": len(first), "cases_at_once": int(first["claimed"].between(first["low"], first["high"]).sum())}
+
+
+def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Settings of `frontier` that no other beats in both, in words: index (replicas, setup, load, setting)."""
+    rows = {}
+    for own in table[unbeaten(table)].to_dict("records"):
+        case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
+        rows[case] = {
+            "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
+            "half and half, ms": f"{own['latency_ms']:.1f}",
+            "P(0)": f"{own['p0']:.3f} [{own['low']:.3f}, {own['high']:.3f}]",
+            "99.9 % fresh after, ms": "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"]),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
+
+
+def frontier_told(table: pd.DataFrame) -> dict[str, object]:
+    """What the prose says of the frontier: the two counts of all, the rest of replicas far apart, with the probe alone.
+
+    repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that
+    differ, and repair them before they answer.
+    """
+    alone = table[(table["setup"] == "far") & (table["threads"] == 0)]
+    found: dict[str, object] = {"all": len(table), "kept": int(unbeaten(table).sum())}
+    for n, name in ((3, ""), (5, "five_")):
+        own = alone[alone["n"] == n].set_index("setting")
+        if own.empty:
+            continue
+        strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
+        found |= {
+            f"{name}least_reads": int(own["least_reads"].min()),
+            f"{name}weakest_ms": own.loc["1R-1W", "latency_ms"], f"{name}weakest_t": own.loc["1R-1W", "t_999_ms"],
+            f"{name}strong_setting": strong.index[0], f"{name}strong_ms": strong["latency_ms"].iloc[0],
+        }  # fmt: skip
+    reads_ms = alone[alone["n"] == 3].set_index("setting")["read_ms"]  # noqa: PLR2004
+    return found | {"repaired_ms": reads_ms["2R-1W"], "unrepaired_ms": reads_ms["2R-2W"]}

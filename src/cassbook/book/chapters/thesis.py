@@ -1,0 +1,206 @@
+"""Tables of the chapter on the thesis."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapter import Source
+from cassbook.book.chapters.tables import starred
+from cassbook.core.errors import InputError
+from cassbook.thesis import choosing, formulas
+
+_DIGITS = {
+    "printed": "{:.4f}", "coefficient": "{:.4f}", "standard_error": "{:.4f}", "t": "{:.1f}", "p": "{:.3f}",
+    "vif": "{:.1f}",
+}  # fmt: skip
+
+
+#: Section 4.3.2's findings: words; which workloads (shares of reads between, threads above and up to); setting.
+_FINDINGS = (
+    ("10 % reads, up to 300 threads: 1R-3W", (0.0, 0.2), (0, 300), "1R-3W"),
+    ("10 % reads, more than 300 threads: 3R-1W", (0.0, 0.2), (300, np.inf), "3R-1W"),
+    ("10 % reads: 3R-1W", (0.0, 0.2), (0, np.inf), "3R-1W"),
+    ("30 % reads or more: 1R-3W", (0.2, 1.0), (0, np.inf), "1R-3W"),
+    ("90 % reads, more than 300 threads: 2R-2W", (0.8, 1.0), (300, np.inf), "2R-2W"),
+)
+_NOUGHT = 1e-12
+_LATENCIES = {"latency_us": "all requests", "read_us": "reads", "write_us": "writes"}
+
+
+def findings(records: pd.DataFrame) -> pd.DataFrame:
+    """In how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
+
+    It does not say whether it counts all requests, or its reads or writes; so each is counted.
+
+    Parameters
+    ----------
+    records : DataFrame
+        From `records.records`.
+
+    Returns
+    -------
+    DataFrame of str
+        Index finding; columns 'all requests', 'reads', 'writes'.
+    """
+    rows: dict[str, dict[str, str]] = {}
+    for column, title in _LATENCIES.items():
+        best = records.pivot_table(column, ["read_share", "threads"], "setting").idxmin(axis=1)
+        share, threads = (best.index.get_level_values(name) for name in ("read_share", "threads"))
+        for words, (least, most), (above, up_to), name in _FINDINGS:
+            own = best[(share > least) & (share < most) & (threads > above) & (threads <= up_to)]
+            rows.setdefault(words, {})[title] = f"{(own == name).sum()} of {len(own)}"
+    return pd.DataFrame(rows).T.rename_axis("finding")
+
+
+def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> pd.DataFrame:
+    """Full regression table of a formula, printed coefficients in front.
+
+    Returns
+    -------
+    DataFrame of str
+        Index term; columns printed, coefficient, standard error, t, p, '95 %' (normal theory), 'bootstrap' (95 %), VIF.
+    """
+    table = formulas.beside(records, equation, scale)
+    shown = {name: table[name].map(spec.format).replace("nan", "") for name, spec in _DIGITS.items()}
+    for title, prefix in (("95 %", ""), ("bootstrap", "bootstrap_")):
+        bounds = zip(table[f"{prefix}low"], table[f"{prefix}high"], strict=True)
+        shown[title] = pd.Series([f"[{low:.3f}, {high:.3f}]" for low, high in bounds], table.index)
+    found = pd.DataFrame(shown).rename(columns={"standard_error": "standard error", "vif": "VIF"})
+    return found[["printed", "coefficient", "standard error", "t", "p", "95 %", "bootstrap", "VIF"]]
+
+
+def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
+    """How well each formula fits, and whether its residuals are what least squares takes them for.
+
+    Returns
+    -------
+    DataFrame of str
+        Index formula; columns R², adjusted R², 'all slopes zero, p', 'equal variance, p' (Breusch-Pagan), 'normal, p'
+        (Jarque-Bera), records.
+    """
+    rows = {}
+    for equation in ("2", "3", "4"):
+        found = formulas.formula(records, equation, scale)
+        rows[f"({equation})"] = {
+            "R²": f"{found.r_squared:.3f}",
+            "adjusted R²": f"{found.adjusted_r_squared:.3f}",
+            "all slopes zero, p": f"{found.f_p:.1e}",
+            "equal variance, p": f"{found.breusch_pagan_p:.1e}",
+            "normal, p": f"{found.jarque_bera_p:.1e}",
+            "records": str(found.n),
+        }
+    return pd.DataFrame(rows).T.rename_axis("formula")
+
+
+def maxima(source: Source) -> dict[str, str]:
+    """Greatest throughput by operation and level, and at how many thread counts ALL is the slowest level.
+
+    Returns
+    -------
+    dict of str
+        read_one, ..., write_all (requests a second), all_slowest ('n of m', over both operations).
+    """
+    stats = source.level_stats
+    most = stats.groupby(["operation", "level"], as_index=False)["throughput_per_s"].max()
+    columns = (most[name] for name in ("operation", "level", "throughput_per_s"))
+    found = {f"{op}_{level}".lower(): f"{value:.0f}" for op, level, value in zip(*columns, strict=True)}
+    slowest = stats.pivot_table("latency_us", ["operation", "threads"], "level").idxmax(axis=1)
+    return found | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
+
+
+def reading_words(records: pd.DataFrame) -> dict[str, str]:
+    """Reading of formulas (3) and (4) nearest to the print, and how far it is: nearest_3, distance_3, ..."""
+    found = {}
+    for equation in ("3", "4"):
+        table = formulas.readings(records, equation, "0 to 1")
+        found[f"nearest_{equation}"] = ", ".join(table.index[0])
+        found[f"distance_{equation}"] = f"{table['distance'].iloc[0]:.2f}"
+    return found
+
+
+#: Methods of `choosing.judge` that prose quotes.
+_QUOTED = {
+    "formula": "formula (2), all records",
+    "best": "formula (2), best records only",
+    "context": "threads and share of writes only, best records",
+    "latencies": "latency of each setting, then the least",
+    "trivial": "always the most frequent best",
+}
+
+
+def choice_words(records: pd.DataFrame) -> dict[str, str]:
+    """What prose quotes of `choices`: formula_right, formula_regret, ..."""
+    table = choices(records)
+    columns = {"right": "right", "regret": "mean regret, %"}
+    return {
+        f"{name}_{word}": str(table.loc[method, column])
+        for name, method in _QUOTED.items()
+        for word, column in columns.items()
+    }
+
+
+def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
+    """A formula on every scale that 'compressed' may mean, beside the printed one."""
+    table = formulas.over_scales(records, equation)
+    numbers = [name for name in table.columns if name != "signs_agree"]
+    # What is nought by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
+    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value if abs(value) > _NOUGHT else 0:.3g}")
+    return shown.assign(**{"slopes of the printed sign": table["signs_agree"]}).rename(columns={"r_squared": "R²"})
+
+
+def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: int = 6) -> pd.DataFrame:
+    """Readings of formula (3) or (4) nearest to the printed coefficients."""
+    table = formulas.readings(records, equation, scale).head(most)
+    return table.round(3).rename(
+        columns={"r_squared": "R²", "signs_agree": "signs", "distance": "distance from printed"}
+    )
+
+
+def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
+    """How often each method names the best setting of thread counts it has not seen.
+
+    Returns
+    -------
+    DataFrame of str
+        Index method; columns right, '95 %' (Wilson), 'mean regret, %', 'worst, %'.
+    """
+    table = choosing.judge(records, scale)
+    shares = table["right"]
+    return pd.DataFrame(
+        {
+            "right": [f"{share.right} of {share.total}" for share in shares],
+            "95 %": [f"{share.interval.low:.0%} to {share.interval.high:.0%}" for share in shares],
+            "mean regret, %": table["regret_percent"].map("{:.1f}".format),
+            "worst, %": table["worst_percent"].map("{:.0f}".format),
+        },
+        index=table.index,
+    )
+
+
+def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
+    """Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each starred.
+
+    Parameters
+    ----------
+    found : DataFrame
+        From `records`.
+    read_share : float
+
+    Returns
+    -------
+    DataFrame of str
+        Index threads; columns (READ or WRITE, setting).
+
+    Raises
+    ------
+    InputError
+        If that mix was not measured.
+    """
+    own = found[np.isclose(found["read_share"], read_share)]
+    if own.empty:
+        raise InputError(f"no mix of {read_share:.0%} reads was measured")
+    parts = {}
+    for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
+        parts[operation] = starred(own.pivot_table(column, "threads", "setting"))
+    return pd.concat(parts, axis=1)

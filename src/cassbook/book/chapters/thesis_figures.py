@@ -1,0 +1,50 @@
+"""Figures of the chapter on the thesis."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+from cassbook.book.chapters.plots import SETTING_COLOURS, done, panels
+from cassbook.book.chapters.tables import mix
+from cassbook.thesis import formulas
+
+_MS = 1000.0
+_TITLES = {"2": "(2) write consistency", "3": "(3) read latency", "4": "(4) write latency"}
+
+
+def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
+    """Residuals over fitted values of the three formulas, coloured by setting."""
+    figure, axes = panels(1, 3, width=4.0, height=3.2)
+    for panel, (equation, title) in zip(axes[0], _TITLES.items(), strict=True):
+        found = formulas.formula(records, equation, scale)
+        for name, colour in SETTING_COLOURS.items():
+            own = (records["setting"] == name).to_numpy()
+            panel.plot(found.fitted[own], found.residuals[own], "o", markersize=3, color=colour, label=name, alpha=0.8)
+        panel.axhline(0, color="grey", linewidth=0.8)
+        panel.set(title=title, xlabel="fitted", ylabel="residual" if equation == "2" else "")
+    axes[0, 0].legend(fontsize=8)
+    return done(figure)
+
+
+def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
+    """Read and write latency over threads, one column a mix, reads above writes; one line a setting and source."""
+    shares = sorted({share for table in records.values() for share in table["read_share"]})
+    figure, axes = panels(2, len(shares), width=2.9, height=2.7, sharex=True, sharey="row")
+    for column, share in enumerate(shares):
+        for row, (name, word) in enumerate((("read_us", "reads"), ("write_us", "writes"))):
+            panel = axes[row, column]
+            for line, (label, table) in zip(("-", "--", ":"), records.items(), strict=False):
+                own = table[table["read_share"] == share]
+                for setting, group in own.groupby("setting"):
+                    panel.plot(
+                        group["threads"], group[name] / _MS, line, color=SETTING_COLOURS[str(setting)], linewidth=1.2,
+                        label=f"{setting}, {label}",
+                    )  # fmt: skip
+            panel.set_title(f"{mix(share)}: {word}", fontsize=9)
+            panel.set(ylabel="mean latency, ms" if column == 0 else "", xlabel="threads" if row else "")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
+    return done(figure)

@@ -1,0 +1,150 @@
+"""What the calibrated network foretells of mixes, held against mixes that were measured: its calibration holds none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cassbook.advisor.from_calibration import REPLICATION
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.core.estimate import Estimate
+from cassbook.latency import mix_excess, mixing, policies
+from cassbook.latency.mixing import WORKLOAD
+from cassbook.queueing.paper import FIELD_LENGTH
+from cassbook.records.calibration import FITTED_NODES, CalibrationRun
+
+_US, _PERCENT = 1000.0, 100.0
+_MIX = ["setting", *WORKLOAD]
+_READS, _WRITES = 1.0, 0.0
+#: Columns of `by_setting`.
+PARTS_OFF, MIXES_OFF, ABOVE = "parts: off, %", "mixes: off, %", "mix above its parts, %"
+#: Ways of choosing a setting that the chapter compares, beside fixed ones and rules of thumb.
+NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
+_QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS}
+
+
+def compared(foretold: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Latency of each mix, measured and foretold.
+
+    Parameters
+    ----------
+    foretold : LatencyMap
+        Of `advising.latency_map`.
+    cell_stats : DataFrame
+        From `cell_statistics`: mixed cells, measured on as many nodes.
+
+    Returns
+    -------
+    DataFrame
+        setting, read_share, threads; measured_ms (`Estimate` over blocks), foretold_ms, off_percent (foretold over
+        measured, less 100 %), within (whether the measured interval holds it).
+    """
+    measured = policies.by_block(cell_stats).melt(ignore_index=False, value_name="latency_us").reset_index()
+    groups = measured.groupby(_MIX)["latency_us"]
+    rows = pd.DataFrame([(*key, Estimate.mean(own / _US)) for key, own in groups], columns=[*_MIX, "measured_ms"])
+    foretold_ms = _at(foretold, rows)
+    means_ms = np.array([each.value for each in rows["measured_ms"]])
+    return rows.assign(
+        foretold_ms=foretold_ms, off_percent=_PERCENT * (foretold_ms / means_ms - 1),
+        within=[e.low <= ms <= e.high for e, ms in zip(rows["measured_ms"], foretold_ms, strict=True)],
+    )  # fmt: skip
+
+
+def by_setting(foretold: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """How far off the network is on mixes and on their parts, and how much a mix takes above its parts.
+
+    Parameters
+    ----------
+    foretold : LatencyMap
+    cell_stats : DataFrame
+        Mixed cells, and the pure ones that are their parts.
+
+    Returns
+    -------
+    DataFrame
+        Index setting, 'all' last; `PARTS_OFF`, `MIXES_OFF` and `ABOVE`: `Estimate` in percent, of geometric means over
+        cells, over blocks.
+    """
+    cells = mix_excess.against_parts(cell_stats)
+    mix_us, parts_us = _US * _at(foretold, cells), _US * _parts(foretold, cells)
+    ratios = cells.assign(**{
+        PARTS_OFF: parts_us / cells["mean_us"], MIXES_OFF: mix_us / cells["mix_us"],
+        ABOVE: cells["mix_us"] / cells["mean_us"],
+    })  # fmt: skip
+    groups = [*ratios.groupby("setting"), ("all", ratios)]
+    return pd.DataFrame(
+        {name: {key: _percent(own, name) for key, own in groups} for name in (PARTS_OFF, MIXES_OFF, ABOVE)}
+    )
+
+
+def _percent(cells: pd.DataFrame, name: str) -> Estimate:
+    """Geometric mean of a ratio over cells, in percent above 1, over blocks."""
+    found = Estimate.ratio(np.exp(np.log(cells[name]).groupby(cells["block"]).mean()))
+    value, low, high = (_PERCENT * (bound - 1) for bound in (found.value, found.low, found.high))
+    return Estimate(value, low, high, found.n)
+
+
+def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """What it costs to choose the setting that a map has as the fastest; fixed settings and rules of thumb beside.
+
+    Returns
+    -------
+    DataFrame
+        As `policies.regrets`.
+    """
+    measured = policies.by_block(cell_stats)
+    workloads = policies.workloads_of(measured)
+    chosen = {name: _chosen(own, workloads) for name, own in choosers.items()}
+    return policies.regrets(measured, chosen | policies.fixed_choices(workloads))
+
+
+def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
+    """The calibration's own cells of a cluster as a map, those held out included.
+
+    Between pure workloads it takes the weighted mean (eq. 8-10 of Gorbenko 2020), and it needs such cells of the very
+    cluster that is asked for.
+    """
+    rule = f"nodes == {nodes} and replication == {REPLICATION} and field_length == {FIELD_LENGTH} and not ask_all"
+    cells = run.cells.query(rule)
+    return LatencyMap(pd.DataFrame({
+        "kind": "pure", "read_cl": cells["level"], "write_cl": cells["level"], "block": cells["start"],
+        "read_share": np.where(cells["operation"] == "READ", _READS, _WRITES), "threads": cells["jobs"],
+        "latency_us": _US * cells["latency_ms"], "cell_id": cells.index,
+    }), run.name)  # fmt: skip
+
+
+def told(foretold: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
+    """What the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of `regrets`."""
+    rows, every = compared(foretold, cell_stats), by_setting(foretold, cell_stats).loc["all"]
+    above, network = every[ABOVE], found.loc[NETWORK]
+    return {
+        "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
+        "mixes_off": rows["off_percent"].abs().mean(), "parts_off": -every[PARTS_OFF].value, "above": above.value,
+        "above_low": above.low, "above_high": above.high,
+        "above_foretold": _PERCENT * float((rows["foretold_ms"] / _parts(foretold, rows) - 1).abs().max()),
+        "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
+    } | {f"{name}_regret": found["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
+
+
+def _at(own: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:
+    """Mean latency of a map at the setting, read_share and threads of each row, ms."""
+    shares, threads = (pd.Index(sorted(mixes[name].unique())) for name in WORKLOAD)
+    names = pd.Index([setting.name for setting in own.settings])
+    places = zip(_MIX, (names, shares, threads), strict=True)
+    at = tuple(index.get_indexer(mixes[name]) for name, index in places)
+    return np.asarray(own.means_us(threads, shares)[at]) / _US
+
+
+def _parts(own: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:
+    """The same of the mean of the two pure workloads, weighted."""
+    reads_ms, writes_ms = (_at(own, mixes.assign(read_share=share)) for share in (_READS, _WRITES))
+    return np.asarray(mixing.mixed(reads_ms, writes_ms, mixes["read_share"].to_numpy()))
+
+
+def _chosen(own: LatencyMap, workloads: pd.MultiIndex) -> policies.Choices:
+    """What a map has as the fastest."""
+    shares, threads = (workloads.unique(level).sort_values() for level in WORKLOAD)
+    return own.domain(threads, shares).set_index(WORKLOAD)["best"].reindex(workloads)

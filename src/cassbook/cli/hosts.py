@@ -1,0 +1,183 @@
+"""The part of `cassbook run` that deals with an existing cluster: its options, and the question before it writes."""
+
+from __future__ import annotations
+
+import sys
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from cassbook.core.errors import InputError
+
+if TYPE_CHECKING:
+    from cassbook.lab.engine.existing import ExistingCluster
+    from cassbook.lab.engine.hosts import Hosts
+    from cassbook.lab.run.hosts import Written
+    from cassbook.profile.profile import Profile
+
+_TOLD_MB = 500
+F = TypeVar("F", bound=Callable[..., Any])
+_file = click.Path(path_type=Path)
+_OPTIONS = (
+    click.option(
+        "--hosts",
+        help="Measure an existing cluster instead: HOST,HOST or HOST:PORT, some of its nodes. User name and password "
+        "come from CASSBOOK_USERNAME and CASSBOOK_PASSWORD.",
+    ),
+    click.option("--dc", help="With --hosts: the data centre to measure. Default: the only one."),
+    click.option("--keyspace", help="With --hosts: the keyspace to make and drop; must not exist. [default: cassbook]"),
+    click.option("--keep-keyspace", is_flag=True, help="With --hosts: do not drop it at the end."),
+    click.option(
+        "--at-most-mb",
+        type=click.IntRange(min=0),
+        help=f"With --hosts: ask before writing more than this, over all replicas. [default: {_TOLD_MB}]",
+    ),
+    click.option("--yes", is_flag=True, help="With --hosts: do not ask."),
+    click.option("--tls", is_flag=True, help="With --hosts: encrypt, and check the servers' certificates."),
+    click.option("--tls-ca", type=_file, help="Certificates that signed the servers', PEM. Default: the system's."),
+    click.option("--tls-cert", type=_file, help="Certificate of this client, PEM, where the servers ask for one."),
+    click.option("--tls-key", type=_file, help="Its key, PEM, without a passphrase."),
+    click.option("--tls-skip-hostname", is_flag=True, help="Do not ask that a certificate names its server's address."),
+    click.option("--tls-old-ciphers", is_flag=True, help="Also AES-CBC with SHA-1: Cassandra before 4.0 by default."),
+)
+
+
+def host_options(command: F) -> F:
+    """Give a command the options of an existing cluster."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
+    """Turn the options into what is asked, or None without --hosts; touches no network.
+
+    Raises
+    ------
+    InputError
+        For options that contradict one another, and files and variables that are missing.
+    """
+    from cassbook.lab.engine.connect import Access, Tls
+    from cassbook.lab.engine.hosts import Hosts, contact_points
+
+    given = {name for name, value in options.items() if value is not None and value is not False}
+    if "hosts" not in given:
+        if given:
+            raise InputError(f"--{min(given).replace('_', '-')}: goes with --hosts, which is not given")
+        return None
+    if engine is not None:
+        raise InputError("--engine: an existing cluster runs what it runs; leave it out with --hosts")
+    lone = sorted(name for name in given if name.startswith("tls_"))
+    if lone and "tls" not in given:
+        raise InputError(f"--{lone[0].replace('_', '-')}: goes with --tls, which is not given")
+    if options["tls_key"] and not options["tls_cert"]:
+        raise InputError("--tls-key: goes with --tls-cert, which is not given")
+    tls = None
+    if options["tls"]:
+        tls = Tls(
+            options["tls_ca"],
+            options["tls_cert"],
+            options["tls_key"],
+            not options["tls_skip_hostname"],
+            options["tls_old_ciphers"],
+        )
+        tls.context()  # a file that is wrong is told before anything else
+    points, port = contact_points(options["hosts"])
+    access = Access.from_environment(tls, port)
+    return Hosts(points, options["dc"], access, options["keyspace"] or "cassbook", options["keep_keyspace"])
+
+
+def look(hosts: Hosts, profile: Profile, say: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:
+    """Look at the cluster; also return the profile with the release and the number of nodes that were found.
+
+    Raises
+    ------
+    InputError
+        For what does not fit.
+    LaboratoryError
+        If it cannot be reached.
+    """
+    from cassbook.lab.engine.existing import ExistingCluster
+    from cassbook.lab.run.hosts import profile_for
+
+    cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], say)
+    return profile_for(profile, cluster, say), cluster
+
+
+def confirm(
+    cluster: ExistingCluster,
+    profile: Profile,
+    folder: Path,
+    resume: bool,
+    options: dict[str, Any],
+    say: Callable[[str], None],
+) -> None:
+    """Show what will be done to the cluster, and ask if that is more than was told.
+
+    Parameters
+    ----------
+    cluster : ExistingCluster
+    profile : Profile
+        That fits it.
+    folder : Path
+        Of the run; where `resume` is true it says what is left to do and whose the keyspace is.
+    resume : bool
+    options : mapping
+        The command's own: `at_most_mb`, `yes`.
+    say : callable
+
+    Raises
+    ------
+    InputError
+        Before anything is written: the keyspace is somebody's, the answer is no, or nobody is there to answer.
+    """
+    from cassbook.core.schema import read_cells
+    from cassbook.lab.run.hosts import written
+    from cassbook.lab.run.plan import plan
+    from cassbook.records import manifest
+
+    cells = [cell for block in plan(profile) for cell in block]
+    if resume:
+        cluster.take_up(manifest.read(folder).get("existing_cluster", {}).get("run", cluster.run))
+        done = set(read_cells(folder / "cells.csv")["cell_id"]) if (folder / "cells.csv").exists() else set()
+        cells = [cell for cell in cells if cell.cell_id not in done]
+    cluster.check_keyspace()
+    amount = written(profile, cells)
+    for line in picture(cluster, profile, amount):
+        say(line)
+    told = _TOLD_MB if options["at_most_mb"] is None else options["at_most_mb"]
+    if not options["yes"] and amount.total_mb > told:
+        _ask(amount, told)
+
+
+def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list[str]:
+    """Which cluster, and what will be done to it, in lines."""
+    here = len(cluster.addresses)
+    lines = [
+        f"cluster {cluster.name!r}, Cassandra {cluster.release.version}, data centre {cluster.data_centre!r}: "
+        f"{here} of {here + len(cluster.silent)} nodes answer ({', '.join(cluster.addresses)})"
+    ]
+    if cluster.silent:
+        lines.append(f"no answer from {', '.join(cluster.silent)}: requests that need them will fail, and be counted")
+    end = "kept at the end" if cluster.asked.keep_keyspace else "dropped at the end"
+    lines += [
+        f"keyspace {cluster.keyspace}: made for this run, {profile.cluster.replication_factor} replicas, {end}; "
+        f"the {len(cluster.others)} others there are not touched",
+        f"writes, over all replicas: tables {amount.table_mb:.0f} MB, updates at most {amount.updates_mb:.0f} MB",
+    ]
+    return lines
+
+
+def _ask(amount: Written, told_mb: int) -> None:
+    question = f"this may write {amount.total_mb:.0f} MB, more than the {told_mb} MB it was told"
+    if not _at_a_terminal():
+        raise InputError(f"{question}; nothing was written. Give --at-most-mb {amount.total_mb + 1:.0f}, or --yes")
+    if not click.confirm(f"{question}. Go on?", err=True):
+        raise InputError("nothing was written, as you said")
+
+
+def _at_a_terminal() -> bool:
+    return sys.stdin.isatty()

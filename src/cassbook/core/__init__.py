@@ -1,0 +1,1 @@
+"""What every room relies on: errors, estimates, consistency levels, schemas, paths, files."""

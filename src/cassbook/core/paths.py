@@ -1,0 +1,41 @@
+"""Where things lie: the project's own files, the cache, the recorded runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+_PACKAGE = Path(__file__).resolve().parents[1]
+_CHECKOUT = _PACKAGE.parents[1]
+
+
+def resource(name: str) -> Path:
+    """Folder `name` ('data/published', 'profiles'): inside an installed wheel, else in the checkout."""
+    packaged = _PACKAGE / name
+    return packaged if packaged.is_dir() else _CHECKOUT / name
+
+
+def cache_dir() -> Path:
+    """Engines, Java runtimes and running clusters; CASSBOOK_CACHE or XDG_CACHE_HOME move it."""
+    named = os.environ.get("CASSBOOK_CACHE")
+    if named:
+        return Path(named).expanduser().resolve()
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "cassbook"
+
+
+def project_root() -> Path:
+    """Return the checkout that holds the notebooks: the nearest folder above the working directory with `_toc.yml`.
+
+    Falls back to the checkout this package was installed from, so notebooks may be opened from anywhere, and for an
+    installed wheel to the working directory itself.
+    """
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
+            return folder
+    return _CHECKOUT if (_CHECKOUT / "_toc.yml").is_file() else here
+
+
+def runs_dir() -> Path:
+    """Folder of the recorded runs that the book draws on."""
+    return project_root() / "data" / "runs"

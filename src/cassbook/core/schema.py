@@ -1,0 +1,149 @@
+"""The columns that every part of the laboratory relies on: samples, cells, and the tables made of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+
+from cassbook.core.errors import InputError
+
+#: Raised whenever a column changes its meaning; readers refuse another version.
+SCHEMA_VERSION = 1
+
+OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW")
+PHASES = ("warmup", "steady", "drain")
+
+_LABEL = pa.dictionary(pa.int8(), pa.string())
+
+#: One row an operation. `latency_us` is service time seen by the client; `intended_s` is null in a closed loop.
+SAMPLES = pa.schema(
+    [
+        pa.field("cell_id", pa.dictionary(pa.int16(), pa.string())),
+        pa.field("started_s", pa.float64()),
+        pa.field("intended_s", pa.float64()),
+        pa.field("operation", _LABEL),
+        pa.field("latency_us", pa.float64()),
+        pa.field("outcome", _LABEL),
+        pa.field("phase", _LABEL),
+        pa.field("coordinator", _LABEL),
+    ],
+    metadata={b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
+)
+
+#: One row a cell, in `cells.csv`; the row is the cell's completion mark.
+CELLS: dict[str, str] = {
+    "schema_version": "int64",
+    "cell_id": "str",
+    "kind": "str",  # pure, mixed, workload, cold, paced, or warmup (the block's, kept as a series of its own)
+    "workload": "str",  # YCSB's A to F or a name of the profile's; empty for pure and mixed cells
+    "condition": "str",  # what was done before or during the cell: restarted_client, cold_pages, paused_node, ...
+    "engine": "str",
+    "deployment": "str",
+    "threads": "int64",
+    "read_cl": "str",
+    "write_cl": "str",
+    "read_share": "float64",
+    "rate_per_s": "float64",  # intended rate of a paced cell; NaN in a closed loop
+    "block": "int64",
+    "repeat": "int64",
+    "order": "int64",  # place in the block's random order
+    "cluster_start": "int64",  # counts cluster starts; a resumed block has more than one
+    "started_s": "float64",  # seconds since the run began
+    "steady_from_s": "float64",
+    "steady_to_s": "float64",
+    "ended_s": "float64",
+    "operations": "int64",  # all that were started, in every phase
+    "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
+    "client_processes": "int64",
+    "client_cpu_us_per_op": "float64",
+    "client_cpu_share": "float64",  # of all cores, over the steady window
+    "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
+    "clock_resolution_ns": "float64",
+    "distance_off_ms": "float64",  # of the echo between two hosts whose round trip was farthest from what was asked
+    "relay_chunks_per_s": "float64",  # that the relay passed on, over the whole cell
+    "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
+    "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
+}
+
+#: What a run recorded before these columns were there says of them.
+_BEFORE: dict[str, Any] = {
+    "workload": "",
+    "condition": "",
+    "rate_per_s": float("nan"),
+    "client_processes": 1,
+    "loop_lag_us": float("nan"),
+    "clock_resolution_ns": float("nan"),
+    "distance_off_ms": float("nan"),
+    "relay_chunks_per_s": float("nan"),
+}
+
+#: What can become of an operation; samples hold the word, the hot path the number. 0 is success.
+OUTCOMES = (
+    "ok",
+    "missing_row",
+    "client_timeout",
+    "connection_lost",
+    "unavailable",
+    "overloaded",
+    "bootstrapping",
+    "write_timeout",
+    "read_timeout",
+    "read_failure",
+    "write_failure",
+    "server_error",
+)
+OK, MISSING_ROW, CLIENT_TIMEOUT, CONNECTION_LOST = range(4)
+
+#: Outcomes of a write that leave it open whether it took effect: unknown, never failed.
+UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
+
+#: Marks of a cell in which the client is a part of what it measured.
+CLIENT_MARKS = frozenset({"client", "lag"})
+
+#: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
+LEVEL_STATS = (
+    "operation",  # READ or WRITE
+    "level",  # ONE, QUORUM or ALL
+    "threads",
+    "latency_us",
+    "latency_low_us",  # 95 % over blocks; NaN where there is one block or a printed table
+    "latency_high_us",
+    "blocks",
+    "cv_percent",
+    "throughput_per_s",
+    "marks",  # of any of the blocks' cells, as in `cells.csv`; empty for a printed table
+)
+
+#: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
+MIXED_STATS = (
+    "setting",
+    "read_share",
+    "threads",
+    "latency_us",
+    "latency_low_us",
+    "latency_high_us",
+    "blocks",
+    "marks",
+)
+
+
+def read_cells(path: Path) -> pd.DataFrame:
+    """Read a `cells.csv`: empty numbers are NaN, empty texts stay empty.
+
+    Raises
+    ------
+    InputError
+        If it is damaged, or lacks a column.
+    """
+    numbers = {name: [""] for name, kind in CELLS.items() if kind == "float64"}
+    try:
+        cells = pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
+    except (OSError, ValueError) as error:  # pandas' own errors are kinds of ValueError
+        raise InputError(f"{path}: is damaged ({error})") from None
+    missing = [name for name in CELLS if name not in cells.columns and name not in _BEFORE]
+    if missing:
+        raise InputError(f"{path}: is damaged (no column {', '.join(missing)})")
+    return cells.assign(**{name: value for name, value in _BEFORE.items() if name not in cells.columns})[list(CELLS)]

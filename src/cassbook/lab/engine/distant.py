@@ -1,0 +1,248 @@
+"""A local cluster whose nodes, and whose client, are as far apart as a deployment says.
+
+Node i listens on 127.0.0.i. The others know it as 127.0.1.i and clients as 127.0.2.i, where a relay listens for it.
+Each region is a data centre, each zone a rack. Where netem takes the relay's place, all know the address it listens on.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.core.releases import Release
+from cassbook.deployment.distances import Placement
+from cassbook.deployment.link import NONE
+from cassbook.deployment.notation import CLIENT, Host
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.preflight import CQL_PORT, THRIFT_PORT
+from cassbook.lab.wan import echo
+from cassbook.lab.wan.netem import CLIENT_ADDRESS, Netem
+from cassbook.lab.wan.relay import Relay, Route
+
+STORAGE_PORT = 7000
+#: How long the echo listens before the first load.
+_AT_REST_S = 2.0
+#: From this release on, nodes call from 127.0.0.1, all of them.
+_CALLS_FROM_ANYWHERE = (4, 0)
+MEANS = ("relay", "netem")
+
+
+def own_address(node: int) -> str:
+    """Where node `node`, from 1, listens."""
+    return f"127.0.0.{node}"
+
+
+def told_nodes(node: int) -> str:
+    """Where the other nodes find it: at the relay."""
+    return f"127.0.1.{node}"
+
+
+def told_clients(node: int) -> str:
+    """Where clients find it: at the relay."""
+    return f"127.0.2.{node}"
+
+
+class DistantCluster(CassandraCluster):
+    """As `CassandraCluster`, with a relay, or netem, between its nodes and to its client.
+
+    Parameters
+    ----------
+    engine : str or Release
+    placement : Placement
+        Of the client and of the replicas, each of which is to be a node.
+    spec : Spec, optional
+        Of as many nodes.
+    name : str
+    say : callable
+    means : str
+        One of `MEANS`.
+
+    Raises
+    ------
+    InputError
+        If the spec is of another number of nodes, or the means cannot tell nodes of this release apart.
+    """
+
+    def __init__(
+        self,
+        engine: str | Release,
+        placement: Placement,
+        spec: Spec | None = None,
+        name: str = "distant",
+        say: Callable[[str], None] = print,
+        means: str = "relay",
+    ) -> None:
+        replicas = placement.deployment.replicas
+        spec = spec or Spec(nodes=len(replicas), replication_factor=len(replicas))
+        if spec.nodes != len(replicas):
+            raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
+        self._numbers = range(1, spec.nodes + 1)
+        self._relayed = means == "relay"
+        told = {i: self._broadcast(i) for i in self._numbers}
+        options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
+        super().__init__(engine, replace(spec, options=options, node_options=told, seed=self._told_nodes(1)), name, say)
+        self.placement = placement
+        self._home = placement  # names the data centres, wherever the hosts are moved
+        self.deployment = str(placement.deployment)
+        self.addresses = [self._told_clients(i) for i in self._numbers]
+        self._names = [host.name for host in replicas]
+        self.relay = self._relay() if self._relayed else self._netem()
+        self._echo: echo.Echo | None = None
+        self._at_rest = pd.DataFrame()
+
+    @property
+    def labels(self) -> list[str]:
+        """Names of the replicas."""
+        return self._names
+
+    @property
+    def told_nodes(self) -> list[str]:
+        """Address that the other nodes, and traces, know each node by."""
+        return [self._told_nodes(i) for i in self._numbers]
+
+    @property
+    def replication(self) -> int | dict[str, int]:
+        """Replicas by data centre, where every node is one; else how many, anywhere."""
+        if self.spec.replication_factor < self.spec.nodes:
+            return self.spec.replication_factor
+        return dict(Counter(self._data_centre(host) for host in self._home.deployment.replicas))
+
+    def remove(self) -> None:
+        """Remove the nodes, then the relay; harmless to repeat."""
+        super().remove()
+        if self._echo:
+            self._echo.stop()
+        self.relay.stop()
+
+    def move(self, placement: Placement) -> None:
+        """Put the hosts elsewhere, also on connections that are up; data centres keep their names.
+
+        Raises
+        ------
+        InputError
+            If the placement is of other hosts.
+        """
+        names = [[host.name for host in own.deployment.replicas] for own in (self.placement, placement)]
+        if names[0] != names[1]:
+            raise InputError(f"{placement.deployment}: has other nodes than {self.placement.deployment}")
+        self.placement = placement
+        self.relay.set_links(placement.links())
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Within the block no two hosts are apart."""
+        links = self.placement.links()
+        self.relay.set_links(dict.fromkeys(links, NONE))
+        try:
+            yield
+        finally:
+            self.relay.set_links(links)
+
+    @property
+    def pairs(self) -> int:
+        """How many pairs of hosts there are."""
+        return len(self._calls())
+
+    def notes(self) -> dict[str, Any]:
+        """As those of any cluster, with the round trips that were asked for and those that the echo found at rest."""
+        found = self._at_rest.drop(columns="kept").round(3)
+        return super().notes() | {
+            "regions": list(self._home.regions), "distances": found.to_dict("records")
+        }  # fmt: skip
+
+    def echoes(self) -> pd.DataFrame:
+        """Round trips between all hosts since this was last asked (see `Echo.report`).
+
+        Raises
+        ------
+        LaboratoryError
+            If the relay or the echo has died.
+        """
+        assert self._echo is not None  # noqa: S101 - the cluster is up
+        return self._echo.report()
+
+    def distances(self, echoes: pd.DataFrame) -> pd.DataFrame:
+        """Round trips as found and as asked (see `echo.held_against`)."""
+        return echo.held_against(echoes, self.placement.rtt_ms())
+
+    @property
+    def _listening(self) -> list[str]:
+        return [own_address(i) for i in self._numbers]
+
+    def _data_centre(self, host: Host) -> str:
+        return self._home.regions[host.region]
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        for host, folder in zip(self._home.deployment.replicas, self.node_folders(), strict=True):
+            rack = f"dc={self._data_centre(host)}\nrack=zone{host.zone + 1}\n"
+            (folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
+            # A file of another snitch that is found there would speak for all nodes.
+            (folder / "conf" / "cassandra-topology.properties").unlink(missing_ok=True)
+        self.relay.start()
+        self._echo = echo.Echo([(own_address(i), echo.PORT) for i in self._numbers], self._calls())
+        self._echo.start()
+
+    def _wait_until_ready(self) -> None:
+        with self.together():  # nodes that are just meeting ask each other a hundred times
+            super()._wait_until_ready()
+        self.echoes()
+        time.sleep(_AT_REST_S)
+        self._at_rest = self.distances(self.echoes())
+        self.say(f"round trips, ms\n{self._at_rest.to_string(index=False, float_format='{:.2f}'.format)}")
+        off = self._at_rest[~self._at_rest["kept"]]
+        if len(off) or len(self._at_rest) < self.pairs:
+            self.say("not all round trips are as asked: cells will say so in their marks")
+
+    def _broadcast(self, node: int) -> dict[str, str]:
+        """Keys of cassandra.yaml by which the others know a node, and clients."""
+        return {"broadcast_address": self._told_nodes(node), "broadcast_rpc_address": self._told_clients(node)}
+
+    def _told_nodes(self, node: int) -> str:
+        return told_nodes(node) if self._relayed else own_address(node)
+
+    def _told_clients(self, node: int) -> str:
+        return told_clients(node) if self._relayed else own_address(node)
+
+    def _relay(self) -> Relay:
+        hosts = {own_address(i): name for i, name in zip(self._numbers, self._names, strict=True)}
+        by_owner = self.release.major >= _CALLS_FROM_ANYWHERE
+        return Relay(self._routes(), self.placement.links(), hosts, by_owner)
+
+    def _netem(self) -> Netem:
+        if self.release.major >= _CALLS_FROM_ANYWHERE:
+            raise InputError(
+                f"netem: tells nodes apart by their addresses, and those of Cassandra {self.release.version} all call "
+                f"from 127.0.0.1; use the relay, or a version before {'.'.join(map(str, _CALLS_FROM_ANYWHERE))}"
+            )
+        addresses = {name: own_address(i) for i, name in zip(self._numbers, self._names, strict=True)}
+        return Netem(self.placement.links(), addresses, CLIENT, CQL_PORT)
+
+    def _routes(self) -> list[Route]:
+        routes = []
+        for i, name in zip(self._numbers, self._names, strict=True):
+            own, nodes, clients = own_address(i), told_nodes(i), told_clients(i)
+            routes += [Route((nodes, port), (own, port), name) for port in (STORAGE_PORT, echo.PORT)]
+            routes += [Route((clients, port), (own, port), name, caller=CLIENT) for port in self._asked_at()]
+        return routes
+
+    def _asked_at(self) -> list[int]:
+        """Ports that clients come to."""
+        return [CQL_PORT, echo.PORT, *([THRIFT_PORT] if self.spec.options.get("start_rpc") else [])]
+
+    def _calls(self) -> list[echo.Call]:
+        """One call between every two hosts."""
+        nodes = list(zip(self._numbers, self._names, strict=True))
+        client = own_address(1) if self._relayed else CLIENT_ADDRESS
+        calls = [echo.Call(CLIENT, name, client, (self._told_clients(i), echo.PORT)) for i, name in nodes]
+        for place, (i, sender) in enumerate(nodes):
+            for j, receiver in nodes[place + 1 :]:
+                calls.append(echo.Call(sender, receiver, own_address(i), (self._told_nodes(j), echo.PORT)))
+        return calls

@@ -1,0 +1,352 @@
+"""A cluster that is there already: found from contact points, measured in a keyspace of our own, left as it was."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cassandra import AlreadyExists, DriverException, Unauthorized
+from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
+from cassandra.pool import Host
+
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.lab.engine import probe
+from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
+from cassbook.lab.engine.hosts import Hosts
+from cassbook.lab.engine.signals import Cleared
+
+#: Newest first. The light path speaks these two; 4 is spoken by every release from 2.2 on, 3 by 2.1.
+_PROTOCOLS = (4, 3)
+_OLDEST = (2, 1)
+_CONNECT_TIMEOUT_S = 10.0
+_SCHEMA_TIMEOUT_S = 60.0
+_ATTEMPTS = 3
+_MARK = "made_by_cassbook"
+_GRANTS = (
+    "GRANT CREATE ON ALL KEYSPACES is due from 2.2 on; in 2.1, where nobody gets rights in what he makes, "
+    "CREATE, ALTER, DROP, SELECT and MODIFY"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRelease:
+    """The release that the nodes say they run, whether or not this laboratory has it."""
+
+    version: str
+    protocol: int
+
+    @property
+    def major(self) -> tuple[int, int]:
+        """First two parts of the version, for comparisons."""
+        return _major(self.version)
+
+
+class ExistingCluster(Cleared):
+    """A cluster of somebody's; as a context manager, the keyspace in it that one block measures in.
+
+    To make one is to look at the cluster: it connects, reads system tables, and writes nothing. Entering creates the
+    keyspace, leaving drops it.
+
+    Parameters
+    ----------
+    asked : Hosts
+    replication_factor : int
+        Replicas of each row, all in the one data centre.
+    run : str
+        Identifies the run: a keyspace is dropped only if it bears this run's mark.
+    say : callable
+        Takes each line of progress.
+
+    Attributes
+    ----------
+    name, data_centre : str
+        As the cluster says; for the person at the terminal, never for a file.
+    addresses : list of str
+        The coordinators: nodes of the data centre that answer, in order of address.
+    silent : list of str
+        Nodes of the data centre that do not.
+    others : list of str
+        Keyspaces that are there beside Cassandra's own.
+
+    Raises
+    ------
+    InputError
+        If names, credentials, certificates, data centre, replicas or keyspace do not fit the cluster.
+    LaboratoryError
+        If no node can be reached.
+    """
+
+    deployment = "existing"
+
+    def __init__(self, asked: Hosts, replication_factor: int, run: str, say: Callable[[str], None] = print) -> None:
+        self.asked, self.replication_factor, self.run, self.say = asked, replication_factor, run, say
+        self.keyspace = asked.keyspace
+        first, protocol = _first_contact(asked)
+        try:
+            metadata = first.cluster.metadata
+            self.name = str(metadata.cluster_name)
+            everyone = list(metadata.all_hosts())
+            self.data_centre = _choose(asked.data_centre, everyone)
+            self._check_partitioner(str(metadata.partitioner))
+        finally:
+            first.cluster.shutdown()
+        here = sorted((h for h in everyone if h.datacenter == self.data_centre), key=lambda h: str(h.address))
+        self._nodes_in_all = len(everyone)
+        self._refuse_shared_addresses(here)
+        session = connect([h.address for h in here], protocol, _CONNECT_TIMEOUT_S, asked.access, 1, least=1)
+        try:
+            answering = {host.address for host in session.get_pool_state()}
+            self.addresses = [h.address for h in here if h.address in answering]
+            self.silent = [h.address for h in here if h.address not in answering]
+            self.release = FoundRelease(self._version(session), protocol)
+            self.others = sorted(k for k in session.cluster.metadata.keyspaces if not k.startswith("system"))
+            self._comment = self._comment_in(session)
+            self._counts_hints = self.hints(session) is not None
+        finally:
+            session.cluster.shutdown()
+        if replication_factor > len(self.addresses):
+            raise InputError(
+                f"replication_factor: {replication_factor} replicas do not fit on the {len(self.addresses)} nodes of "
+                f"data centre {self.data_centre!r} that answer; change the profile, or name another with --dc"
+            )
+        ids = sorted(str(host.host_id) for host in here)
+        self.fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
+
+    @property
+    def access(self) -> Access:
+        """How to be let in."""
+        return self.asked.access
+
+    @property
+    def labels(self) -> list[str]:
+        """What samples call the coordinators: node1, node2, ...; their addresses are the owner's business."""
+        return [f"node{i}" for i in range(1, len(self.addresses) + 1)]
+
+    def description(self) -> dict[str, Any]:
+        """What the manifest says of the cluster: no name and no address; a hash of the nodes' ids tells it again."""
+        access = self.access
+        return {
+            "run": self.run,
+            "cluster": self.fingerprint,
+            "version": self.release.version,
+            "protocol": self.release.protocol,
+            "coordinators": len(self.addresses),
+            "nodes_in_data_centre": len(self.addresses) + len(self.silent),
+            "nodes_in_all": self._nodes_in_all,
+            "replication_factor": self.replication_factor,
+            "authentication": access.username is not None,
+            "tls": access.tls is not None,
+            "does_not_apply": ["profile.cluster.heap_mb"],
+        }
+
+    def notes(self) -> dict[str, Any]:
+        """What the manifest says where it would tell of a cluster start."""
+        return {
+            "kind": "existing",
+            "java": {"version": "unknown", "source": "not asked"},
+            "cassandra": "existing cluster",
+            "flush": "asked for, not seen",
+            "hints": "counted" if self._counts_hints else "unknown",
+        }
+
+    def connect(self) -> Session:
+        """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
+        return connect(self.addresses, self.release.protocol, access=self.access, attempts=_ATTEMPTS)
+
+    def node_folders(self) -> list[Path]:
+        """None: nobody can look into the nodes from here."""
+        return []
+
+    def begin(self) -> None:
+        """Make the keyspace."""
+        self._make_keyspace()
+
+    def end(self, error: BaseException | None) -> None:
+        """Drop it, unless it is to be kept."""
+        if self.asked.keep_keyspace:
+            self.say(f"keyspace {self.keyspace} is kept, as you asked")
+            return
+        try:
+            self._drop_keyspace()
+        except (DriverException, NoHostAvailable, LaboratoryError, InputError) as failure:
+            message = f"keyspace {self.keyspace} could not be dropped ({_short(failure)}); drop it yourself"
+            if error is None:
+                raise LaboratoryError(message) from None
+            self.say(message)
+
+    def flush(self, session: Session, table: str) -> None:
+        """Ask the nodes to flush `table`; whether they have cannot be seen."""
+        probe.ask_to_flush(session, table)
+
+    def hints(self, session: Session) -> int | None:
+        """Hints that wait for delivery; None where that cannot be known: from 3.0 on, or without the permission."""
+        if self.release.major >= (3, 0):
+            return None
+        try:
+            return probe.pending_hints(session, self.release.major, [])
+        except (DriverException, NoHostAvailable):
+            return None
+
+    def barrier(self, session: Session) -> list[str]:
+        """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed."""
+        keys = probe.keys_on_every_node(session, self.keyspace, self.addresses)
+        return probe.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
+
+    def _check_partitioner(self, partitioner: str) -> None:
+        if not partitioner.endswith("Murmur3Partitioner"):
+            raise InputError(f"--hosts: the cluster uses {partitioner.rsplit('.', 1)[-1]}; Murmur3Partitioner is due")
+
+    @staticmethod
+    def _refuse_shared_addresses(hosts: list[Host]) -> None:
+        addresses = [host.address for host in hosts]
+        twice = sorted({a for a in addresses if addresses.count(a) > 1})
+        if twice:
+            raise InputError(f"--hosts: {twice[0]} is the address of more than one node (by port); not supported")
+
+    def _version(self, session: Session) -> str:
+        """Return the one release that all coordinators run."""
+        found = {}
+        for host in session.get_pool_state():
+            row = session.execute("SELECT release_version FROM system.local", host=host).one()
+            found[host.address] = str(row.release_version)
+        versions = sorted(set(found.values()))
+        if len(versions) > 1:
+            raise InputError(f"--hosts: the nodes run different releases ({', '.join(versions)}): finish the upgrade")
+        if _major(versions[0]) < _OLDEST:
+            raise InputError(f"--hosts: the nodes run Cassandra {versions[0]}; 2.1 or later is due")
+        return versions[0]
+
+    def _mark(self) -> str:
+        return f"made by cassbook for run {self.run}, dropped at its end"
+
+    def take_up(self, run: str) -> None:
+        """Go on as the run that was begun with this identifier: what it left may be dropped.
+
+        Raises
+        ------
+        InputError
+            If it cannot be one of ours.
+        """
+        if not re.fullmatch(r"[0-9a-f]{12}", run):
+            raise InputError(f"manifest.json: is damaged (existing_cluster.run is {run!r})")
+        self.run = run
+
+    def check_keyspace(self) -> None:
+        """Refuse a keyspace that stands already, unless it bears this run's mark.
+
+        Raises
+        ------
+        InputError
+            Before anything is written.
+        """
+        self._is_ours(self._comment)
+
+    def _comment_in(self, session: Session) -> str | None:
+        """Comment of the keyspace's mark: None where there is no such keyspace, empty where it has no mark."""
+        keyspace = session.cluster.metadata.keyspaces.get(self.keyspace)
+        if keyspace is None:
+            return None
+        table = keyspace.tables.get(_MARK)
+        return str(table.options.get("comment", "")) if table else ""
+
+    def _is_ours(self, comment: str | None) -> bool:
+        if comment is None or comment == self._mark():
+            return comment is not None
+        whose = "is of another run of cassbook, finished, killed or under way" if comment else "is not ours"
+        raise InputError(
+            f"--keyspace: {self.keyspace} exists and {whose}; nothing was touched. "
+            "Name another with --keyspace, or drop it yourself if nothing needs it"
+        )
+
+    def _make_keyspace(self) -> None:
+        """Create the keyspace with its mark, in place of one that an earlier start of this run left."""
+        data_centre = self.data_centre.replace("'", "''")
+        replication = f"{{'class': 'NetworkTopologyStrategy', '{data_centre}': {self.replication_factor}}}"
+        session = self.connect()
+        try:
+            self._may_drop(session)
+            if self._is_ours(self._comment_in(session)):
+                session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
+            created = session.execute_async(
+                f"CREATE KEYSPACE {self.keyspace} WITH replication = {replication}", timeout=_SCHEMA_TIMEOUT_S
+            )
+            try:
+                created.result()
+                mark = f"CREATE TABLE {self.keyspace}.{_MARK} (id int PRIMARY KEY, at double) WITH comment = "
+                session.execute(f"{mark}'{self._mark()}'", timeout=_SCHEMA_TIMEOUT_S)
+            except BaseException:
+                self._undo(session, created)
+                raise
+        except AlreadyExists:
+            raise InputError(f"--keyspace: {self.keyspace} was made by somebody else just now") from None
+        except Unauthorized as error:
+            raise InputError(f"--hosts: the user may not do what is needed ({_unnamed(error)}): {_GRANTS}") from None
+        except (DriverException, NoHostAvailable) as error:
+            raise LaboratoryError(f"keyspace {self.keyspace} could not be made: {_short(error)}") from None
+        finally:
+            session.cluster.shutdown()
+
+    def _undo(self, session: Session, created: ResponseFuture) -> None:
+        """Drop a keyspace that does not bear its mark yet, provided that it was this request that made it."""
+        with suppress(DriverException, NoHostAvailable):
+            created.result()
+            session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
+
+    def _may_drop(self, session: Session) -> None:
+        """Fail before anything is written where the maker of a keyspace has no rights in it: before 2.2.
+
+        What is dropped is a name that nobody can have.
+        """
+        if self.release.major < (2, 2):
+            session.execute(f"DROP KEYSPACE IF EXISTS no_{self.run}")
+
+    def _drop_keyspace(self) -> None:
+        session = self.connect()
+        try:
+            if self._is_ours(self._comment_in(session)):
+                session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
+        finally:
+            session.cluster.shutdown()
+
+
+def _major(version: str) -> tuple[int, int]:
+    parts = re.match(r"(\d+)\.(\d+)", version)
+    if not parts:
+        raise InputError(f"--hosts: the nodes run {version!r}, which is no release of Cassandra that we can read")
+    return int(parts[1]), int(parts[2])
+
+
+def _first_contact(asked: Hosts) -> tuple[Session, int]:
+    """Open a session through the contact points, and the protocol they speak."""
+    addresses = asked.resolved()
+    for protocol in _PROTOCOLS:
+        try:
+            return connect(addresses, protocol, _CONNECT_TIMEOUT_S, asked.access, 1, least=1), protocol
+        except UnsupportedProtocolError:
+            continue
+    raise InputError(f"--hosts: the nodes speak no native protocol of version {' or '.join(map(str, _PROTOCOLS))}")
+
+
+def _choose(data_centre: str | None, hosts: list[Host]) -> str:
+    """Return the data centre that was named, or the only one."""
+    there = sorted({str(host.datacenter) for host in hosts if host.datacenter})
+    if data_centre is None and len(there) == 1:
+        return there[0]
+    if data_centre in there:
+        return data_centre
+    named = f"{data_centre!r} is not there" if data_centre else "there are several"
+    raise InputError(f"--dc: {named}; name one of {', '.join(there)}")
+
+
+def _unnamed(error: Unauthorized) -> str:
+    """What a refusal says but for who was refused."""
+    return re.sub(r"(User|user|Role|role) \S+ ", r"\1 ", _short(error))
+
+
+def _short(error: Exception) -> str:
+    return str(error).splitlines()[0][:200]

@@ -1,0 +1,90 @@
+"""What must be true of the machine before a cluster starts; said in one message, with the holder of each port."""
+
+from __future__ import annotations
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from cassbook.core.errors import LaboratoryError
+
+STORAGE_PORT, CQL_PORT, THRIFT_PORT = 7000, 9042, 9160
+#: What a node's process takes beside its heap: metaspace, code cache, buffers, mapped SSTables.
+_BEYOND_HEAP_MB = 400
+_DISK_PER_NODE_MB = 700
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """An address a node will listen on, and what for."""
+
+    host: str
+    port: int
+    purpose: str
+
+
+def listeners(nodes: int) -> list[Listener]:
+    """Give every address that ccm hands to `nodes` nodes; all of them on loopback."""
+    wanted = []
+    for i in range(1, nodes + 1):
+        host = f"127.0.0.{i}"
+        wanted += [Listener(host, STORAGE_PORT, "storage"), Listener(host, CQL_PORT, "CQL")]
+        wanted += [Listener(host, THRIFT_PORT, "Thrift"), Listener("127.0.0.1", 7000 + 100 * i, "JMX")]
+    return wanted
+
+
+def holder(listener: Listener) -> str:
+    """Process that listens on an address, as well as this user may know it."""
+    everywhere = {listener.host, "0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
+    for connection in psutil.net_connections(kind="tcp"):
+        if connection.status != psutil.CONN_LISTEN or not connection.laddr:
+            continue
+        if connection.laddr.port == listener.port and connection.laddr.ip in everywhere:
+            if connection.pid is None:
+                return "a process of another user"
+            process = psutil.Process(connection.pid)
+            words = process.cmdline()
+            if words and words[-1].endswith("CassandraDaemon"):
+                return f"process {connection.pid}, a Cassandra node (`cassbook cluster status` may know it)"
+            return f"process {connection.pid} ({' '.join(words)[:120] or process.name()})"
+    return "an unknown process"
+
+
+def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
+    """Everything that would keep a cluster from starting, in words; empty if it can start."""
+    found = []
+    for listener in listeners(nodes):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((listener.host, listener.port))
+            except OSError as error:
+                place = f"{listener.host}:{listener.port} ({listener.purpose})"
+                if error.errno in {48, 98}:  # EADDRINUSE on macOS, Linux
+                    found.append(f"{place} is in use by {holder(listener)}")
+                else:
+                    found.append(f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`")
+    need_mb = nodes * (heap_mb + _BEYOND_HEAP_MB)
+    have_mb = psutil.virtual_memory().available // 2**20
+    if have_mb < need_mb:
+        found.append(f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available")
+    existing = next(p for p in (folder, *folder.parents) if p.exists())
+    disk_mb = psutil.disk_usage(str(existing)).free // 2**20
+    if disk_mb < nodes * _DISK_PER_NODE_MB:
+        found.append(f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free")
+    return found
+
+
+def check(nodes: int, heap_mb: int, folder: Path) -> None:
+    """Raise with every problem at once.
+
+    Raises
+    ------
+    LaboratoryError
+        Naming ports with their holders, memory and disk.
+    """
+    found = problems(nodes, heap_mb, folder)
+    if found:
+        raise LaboratoryError("a cluster cannot start here:\n  " + "\n  ".join(found))

@@ -1,0 +1,179 @@
+"""Cassandra 1.2.0, the ccm study's own version: its clients speak Thrift, and its MBeans are asked by JMX.
+
+Today's driver finds no host there. The interface file that clients are made of is in the tarball of 2.0.17, whose
+cassandra-stress also makes the load.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+import time
+from bisect import bisect_left
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from cassandra.metadata import Murmur3Token
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.releases import STUDY, STUDY_TOOLS, Release
+from cassbook.lab.engine import fetch
+from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster, Spec
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.engine.preflight import THRIFT_PORT
+
+_TIMEOUT_MS = 12_000
+
+
+@cache
+def interface() -> ModuleType:
+    """Cassandra's Thrift interface: classes of its structures, and the service."""
+    import thriftpy2  # noqa: PLC0415 - needed for this version only
+
+    path = fetch.obtain(STUDY_TOOLS).home / "interface" / "cassandra.thrift"
+    return thriftpy2.load(str(path), module_name="cassandra_thrift")
+
+
+def client(address: str) -> Any:
+    """A connection to a node, used by one thread at a time; the caller closes it.
+
+    Raises
+    ------
+    LaboratoryError
+        If nobody answers.
+    """
+    from thriftpy2.protocol import TBinaryProtocolFactory  # noqa: PLC0415
+    from thriftpy2.rpc import make_client  # noqa: PLC0415
+    from thriftpy2.transport import TFramedTransportFactory, TTransportException  # noqa: PLC0415
+
+    try:
+        return make_client(
+            interface().Cassandra, address, THRIFT_PORT, proto_factory=TBinaryProtocolFactory(),
+            trans_factory=TFramedTransportFactory(), timeout=_TIMEOUT_MS,
+        )  # fmt: skip
+    except (TTransportException, OSError) as error:
+        raise LaboratoryError(f"{address}:{THRIFT_PORT} does not answer: {error}") from None
+
+
+class StudyCluster(CassandraCluster):
+    """A cluster of Cassandra 1.2.0: as any other, but that sessions of the driver there are none.
+
+    Parameters
+    ----------
+    engine : Release
+    spec : Spec
+    name : str
+    say : callable
+    """
+
+    def __init__(
+        self,
+        engine: str | Release = STUDY,
+        spec: Spec | None = None,
+        name: str = "study",
+        say: Callable[[str], None] = print,
+    ) -> None:
+        spec = spec or Spec()
+        super().__init__(engine, replace(spec, options={"start_rpc": True, **spec.options}), name, say)
+
+    def jmx_port(self, node: int) -> int:
+        """Port of a node's MBeans, from node 1, on 127.0.0.1."""
+        return 7000 + 100 * node
+
+    def open_jmx(self) -> list[int]:
+        """Have each node open its MBeans on loopback, and on nothing else; ports, in order of the nodes.
+
+        Told at its start, a JVM of this age would open a second port on all addresses.
+        """
+        assert self.java is not None  # noqa: S101 - it is ready
+        ports = [self.jmx_port(node) for node in range(1, self.spec.nodes + 1)]
+        for node, port in enumerate(ports, start=1):
+            pid = self.node_process(node).pid
+            options = [f"jmxremote.{name}" for name in (
+                f"port={port}", f"rmi.port={port}", "host=127.0.0.1", "authenticate=false", "ssl=false",
+            )]  # fmt: skip
+            told = [str(self.java.home / "bin" / "jcmd"), str(pid), "ManagementAgent.start", *options]
+            done = subprocess.run(told, capture_output=True, text=True, check=False)
+            # The door that jcmd came by; a node that is killed would leave it there.
+            Path(tempfile.gettempdir(), f".java_pid{pid}").unlink(missing_ok=True)
+            if done.returncode:
+                raise LaboratoryError(f"node{node} does not open JMX: {done.stdout}{done.stderr}")
+        return ports
+
+    def replicas(self, keyspace: str) -> Callable[[bytes], tuple[str, ...]]:
+        """Return what tells the replicas of a row, first the one whose range it is in, as nodes know each other."""
+        asked = client(self.addresses[0])
+        try:
+            ring = asked.describe_ring(keyspace)
+        finally:
+            asked.close()
+        ranges = sorted((int(own.end_token), tuple(own.endpoints)) for own in ring)
+        ends = [end for end, _ in ranges]
+
+        def of_row(key: bytes) -> tuple[str, ...]:
+            return ranges[bisect_left(ends, Murmur3Token.hash_fn(key)) % len(ranges)][1]
+
+        return of_row
+
+    def create(self, keyspace: str, table: str) -> None:
+        """Create a table on which nothing but writes brings rows to replicas; waits until all nodes know it."""
+        own = interface()
+        replication = {"replication_factor": str(self.spec.replication_factor)}
+        definition = own.CfDef(
+            keyspace=keyspace, name=table, read_repair_chance=0.0, dclocal_read_repair_chance=0.0,
+            comparator_type="BytesType", default_validation_class="BytesType", key_validation_class="BytesType",
+        )  # fmt: skip
+        strategy = "org.apache.cassandra.locator.SimpleStrategy"
+        asked = client(self.addresses[0])
+        try:
+            asked.system_add_keyspace(
+                own.KsDef(name=keyspace, strategy_class=strategy, strategy_options=replication, cf_defs=[definition])
+            )
+        finally:
+            asked.close()
+        self._wait_for(self._agreed, "do not agree on the schema")
+
+    def _wait_until_ready(self) -> None:
+        for number, address in enumerate(self._listening, start=1):
+            self._wait_for(partial(_answers, address), f"node{number} does not answer on {address}", number)
+        self._wait_for(self._agreed, "not all nodes see each other")
+
+    def _wait_for(self, done: Callable[[], bool], wrong: str, node: int = 1) -> None:
+        deadline = time.monotonic() + READY_TIMEOUT_S
+        while not done():
+            self._check_alive()
+            if time.monotonic() > deadline:
+                raise LaboratoryError(f"{wrong}\n{self._log_end(node)}")
+            time.sleep(0.25)
+
+    def _agreed(self) -> bool:
+        """Whether each node knows all, and all have one schema."""
+        for address in self._listening:
+            asked = client(address)
+            try:
+                versions = asked.describe_schema_versions()
+            finally:
+                asked.close()
+            if [len(nodes) for nodes in versions.values()] != [self.spec.nodes]:
+                return False
+        return True
+
+
+class DistantStudyCluster(DistantCluster, StudyCluster):
+    """A cluster of Cassandra 1.2.0 whose nodes are apart, behind the relay."""
+
+    def _broadcast(self, node: int) -> dict[str, str]:
+        """As this version knows them: where clients find other nodes it does not tell."""
+        return {"broadcast_address": self._told_nodes(node)}
+
+
+def _answers(address: str) -> bool:
+    try:
+        client(address).close()
+    except LaboratoryError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Live experiments, each for one question, and how they are recorded."""

@@ -1,0 +1,249 @@
+"""A switch of setting, watched: writers and readers that note everything, on a cluster with one late replica.
+
+Each key has one writer; a write carries the next sequence number, a read notes the one it got. `history.check` then
+says which reads missed an acknowledged earlier write. Writing and reading are two clients, each with an object that
+sets levels: `Adviser`, or `naive.Switch`.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
+
+from cassbook.advisor.adviser import OutcomeUnknown
+from cassbook.advisor.history import check
+from cassbook.advisor.naive import Switch
+from cassbook.deployment.link import Link
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.wan.relay import Relay, Route
+
+KEYSPACE, TABLE = "switching", "register_rows"
+_INTERNODE_PORT = 7000
+_LATE_NODE = 3
+_clock = time.monotonic
+
+
+class Levels(Protocol):
+    """Whatever sends requests at levels of its own choice."""
+
+    def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
+        """Send a request and wait for it."""
+
+
+@contextmanager
+def late_replica(engine: str, late_s: float, say: Callable[[str], None] = print) -> Iterator[CassandraCluster]:
+    """Three nodes, of which everything the others send to the third arrives late.
+
+    The third tells the others an address at which a relay listens; clients, and its own answers, go straight.
+
+    Parameters
+    ----------
+    engine : str
+    late_s : float
+        By how much, in seconds.
+    say : callable
+        Takes each line of progress.
+    """
+    told, own = (f"127.0.1.{_LATE_NODE}", f"127.0.0.{_LATE_NODE}")
+    route = Route((told, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
+    late = {("others", "late"): Link(late_s * 1000)}
+    spec = Spec(node_options={_LATE_NODE: {"broadcast_address": told}})
+    with Relay([route], late), CassandraCluster(engine, spec, name="late", say=say) as cluster:
+        yield cluster
+
+
+def create(session: Session, keyspace: str = KEYSPACE) -> None:
+    """Make the keyspace and its table, empty."""
+    session.execute(
+        f"CREATE KEYSPACE IF NOT EXISTS {keyspace} "
+        "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}"
+    )
+    session.execute(f"CREATE TABLE IF NOT EXISTS {keyspace}.{TABLE} (key int PRIMARY KEY, sequence bigint)")
+    session.execute(f"TRUNCATE {keyspace}.{TABLE}", timeout=60)
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How a scene goes.
+
+    Attributes
+    ----------
+    keys : int
+    writers, readers : int
+        Threads; each writer has its own keys.
+    before_s, after_s : float
+        How long the load goes on before and after the switch is asked for.
+    late_s : float
+        By how much the reading client learns of a naive switch later than the writing one (or earlier, if negative).
+    pause_s : float
+        Of each thread after each request.
+    """
+
+    keys: int = 30
+    writers: int = 3
+    readers: int = 24
+    before_s: float = 3.0
+    after_s: float = 6.0
+    late_s: float = 0.1
+    pause_s: float = 0.0
+
+
+class Load:
+    """Writers and readers on the table, until stopped.
+
+    Parameters
+    ----------
+    session : Session
+        Prepares the statements.
+    writing, reading : Levels
+        The two clients.
+    plan : Plan
+    keyspace : str
+    """
+
+    def __init__(
+        self, session: Session, writing: Levels, reading: Levels, plan: Plan, keyspace: str = KEYSPACE
+    ) -> None:
+        self._write = session.prepare(f"UPDATE {keyspace}.{TABLE} SET sequence = ? WHERE key = ?")
+        self._read = session.prepare(f"SELECT sequence FROM {keyspace}.{TABLE} WHERE key = ?")
+        self._clients, self._plan = (writing, reading), plan
+        self._stop = threading.Event()
+        self.writes: list[tuple[int, int, float]] = []
+        self.reads: list[tuple[int, float, int]] = []
+        self.errors = 0
+        self._threads = [
+            threading.Thread(target=self._writer, args=(range(k, plan.keys, plan.writers),), daemon=True)
+            for k in range(plan.writers)
+        ]
+        self._threads += [threading.Thread(target=self._reader, args=(k,), daemon=True) for k in range(plan.readers)]
+
+    def __enter__(self) -> Load:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _writer(self, keys: range) -> None:
+        sequence = 0
+        while not self._stop.is_set():
+            sequence += 1
+            for key in keys:
+                try:
+                    self._clients[0].execute(self._write, (sequence, key))
+                    acknowledged = _clock()
+                except (DriverException, NoHostAvailable, OutcomeUnknown):
+                    acknowledged, self.errors = float("nan"), self.errors + 1
+                self.writes.append((key, sequence, acknowledged))
+                self._pause()
+
+    def _reader(self, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        while not self._stop.is_set():
+            key, began = int(rng.integers(self._plan.keys)), _clock()
+            try:
+                row = self._clients[1].execute(self._read, (key,)).one()
+            except (DriverException, NoHostAvailable):
+                self.errors += 1
+                continue
+            self.reads.append((key, began, row.sequence if row and row.sequence else 0))
+            self._pause()
+
+    def _pause(self) -> None:
+        if self._plan.pause_s:
+            self._stop.wait(self._plan.pause_s)
+
+    def judged(self) -> pd.DataFrame:
+        """Every read, judged (see `history.check`)."""
+        writes = pd.DataFrame(self.writes, columns=["key", "sequence", "acknowledged_s"])
+        reads = pd.DataFrame(self.reads, columns=["key", "started_s", "seen"])
+        return check(writes, reads)
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What a scene showed.
+
+    Attributes
+    ----------
+    reads : DataFrame
+        From `history.check`, started_s counted from the switch.
+    writes : int
+        Acknowledged.
+    errors : int
+        Requests that failed, or whose outcome is unknown.
+    switched_s : float
+        From the switch being asked for to its being complete; 0 for a naive one.
+    """
+
+    reads: pd.DataFrame
+    writes: int
+    errors: int
+    switched_s: float
+
+    @property
+    def violations(self) -> int:
+        """Reads that missed an acknowledged earlier write."""
+        return int(self.reads["violation"].sum())
+
+
+def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
+    """Watch the paper's switch: each client changes both levels at once, the reading one `plan.late_s` later."""
+    create(session)
+    writing, reading = Switch(session, now), Switch(session, now)
+    with Load(session, writing, reading, plan) as load:
+        time.sleep(plan.before_s)
+        at = _clock()
+        first, second = (writing, reading) if plan.late_s >= 0 else (reading, writing)
+        first.go_to(then)
+        time.sleep(abs(plan.late_s))
+        second.go_to(then)
+        time.sleep(plan.after_s)
+    return _watched(load, at, 0.0)
+
+
+def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, timeout_s: float = 120.0) -> Watched:
+    """Watch the advisers' switch: both share a register, and are asked for another setting.
+
+    Parameters
+    ----------
+    session : Session
+    advisers : tuple of Adviser
+        The writing and the reading client, on an empty table.
+    then : str
+        The setting to go to.
+    plan : Plan
+    timeout_s : float
+        Longest time for the transition.
+    """
+    with Load(session, *advisers, plan) as load:
+        time.sleep(plan.before_s)
+        at = _clock()
+        for adviser in advisers:
+            adviser.go_to(then)
+        arrived = None
+        while arrived is None and _clock() - at < timeout_s:
+            time.sleep(0.05)
+            last = advisers[1].history[-1]
+            if last.at > at and last.epoch.arrived:
+                arrived = last.at
+        time.sleep(plan.after_s)
+    return _watched(load, at, float("nan") if arrived is None else arrived - at)
+
+
+def _watched(load: Load, at: float, switched_s: float) -> Watched:
+    reads = load.judged()
+    acknowledged = int(np.isfinite([when for _, _, when in load.writes]).sum())
+    return Watched(reads.assign(started_s=reads["started_s"] - at), acknowledged, load.errors, switched_s)

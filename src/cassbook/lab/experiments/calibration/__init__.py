@@ -1,0 +1,1 @@
+"""What requests cost on a live cluster: the cells that calibrate the queueing network."""

@@ -1,0 +1,1 @@
+"""Experiments at a distance: coordinators, uplinks, proxies, time-outs."""

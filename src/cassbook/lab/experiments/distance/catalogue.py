@@ -1,0 +1,145 @@
+"""The experiments on the 2021 paper: its explanations, and its proposals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pandas as pd
+
+from cassbook.deployment.distances import Distances, from_table, placed, printed
+from cassbook.deployment.notation import parse
+from cassbook.deployment.scenarios import placements
+from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
+from cassbook.lab.experiments.distance.paged import PageTrial
+from cassbook.lab.experiments.distance.timeouts import TimeoutTrial
+from cassbook.lab.experiments.experiment import Setup, Trial
+
+TWO_CENTRES = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
+#: Clients and cluster of scenario b, and how many megabits a second go up and down.
+_UP, _DOWN = "eu_west_2", "ap_south_1"
+_NARROW, _WIDE = 2.0, 20.0
+#: Where the two ways differ in time: this much of the round trip is the way up.
+_LONGER_SHARE = 0.9
+
+
+def _ways(up_mbit_per_s: float, down_mbit_per_s: float, up_share: float = 0.5) -> Distances:
+    """Distances of scenario b with different ways up (to the cluster) and down."""
+    table = printed()
+    rtt_ms = 2 * table.between(_UP, _DOWN).delay_ms
+    zones_ms = 2 * table.between(_DOWN, _DOWN).delay_ms
+    up_ms, down_ms = rtt_ms * up_share, rtt_ms * (1 - up_share)
+    rows = [
+        {"from": _UP, "to": _DOWN, "there_ms": up_ms, "back_ms": down_ms, "mbit_per_s": up_mbit_per_s},
+        {"from": _DOWN, "to": _UP, "there_ms": down_ms, "back_ms": up_ms, "mbit_per_s": down_mbit_per_s},
+        {"from": _DOWN, "to": _DOWN, "there_ms": zones_ms / 2, "back_ms": zones_ms / 2, "mbit_per_s": None},
+    ]
+    return from_table(
+        pd.DataFrame(rows, dtype=object),
+        f"up {up_ms:g} ms, {up_mbit_per_s:g} Mbit/s; down {down_ms:g} ms, {down_mbit_per_s:g} Mbit/s",
+    )
+
+
+def _coordinators() -> Trial:
+    many = {"native_transport_max_threads": 1024}
+    return LoadTrial(
+        "Is it one coordinator for all requests that makes scenario c slower than a, and what else does it bound?",
+        {"a": Setup(placements()["a"]), "c": Setup(placements()["c"]), "c-1024": Setup(placements()["c"], many)},
+        {
+            "a": {
+                "three at ONE": Condition("ONE", threads=1000),
+                "one at ONE": Condition("ONE", "node1", 1000),
+            },
+            "c": {
+                "one at ONE": Condition("ONE", threads=1000),
+                "one at QUORUM": Condition("QUORUM", threads=1000),
+                "three at QUORUM": Condition("QUORUM", "round_robin", 1000),
+            },
+            "c-1024": {
+                "one at QUORUM": Condition("QUORUM", threads=1000),
+                "one at ALL": Condition("ALL", threads=1000),
+            },
+        },
+    )  # fmt: skip
+
+
+def _uplinks() -> Trial:
+    ways = {
+        "equal": None,
+        "both narrow": _ways(_NARROW, _NARROW),
+        "narrow up": _ways(_NARROW, _WIDE),
+        "narrow down": _ways(_WIDE, _NARROW),
+        "long up": _ways(1000, 1000, _LONGER_SHARE),
+        "long down": _ways(1000, 1000, 1 - _LONGER_SHARE),
+    }
+    return LoadTrial(
+        "Do slower uplinks than downlinks make writes slower than reads?",
+        {"b": Setup(placements()["b"])},
+        {"b": {name: Condition("ONE", threads=100, distances=way) for name, way in ways.items()}},
+    )
+
+
+def _asynchronous() -> Trial:
+    return LoadTrial(
+        "How many requests must a far client have in flight to get what a near one gets?",
+        {"a": Setup(placements()["a"]), "b": Setup(placements()["b"])},
+        {
+            "a": {f"{n}": Condition(threads=n) for n in (100, 1000)},
+            "b": {f"{n}": Condition(threads=n) for n in (100, 300, 1000, 2000, 4000)},
+        },
+    )
+
+
+def _two_centres() -> Trial:
+    levels = ("LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM", "ONE", "QUORUM", "ALL")
+    where = placed(parse(TWO_CENTRES), ("ap_south_1", "eu_west_2"))
+    return LoadTrial(
+        "What do the levels cost that know of data centres, with three replicas in each of two?",
+        {"two-centres": Setup(where, heap_mb=512)},
+        {"two-centres": {level: Condition(level, threads=50) for level in levels}},
+    )
+
+
+def _speculation() -> Trial:
+    # Read repair would ask further replicas by itself.
+    plain: dict[str, str | float] = {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
+    retries = ("NONE", "ALWAYS", "99PERCENTILE", "150ms")
+    return LoadTrial(
+        "What does a speculative retry spare reads when the replica they wait for stands still now and then?",
+        {"c": Setup(placements()["c"])},
+        {
+            "c": {
+                retry: Condition(
+                    threads=50, operations=("READ",), table=plain | {"speculative_retry": retry},
+                    pauses=Pauses(node=2, every_s=4.0, for_s=1.0),
+                )
+                for retry in retries
+            }
+        },
+        steady_s=12.0,
+    )  # fmt: skip
+
+
+def _proxy() -> Trial:
+    return PageTrial(
+        "What does a proxy near the cluster spare a far client whose pages need several rows?",
+        {"b": Setup(placements()["b"])},
+        {"b": printed().between(_DOWN, _DOWN)},
+    )
+
+
+def _timeouts() -> Trial:
+    return TimeoutTrial(
+        "Which time-out gives up soon, but not too soon, when nodes stand still and ways become longer?",
+        {"d": Setup(placements()["d"])},
+    )
+
+
+TRIALS: dict[str, Callable[[], Trial]] = {
+    "coordinators": _coordinators,
+    "uplinks": _uplinks,
+    "asynchronous": _asynchronous,
+    "proxy": _proxy,
+    "two-centres": _two_centres,
+    "speculation": _speculation,
+    "timeouts": _timeouts,
+}

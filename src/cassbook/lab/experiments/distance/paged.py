@@ -1,0 +1,149 @@
+"""A far client that needs several rows, one after the other, for a page: directly, and by a proxy near the cluster."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.deployment.link import Link
+from cassbook.deployment.notation import CLIENT
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.experiments.distance.paging import Asking, Pager
+from cassbook.lab.experiments.distance.proxying import proxy
+from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.load.keys import row_keys
+from cassbook.lab.load.nodes import Nodes
+from cassbook.lab.load.ycsb import Usertable, create_table
+from cassbook.lab.run.client import fill
+from cassbook.lab.wan.relay import Relay, Route, free_address
+from cassbook.profile.profile import TablePart
+
+_PROXY = "proxy"
+_LOAD_THREADS, _TIMEOUT_S = 64, 12.0
+
+
+@dataclass(frozen=True, slots=True)
+class PageTrial:
+    """The experiment: pages of several sizes, both ways, in random order.
+
+    Attributes
+    ----------
+    question : str
+    setups : mapping of str to Setup
+        The far client's.
+    near : mapping of str to Link
+        By setup: what lies between the proxy and a node, one way.
+    rows_a_page : tuple of int
+    clients : int
+        Each asks for a page as soon as it has the last.
+    seconds : float
+        A measurement takes at least.
+    """
+
+    question: str
+    setups: Mapping[str, Setup]
+    near: Mapping[str, Link]
+    rows_a_page: tuple[int, ...] = (1, 2, 5, 10, 20)
+    clients: int = 10
+    seconds: float = 6.0
+    records: int = 2000
+
+    def notes(self) -> dict[str, Any]:
+        """Numbers of the load."""
+        names = ("rows_a_page", "clients", "seconds", "records")
+        near_ms = {name: link.delay_ms * 2 for name, link in self.near.items()}
+        return {name: getattr(self, name) for name in names} | {"near_rtt_ms": near_ms}
+
+    def rows(self, setup: str) -> int:
+        """A row a way and size."""
+        return 2 * len(self.rows_a_page)
+
+    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Measure every size, directly and by the proxy.
+
+        Returns
+        -------
+        iterator of dict
+            way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
+        """
+        keys = _load(cluster, self.records, rng)
+        pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)
+        points = [(way, size) for way in ("direct", _PROXY) for size in self.rows_a_page]
+        with _far_proxy(cluster, pager) as (far, ask_proxy), pager() as own:
+            ways: dict[str, Callable[[Sequence[str]], int]] = {"direct": own.read, _PROXY: ask_proxy}
+            for place in rng.permutation(len(points)):
+                way, size = points[place]
+                _near_or_far(cluster, far, self.near[setup] if way == _PROXY else None)
+                found = self._pages(ways[way], size, keys, rng)
+                yield {"way": way, "rows_a_page": size, "clients": self.clients} | found
+
+    def _pages(
+        self, read: Callable[[Sequence[str]], int], size: int, keys: Sequence[str], rng: np.random.Generator
+    ) -> Row:
+        seeds = rng.integers(1 << 31, size=self.clients).tolist()
+        until = time.perf_counter() + self.seconds
+
+        def client(seed: int) -> list[float]:
+            own, took = np.random.default_rng(seed), []
+            while (began := time.perf_counter()) < until:
+                asked = [keys[i] for i in own.integers(len(keys), size=size)]
+                if (found := read(asked)) != size:
+                    raise LaboratoryError(f"of {size} rows {found} were found")
+                took.append(time.perf_counter() - began)
+            return took[1:]  # the first waits for connections
+
+        with ThreadPoolExecutor(self.clients) as pool:
+            took_ms = np.array([t for own in pool.map(client, seeds) for t in own]) * 1000
+        if not took_ms.size:
+            raise LaboratoryError(f"no client had a second page within {self.seconds:g} s: measure for longer")
+        return {
+            "pages": int(took_ms.size), "latency_ms": round(float(took_ms.mean()), 3),
+            "p50_ms": round(float(np.quantile(took_ms, 0.5)), 3), "p95_ms": round(float(np.quantile(took_ms, 0.95)), 3),
+        }  # fmt: skip
+
+
+def _load(cluster: DistantCluster, records: int, rng: np.random.Generator) -> list[str]:
+    """Fill usertable, and return its keys."""
+    session = cluster.connect()
+    part = TablePart(record_count=records)
+    create_table(session, part, cluster.replication, cluster.keyspace)
+    nodes = Nodes(session, cluster.addresses)
+    try:
+        table = Usertable(session, part, cluster.addresses, "round_robin", 0, rng, cluster.keyspace)
+        if failed := fill(nodes, table, _LOAD_THREADS, _TIMEOUT_S):
+            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
+    finally:
+        nodes.close()
+        session.cluster.shutdown()
+    return [key.decode() for key in row_keys(range(records))]
+
+
+def _near_or_far(cluster: DistantCluster, far: dict[tuple[str, str], Link], near: Link | None) -> None:
+    """Whoever asks the nodes is the far client; or, with a link to them, the proxy."""
+    links = dict(cluster.placement.links())
+    if near is not None:
+        links |= dict.fromkeys(far, near)
+    cluster.relay.set_links(links)
+
+
+@contextmanager
+def _far_proxy(
+    cluster: DistantCluster, pager: Callable[[], Pager]
+) -> Iterator[tuple[dict[tuple[str, str], Link], Callable[[Sequence[str]], int]]]:
+    """Start a proxy that is as far from the client as the first node; how to ask it, and the links it shortens."""
+    links = cluster.placement.links()
+    far = {pair: link for pair, link in links.items() if CLIENT in pair}
+    first = cluster.labels[0]
+    way = {(CLIENT, _PROXY): links[CLIENT, first], (_PROXY, CLIENT): links[first, CLIENT]}
+    with proxy(pager) as address:
+        told = free_address()
+        with Relay([Route(told, address, _PROXY, CLIENT)], way):
+            yield far, Asking(told).read

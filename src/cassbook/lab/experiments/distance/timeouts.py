@@ -1,0 +1,197 @@
+"""Time-outs fixed and set at run time, while a coordinator stands still and while the way becomes longer."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import asdict, dataclass, field, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
+from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.load.ycsb import create_table
+from cassbook.profile.profile import TablePart
+
+_KEYS = 100
+_LEVEL = "ONE"
+#: Of the driver: longer than ours.
+_PATIENCE_S = 2 * MOST_S
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of time in which something is as it is.
+
+    Attributes
+    ----------
+    name : str
+        'calm', 'stalled' (the nearest coordinator stands still) or 'farther' (all ways are `factor` times as long).
+    seconds : float
+    factor : float
+    """
+
+    name: str
+    seconds: float
+    factor: float = 1.0
+
+
+SCHEDULE = (
+    Phase("calm", 6.0), Phase("stalled", 5.0), Phase("calm again", 5.0), Phase("farther", 6.0, 3.0), Phase("back", 5.0),
+)  # fmt: skip
+#: Time-outs by name: made anew for each coordinator.
+TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
+    "0.1 s": lambda: Fixed(0.1),
+    "0.5 s": lambda: Fixed(0.5),
+    "2 s": lambda: Fixed(2.0),
+    "12 s": lambda: Fixed(MOST_S),
+    "run time": Observed,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TimeoutTrial:
+    """The experiment: each time-out goes through the schedule, in random order.
+
+    Attributes
+    ----------
+    question : str
+    setups : mapping of str to Setup
+    threads : int
+        Synchronous clients, each with one request at a time.
+    schedule : tuple of Phase
+    timeouts : mapping of str to callable
+        As `TIMEOUTS`.
+    """
+
+    question: str
+    setups: Mapping[str, Setup]
+    threads: int = 20
+    schedule: tuple[Phase, ...] = SCHEDULE
+    timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)
+
+    def notes(self) -> dict[str, Any]:
+        """Threads, schedule and time-outs."""
+        return {
+            "threads": self.threads,
+            "schedule": [asdict(p) for p in self.schedule],
+            "timeouts": list(self.timeouts),
+        }
+
+    def rows(self, setup: str) -> int:
+        """A row a time-out and phase."""
+        return len(self.timeouts) * len(self.schedule)
+
+    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Send each time-out through the schedule.
+
+        Returns
+        -------
+        iterator of dict
+            timeout, phase, place (of the phase, from 1), seconds; requests (that began in the phase), unanswered,
+            expired (attempts given up), latency_ms (mean over all, those without an answer at what they waited),
+            p50_ms, p99_ms, longest_ms.
+        """
+        session = cluster.connect()
+        try:
+            create_table(session, TablePart(record_count=_KEYS), cluster.replication, cluster.keyspace)
+            ask = _asking(session, cluster)
+            for key in range(_KEYS):  # a connection's first requests are not of the experiment
+                ask(key, key % len(cluster.addresses), _PATIENCE_S, lambda _: None)
+            names = list(self.timeouts)
+            for place in rng.permutation(len(names)):
+                yield from self._ride(names[place], cluster, ask)
+        finally:
+            session.cluster.shutdown()
+
+    def _ride(self, name: str, cluster: DistantCluster, ask: Callable[..., None]) -> Iterator[Row]:
+        timeouts = [self.timeouts[name]() for _ in cluster.addresses]
+        over = threading.Event()
+        keys = itertools.cycle(range(_KEYS))
+        lock = threading.Lock()
+
+        def client() -> list[Request]:
+            done = []
+            while not over.is_set():
+                with lock:
+                    key = next(keys)
+                done.append(attempt(partial(ask, key), timeouts))
+            return done
+
+        bounds = [time.monotonic()]
+        with ThreadPoolExecutor(self.threads) as pool:
+            running = [pool.submit(client) for _ in range(self.threads)]
+            try:
+                for phase in self.schedule:
+                    with _in_force(phase, cluster):
+                        time.sleep(phase.seconds)
+                    bounds.append(time.monotonic())
+            finally:
+                over.set()
+        requests = [request for future in running for request in future.result()]
+        for place, phase in enumerate(self.schedule, start=1):
+            own = [r for r in requests if bounds[place - 1] <= r.began_s < bounds[place]]
+            yield {"timeout": name, "phase": phase.name, "place": place, "seconds": phase.seconds} | figures(own)
+
+
+def _asking(session: Session, cluster: DistantCluster) -> Callable[[int, int, float, Callable[[float], None]], None]:
+    """Return what reads a row, by its number, through a coordinator: as `retrying.Ask` behind that."""
+    read = session.prepare(f"SELECT * FROM {cluster.keyspace}.usertable WHERE y_id = ?")
+    read.consistency_level = ConsistencyLevel.name_to_value[_LEVEL]
+    by_address = {host.address: host for host in session.hosts}
+    hosts = [by_address[address] for address in cluster.addresses]
+
+    def ask(key: int, coordinator: int, wait_s: float, heard: Callable[[float], None]) -> None:
+        over, failed, asked_s = threading.Event(), threading.Event(), time.monotonic()
+
+        def answered(_: object) -> None:
+            heard(time.monotonic() - asked_s)
+            over.set()
+
+        def refused(_: Exception) -> None:
+            failed.set()
+            over.set()
+
+        future = session.execute_async(read, (f"user{key}",), timeout=_PATIENCE_S, host=hosts[coordinator])
+        future.add_callbacks(answered, refused)
+        if not over.wait(wait_s) or failed.is_set():
+            raise ExpiredError
+
+    return ask
+
+
+def _in_force(phase: Phase, cluster: DistantCluster) -> AbstractContextManager[None]:
+    if phase.name == "stalled":
+        return cluster.paused(1)
+    return _farther(phase.factor, cluster) if phase.factor != 1 else nullcontext()
+
+
+@contextmanager
+def _farther(factor: float, cluster: DistantCluster) -> Iterator[None]:
+    before = cluster.placement
+    cluster.move(replace(before, distances=before.distances.scaled(factor)))
+    try:
+        yield
+    finally:
+        cluster.move(before)
+
+
+def figures(requests: Sequence[Request]) -> Row:
+    """What is kept of the requests of a phase."""
+    took_ms = np.array([r.took_s for r in requests]) * 1000
+    some = took_ms if took_ms.size else np.array([np.nan])
+    return {
+        "requests": len(requests), "unanswered": sum(not r.answered for r in requests),
+        "expired": sum(len(r.expired) for r in requests), "latency_ms": round(float(some.mean()), 3),
+        "p50_ms": round(float(np.quantile(some, 0.5)), 3), "p99_ms": round(float(np.quantile(some, 0.99)), 3),
+        "longest_ms": round(float(some.max()), 3),
+    }  # fmt: skip

@@ -1,0 +1,166 @@
+"""The predictor that Cassandra 1.2 had inside (`PBSPredictor`), asked by JMX.
+
+JMX speaks Java's own wire format, so a Java runtime is started inside a process of its own (JPype) to ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from cassbook.core.errors import LaboratoryError
+
+MBEAN = "org.apache.cassandra.service:type=PBSPredictor"
+_HOST = "127.0.0.1"
+_PERCENTILE = 0.999  # of latencies, which it is asked for too
+_NOTHING_LOGGED = "java.lang.IllegalStateException"  # what it throws then
+
+
+class NothingLogged(LaboratoryError):
+    """A node has no latencies to predict from: it sent no reads, or no writes, to another."""
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: P(one of the last k versions) t after a write, of n replicas, r read and w written."""
+
+    n: int
+    r: int
+    w: int
+    t_ms: float
+    k: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What it says: the probability, and the mean latency of its trials until r and w replicas had answered, ms."""
+
+    p: float
+    read_ms: float
+    write_ms: float
+
+
+class Oracle:
+    """Asks the predictors of nodes.
+
+    Parameters
+    ----------
+    java_home, lib : Path
+        A Java, and the release's jars: answers are objects of its classes.
+    ports : sequence of int
+        Of the nodes' MBeans, on loopback.
+    """
+
+    def __init__(self, java_home: Path, lib: Path, ports: Sequence[int]) -> None:
+        self._ports = list(ports)
+        self._pool = ProcessPoolExecutor(1, get_context("spawn"), _start, (java_home, lib))
+
+    def enable(self, latencies: int, trials: int) -> None:
+        """Let every node log latencies of its requests, at most so many, and predict by so many trials."""
+        for port in self._ports:
+            self._pool.submit(_enable, port, latencies, trials).result()
+
+    def ask(self, node: int, questions: Sequence[Question]) -> list[Answer]:
+        """Ask node `node`, from 1.
+
+        Raises
+        ------
+        NothingLogged
+            If it has nothing to answer from.
+        LaboratoryError
+            If it does not answer otherwise, with what it says.
+        """
+        return self._pool.submit(_ask, self._ports[node - 1], list(questions)).result()
+
+    def ask_all(self, questions: Sequence[Question]) -> dict[int, list[Answer]]:
+        """Ask every node, by its number; those that have nothing to answer from are left out.
+
+        A thread of the study's load keeps to one node, chosen at random, so that of few threads none may come to some.
+
+        Raises
+        ------
+        NothingLogged
+            If no node has anything to answer from.
+        """
+        found: dict[int, list[Answer]] = {}
+        for node in range(1, len(self._ports) + 1):
+            with suppress(NothingLogged):
+                found[node] = self.ask(node, questions)
+        if not found:
+            raise NothingLogged(f"the predictors of all {len(self._ports)} nodes have logged no requests yet")
+        return found
+
+    def __enter__(self) -> Oracle:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
+        """End the process."""
+        self.close()
+
+    def close(self) -> None:
+        """End the process."""
+        self._pool.shutdown()
+
+
+def _start(java_home: Path, lib: Path) -> None:
+    import jpype  # noqa: PLC0415 - in a process of its own only
+
+    library = next(java_home.rglob("libjvm.*"))
+    jars = [str(path) for path in sorted(lib.glob("*.jar"))]
+    jpype.startJVM(str(library), "-Xmx128M", "-Xrs", classpath=jars, convertStrings=True)
+
+
+def _connected(port: int) -> Any:
+    """An MBean server connection; the registry is asked directly, for small runtimes have no naming of RMI."""
+    import jpype  # noqa: PLC0415
+
+    registry = jpype.JClass("java.rmi.registry.LocateRegistry").getRegistry(_HOST, port)
+    connector = jpype.JClass("javax.management.remote.rmi.RMIConnector")(registry.lookup("jmxrmi"), None)
+    connector.connect()
+    return connector
+
+
+def _bean(connector: Any) -> Any:
+    import jpype  # noqa: PLC0415
+
+    bean = jpype.JClass("org.apache.cassandra.service.PBSPredictorMBean").class_
+    name = jpype.JClass("javax.management.ObjectName")(MBEAN)
+    make = jpype.JClass("javax.management.JMX").newMBeanProxy
+    return make(connector.getMBeanServerConnection(), name, bean)
+
+
+def _enable(port: int, latencies: int, trials: int) -> None:
+    connector = _connected(port)
+    try:
+        bean = _bean(connector)
+        bean.setMaxLoggedLatenciesForConsistencyPrediction(latencies)
+        bean.setNumberTrialsForConsistencyPrediction(trials)
+        bean.enableConsistencyPredictionLogging()
+    finally:
+        connector.close()
+
+
+def _ask(port: int, questions: list[Question]) -> list[Answer]:
+    import jpype  # noqa: PLC0415
+
+    connector = _connected(port)
+    found = []
+    try:
+        bean = _bean(connector)
+        for own in questions:
+            said = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
+            latencies = float(said.getAverageReadLatency()), float(said.getAverageWriteLatency())
+            found.append(Answer(float(said.getConsistencyProbability()), *latencies))
+    except jpype.JException as error:  # an object of that Java, which only this process can hold
+        kind = NothingLogged if error.getClass().getName() == _NOTHING_LOGGED else LaboratoryError
+        raise kind(f"the predictor at port {port} does not answer: {error}") from None
+    finally:
+        connector.close()
+    return found

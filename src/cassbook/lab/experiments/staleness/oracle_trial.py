@@ -1,0 +1,252 @@
+"""The ccm study's second half on its own version: Cassandra 1.2.0's predictor asked, and its reads measured.
+
+Eight nodes, three replicas. First the study's own procedure: 10,000 writes, then 10,000 reads, and the predictor is
+asked its questions. Then, beside a load of both, rows are probed in each weak setting; the predictor, which has logged
+the very messages that the probed ones went among, is asked again. Only at last rows are traced: what writes traces
+would be in its log too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.consistency import level_waiting_for
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.releases import STUDY
+from cassbook.lab.engine.thrift import DistantStudyCluster, StudyCluster
+from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.staleness import thrift_tracing
+from cassbook.lab.experiments.staleness.oracle import Oracle, Question
+from cassbook.lab.experiments.staleness.probe import History, Panel
+from cassbook.lab.experiments.staleness.thrift_probe import ThriftProbe
+from cassbook.lab.load import stress_thrift
+from cassbook.staleness import curves
+from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
+from cassbook.staleness.checker import judge
+from cassbook.staleness.message_delays import legs
+
+#: Of the study's Figure 2: up to 1.5 s.
+_STUDY_T_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 700.0, 1000.0, 1500.0)
+_KEYSPACE, _TABLE = "study", "versions"
+_NOTHING = pd.DataFrame()
+_ANSWERS = ["load", "node", "r", "w", "t_ms", "k", "p", "read_ms", "write_ms"]
+
+
+def _check(engine: str) -> None:
+    if engine != STUDY.version:
+        raise InputError(f"engine: {engine} has no predictor of its own; ask Cassandra {STUDY.version}")
+
+
+class StudySideBySide(SideBySide):
+    """Nodes of 1.2.0 side by side."""
+
+    def cluster(self, engine: str, say: Callable[[str], None]) -> StudyCluster:
+        """The cluster, not yet started."""
+        _check(engine)
+        return StudyCluster(STUDY, self.spec, "trial", say)
+
+
+class StudySetup(Setup):
+    """Nodes of 1.2.0 at a distance."""
+
+    def cluster(self, engine: str, say: Callable[[str], None]) -> DistantStudyCluster:
+        """The cluster, not yet started."""
+        _check(engine)
+        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", say=say)
+
+
+@dataclass(frozen=True, slots=True)
+class OracleTrial:
+    """The experiment.
+
+    Attributes
+    ----------
+    question : str
+    setups : mapping of str to StudySideBySide or StudySetup
+    t_ms : mapping of str to tuple of float
+        Waits, by setup.
+    settings : tuple of (int, int)
+        R and W.
+    operations : int
+        Of each kind, of the study's load; and rows of its table.
+    threads : int
+        cassandra-stress's default.
+    seconds, versions_seconds, traced_seconds : float
+        That a panel over t takes, one over k, and the tracing after the former.
+    rows_each : int
+        Probed rows for each pair of a writer's coordinator and a first replica.
+    pause_ms, traced_pause_ms : float
+        Of a row, from its read to its next write.
+    logged, trials : int
+        The predictor's: messages of each kind that a node keeps, and trials; 10,000 both, unless told otherwise. Fewer
+        are kept here, so that in each setting it knows those beside that setting's probes only.
+    """
+
+    question: str
+    setups: Mapping[str, StudySideBySide | StudySetup]
+    t_ms: Mapping[str, tuple[float, ...]]
+    settings: tuple[tuple[int, int], ...] = WEAK
+    operations: int = 10_000
+    threads: int = 50
+    seconds: float = 30.0
+    versions_seconds: float = 12.0
+    traced_seconds: float = 10.0
+    rows_each: int = 1
+    pause_ms: float = 150.0
+    traced_pause_ms: float = 1500.0
+    logged: int = 1000
+    trials: int = 10_000
+
+    def notes(self) -> dict[str, Any]:
+        """Every number."""
+        told = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in {"question", "setups"}}
+        return told | {"t_ms": dict(self.t_ms)}
+
+    def rows(self, setup: str) -> int:
+        """How many rows a cluster start gives: the study's load; by setting a panel over t, one over k, and traces."""
+        return 1 + 3 * len(self.settings)
+
+    def measure(self, setup: str, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Load as the study did and ask; probe each setting beside a load, and ask; trace each setting.
+
+        Returns
+        -------
+        iterator of dict
+            panel, load ('study', 'beside', or 'traced', beside it too), r, w, versions, reads, lost, unknown, read_ms,
+            write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of the predictor:
+            load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`measured.COUNTED`), legs (`Legs.table`, and
+            kind and key).
+        """
+        bench = _Bench(cluster, self, self.t_ms[setup], rng)
+        try:
+            panels = [(r, w, versions) for r, w in self.settings for versions in (1, MOST_VERSIONS)]
+            steps: list[Callable[[], Row]] = [bench.as_the_study_did]
+            steps += [partial(bench.probed, *panels[place]) for place in rng.permutation(len(panels))]
+            steps += [partial(bench.traced, *self.settings[place]) for place in rng.permutation(len(self.settings))]
+            for number, step in enumerate(steps):
+                yield {"panel": number} | step()
+        finally:
+            bench.close()
+
+
+class _Bench:
+    """A cluster with both tables, its predictors logging, and a probe."""
+
+    def __init__(
+        self, cluster: StudyCluster, trial: OracleTrial, t_ms: tuple[float, ...], rng: np.random.Generator
+    ) -> None:  # fmt: skip
+        self._cluster, self._trial, self._t_ms = cluster, trial, t_ms
+        self._n = cluster.spec.replication_factor
+        cluster.create(_KEYSPACE, _TABLE)
+        self._load("ONE")  # nodes are just started; it makes the load's table too
+        assert cluster.java is not None  # noqa: S101 - it is ready
+        assert cluster.installation is not None  # noqa: S101 - it is ready
+        self._probe = ThriftProbe(cluster, _KEYSPACE, _TABLE, rng)
+        self._oracle = Oracle(cluster.java.home, cluster.installation.home / "lib", cluster.open_jmx())
+        self._oracle.enable(trial.logged, trial.trials)
+
+    def close(self) -> None:
+        """End the predictor's process, and close all connections."""
+        self._oracle.close()
+        self._probe.close()
+
+    def as_the_study_did(self) -> Row:
+        """10,000 writes and then 10,000 reads at ONE, and all of its questions."""
+        rates = self._load("ONE")
+        answers = pd.concat([self._asked("study", r, w) for r, w in self._trial.settings], ignore_index=True)
+        return _point("study") | _told(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
+
+    def probed(self, r: int, w: int, versions: int) -> Row:
+        """One panel."""
+        trial, over_k = self._trial, versions > 1
+        panel = self._panel(r, w, (VERSIONS_AT_MS,) if over_k else self._t_ms, versions)
+        with self._beside() as load:
+            history, _ = self._probe.run(panel, trial.versions_seconds if over_k else trial.seconds)
+        answers = _NOTHING if over_k else self._asked("beside", r, w)  # what it has logged stays
+        judged = judge(history.writes, history.reads)
+        return _point("beside", r, w, versions) | _told(load.per_s) | _summed(history, judged) | {
+            "answers": answers, "counted": curves.slim(curves.counted(judged)), "legs": _NOTHING,
+        }  # fmt: skip
+
+    def traced(self, r: int, w: int) -> Row:
+        """Trace requests of a setting."""
+        panel = replace(self._panel(r, w, self._t_ms), traced=1, pause_ms=self._trial.traced_pause_ms)
+        with self._beside() as load:
+            history, replicas = self._probe.run(panel, self._trial.traced_seconds)
+        latency_ms = history.traced.groupby("kind")["latency_ms"].mean()
+        own_legs, left_out = self._legs(history, replicas, r)
+        return _point("traced", r, w) | _told(load.per_s) | {
+            "read_ms": latency_ms["READ"], "write_ms": latency_ms["UPDATE"], "traces_left_out": left_out,
+            "answers": _NOTHING, "counted": _NOTHING, "legs": own_legs,
+        }  # fmt: skip
+
+    def _panel(self, r: int, w: int, t_ms: tuple[float, ...], versions: int = 1) -> Panel:
+        read_cl, write_cl = (level_waiting_for(own, self._n) for own in (r, w))
+        return Panel(read_cl, write_cl, t_ms, versions, self._trial.rows_each, self._trial.pause_ms)
+
+    def _beside(self) -> AbstractContextManager[stress_thrift.Rates]:
+        own = self._trial
+        return stress_thrift.kept_up(self._cluster, own.operations, "ONE", own.threads)
+
+    def _load(self, level: str) -> dict[str, float]:
+        own = self._trial
+        return {
+            operation: stress_thrift.once(self._cluster, operation, own.operations, level, own.threads)
+            for operation in ("write", "read")
+        }
+
+    def _asked(self, load: str, r: int, w: int) -> pd.DataFrame:
+        """What the predictor of each node that knows anything says over t, for the last version, and over k."""
+        points = [(t, 1) for t in sorted({*_STUDY_T_MS, *self._t_ms})]
+        points += [(VERSIONS_AT_MS, k) for k in range(2, MOST_VERSIONS + 1)]
+        questions = [Question(self._n, r, w, t, k) for t, k in points]
+        rows = [
+            (load, node, r, w, own.t_ms, own.k, said.p, said.read_ms, said.write_ms)
+            for node, answers in self._oracle.ask_all(questions).items()
+            for own, said in zip(questions, answers, strict=True)
+        ]
+        return pd.DataFrame(rows, columns=_ANSWERS)
+
+    def _legs(
+        self, history: History, replicas: Mapping[str, tuple[str, ...]], r: int
+    ) -> tuple[pd.DataFrame, int]:  # fmt: skip
+        """The legs of the traced requests, row by row."""
+        with self._cluster.together():
+            asked, events = thrift_tracing.fetch(self._cluster, history.traced, replicas)
+        keys = dict(zip(history.traced["session_id"], history.traced["key"], strict=True))
+        by_key = dict(iter(events.groupby(events["session_id"].map(keys))))
+        parts = []
+        for key, own_events in by_key.items():
+            for kind, answers in (("UPDATE", self._n), ("READ", r)):
+                of_row = [own for own in asked if own.kind == kind and keys[own.session_id] == key]
+                with suppress(InputError):  # none is whole
+                    own, _ = legs(of_row, own_events, answers)
+                    parts.append(own.table().assign(kind=kind, key=key))
+        if not parts:
+            raise LaboratoryError(f"traces: none of {len(history.traced)} is whole")
+        found = pd.concat(parts, ignore_index=True)
+        return found, len(history.traced) - int((found["replica"] == 0).sum())
+
+
+def _point(load: str, r: int | None = None, w: int | None = None, versions: int = 1) -> Row:
+    return {"load": load, "r": r, "w": w, "versions": versions}
+
+
+def _told(per_s: Mapping[str, float]) -> Row:
+    return {f"load_{operation}s_per_s": round(rate, 1) for operation, rate in per_s.items()}
+
+
+def _summed(history: History, judged: pd.DataFrame) -> Row:
+    """Counts and mean latencies of a panel, ms."""
+    write_ms = 1000 * (history.writes["acked_s"] - history.writes["sent_s"]).dropna()
+    return {
+        "reads": len(judged), "lost": history.lost, "unknown": int(history.writes["acked_s"].isna().sum()),
+        "read_ms": 1000 * (judged["returned_s"] - judged["sent_s"]).mean(), "write_ms": write_ms.mean(),
+    }  # fmt: skip

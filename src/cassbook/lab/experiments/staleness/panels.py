@@ -1,0 +1,201 @@
+"""What is probed on a cluster: pairs of levels, at rest and under load, some requests traced."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cassandra.cluster import Session
+
+from cassbook.core.consistency import levels
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.staleness import background, probe, tracing
+from cassbook.lab.load.nodes import Nodes
+from cassbook.lab.load.ycsb import Usertable, create_table
+from cassbook.lab.run.client import fill
+from cassbook.profile.profile import LoadPart, MixedPart, Profile, TablePart
+from cassbook.staleness import curves
+from cassbook.staleness.checker import judge
+from cassbook.staleness.message_delays import legs
+
+_CHECKED_S = 3.0  # for pairs whose quorums meet: they are right or the probe is wrong
+
+
+@dataclass(frozen=True, slots=True)
+class StalenessTrial:
+    """The experiment.
+
+    Attributes
+    ----------
+    question : str
+    setups : mapping of str to Setup or SideBySide
+        Every node a replica.
+    t_ms : mapping of str to tuple of float
+        Waits, by setup.
+    threads : tuple of int
+        Loads beside the probe; 0 for none.
+    seconds : float
+        A panel whose quorums need not meet takes.
+    cycles_per_s : float
+        Writes followed by a read that the probers try for, all together.
+    traced : int
+        Probers whose requests are traced.
+    pause_ms : float
+        Of a prober, from a read to its next write.
+    versions : int
+        Written before each read, in the panels that count versions.
+    warm_up_s : float
+        Under the heaviest load, before anything is looked at.
+    settings : tuple of (int, int)
+        R and W; empty for all.
+    records : int
+        Rows of the load's table.
+    """
+
+    question: str
+    setups: Mapping[str, Setup | SideBySide]
+    t_ms: Mapping[str, tuple[float, ...]]
+    threads: tuple[int, ...] = (0, 100)
+    seconds: float = 20.0
+    cycles_per_s: float = 300.0
+    traced: int = 3
+    pause_ms: float = 20.0
+    versions: int = 10
+    warm_up_s: float = 40.0
+    settings: tuple[tuple[int, int], ...] = ()
+    records: int = 5000
+
+    def notes(self) -> dict[str, Any]:
+        """Every number."""
+        told = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in {"question", "setups"}}
+        return told | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
+
+    def rows(self, setup: str) -> int:
+        """How many panels a cluster start gives."""
+        return len(self._points(self.setups[setup].spec.nodes))
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Probe every pair of levels under each load.
+
+        Returns
+        -------
+        iterator of dict
+            panel, n, threads, r, w, versions, reads, lost, unknown (writes without an answer), read_ms, write_ms
+            (means), read_p99_ms, write_p99_ms, behind_ms (mean of the reads that were behind), traced_read_ms,
+            traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through
+            each node); and tables: counted (`measured.COUNTED`), legs.
+        """
+        bench = _Bench(cluster, self, rng)
+        try:
+            bench.warm_up()
+            points = self._points(cluster.spec.nodes)
+            for number, place in enumerate(rng.permutation(len(points))):
+                yield {"panel": number} | bench.run(points[place], self.t_ms[setup])
+        finally:
+            bench.close()
+
+    def probers(self, t_ms: tuple[float, ...]) -> int:
+        """How many probers make so many cycles, if requests took no time."""
+        return math.ceil(self.cycles_per_s * (float(np.mean(t_ms)) + self.pause_ms) / 1000)
+
+    def _points(self, n: int) -> list[tuple[int, int, int, int]]:
+        """Panels: threads, R, W, versions."""
+        own = levels(n)
+        settings = self.settings or [(r, w) for r in own for w in own]
+        found = [(threads, r, w, 1) for threads in self.threads for r, w in settings]
+        return found + [(threads, 1, 1, self.versions) for threads in self.threads]
+
+
+class _Bench:
+    """A cluster, the probe's table and the load's, and one panel after the other."""
+
+    def __init__(self, cluster: CassandraCluster, trial: StalenessTrial, rng: np.random.Generator) -> None:
+        self._cluster, self._trial = cluster, trial
+        self._n = cluster.spec.nodes
+        self._session: Session = cluster.connect()
+        self._nodes = Nodes(self._session, cluster.addresses)
+        major = cluster.release.major
+        probe.create(self._session, cluster.keyspace, major, cluster.replication)
+        tracing.keep_everywhere(self._session, cluster.replication)
+        self._probe = probe.Probe(self._session, self._nodes, cluster.keyspace, rng)
+        self._processes = None
+        if any(trial.threads):
+            profile = self._fill(rng)
+            self._processes = background.client(cluster, profile, int(rng.integers(1 << 31)))
+
+    def _fill(self, rng: np.random.Generator) -> Profile:
+        """Load the table of the load beside the probe."""
+        cluster = self._cluster
+        profile = Profile(
+            name="beside", title="Load beside the probe", seed=1, table=TablePart(record_count=self._trial.records),
+            load=LoadPart(coordinator="round_robin", steady_s=1.0),
+            mixed=MixedPart(threads=[max(self._trial.threads)], read_shares=[0.5], settings=["ONE/ONE"]),
+        )  # fmt: skip
+        create_table(self._session, profile.table, cluster.replication, cluster.keyspace)
+        table = Usertable(self._session, profile.table, cluster.addresses, "round_robin", 0, rng, cluster.keyspace)
+        if failed := fill(self._nodes, table, 64, 12.0):
+            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
+        return profile
+
+    def close(self) -> None:
+        """End the load's process and close all connections."""
+        if self._processes:
+            self._processes.close()
+        self._nodes.close()
+        self._session.cluster.shutdown()
+
+    def warm_up(self) -> None:
+        """Probe, beside the heaviest load, without looking."""
+        panel = probe.Panel("QUORUM", "QUORUM", (0.0,))
+        seconds = self._trial.warm_up_s
+        with background.load(self._processes, max(self._trial.threads), seconds):
+            self._probe.run(panel, seconds)
+
+    def run(self, point: tuple[int, int, int, int], t_ms: tuple[float, ...]) -> Row:
+        """Measure one panel."""
+        threads, r, w, versions = point
+        trial, own = self._trial, levels(self._n)
+        meet = r + w > self._n
+        waits_ms = (0.0,) if meet else t_ms
+        panel = probe.Panel(
+            own[r], own[w], waits_ms, versions, probers=trial.probers(waits_ms), pause_ms=trial.pause_ms,
+            traced=0 if meet or versions > 1 else trial.traced,
+        )  # fmt: skip
+        seconds = _CHECKED_S if meet else trial.seconds
+        with background.load(self._processes, threads, seconds) as load:
+            history = self._probe.run(panel, seconds)
+        failed = self._cluster.barrier(self._session)  # what is on its way arrives before the next panel
+        judged = judge(history.writes, history.reads)
+        read_ms = 1000 * (judged["returned_s"] - judged["sent_s"])
+        write_ms = 1000 * (history.writes["acked_s"] - history.writes["sent_s"]).dropna()
+        traced_ms = history.traced.groupby("kind")["latency_ms"].mean()
+        own_legs, left_out = self._legs(history, r) if panel.traced else (pd.DataFrame(), 0)
+        return {
+            "n": self._n, "threads": threads, "r": r, "w": w, "versions": versions, "reads": len(judged),
+            "lost": history.lost, "unknown": int(history.writes["acked_s"].isna().sum()),
+            "read_ms": read_ms.mean(), "write_ms": write_ms.mean(),
+            "read_p99_ms": read_ms.quantile(0.99), "write_p99_ms": write_ms.quantile(0.99),
+            "behind_ms": judged.loc[~judged["consistent"], "behind_ms"].mean(),
+            "traced_read_ms": traced_ms.get("READ"), "traced_write_ms": traced_ms.get("UPDATE"),
+            "traces_left_out": left_out, "load_per_s": load.throughput_per_s, "load_ms": load.latency_ms,
+            "hints": self._cluster.hints(self._session), "barrier": len(failed),
+            "counted": curves.slim(curves.counted(judged)), "legs": own_legs,
+        }  # fmt: skip
+
+    def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:
+        """The legs of the traced requests, one row a request and replica."""
+        told = self._cluster.told_nodes
+        replicas = dict.fromkeys(history.traced["key"], tuple(told))  # as many replicas as nodes
+        asked, events = tracing.fetch(self._session, history.traced, told, replicas)
+        parts, left_out = [], 0
+        for kind, answers in (("UPDATE", self._n), ("READ", r)):
+            own, lost = legs([request for request in asked if request.kind == kind], events, answers)
+            parts.append(own.table().assign(kind=kind))
+            left_out += lost
+        return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(asked)

@@ -1,0 +1,251 @@
+"""The probe over Thrift, for Cassandra 1.2: what `probe` does on the light path, done by a thread a row.
+
+A row's cycle is that of `probe`: versions written, a wait, one read through another coordinator.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+import uuid
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.lab.engine.thrift import StudyCluster, client, interface
+from cassbook.lab.experiments.staleness.probe import History, Panel
+from cassbook.staleness.checker import READS, WRITES
+
+COLUMN = b"version"
+_clock = time.perf_counter
+_SPREAD_S = 1.0  # rows do not begin all at once
+
+
+class ThriftProbe:
+    """Rows on a cluster of 1.2; as many panels as wanted, one after the other, each on rows of its own.
+
+    For each node as the writer's coordinator, and each node as a row's first replica, there is one row, or more.
+
+    Parameters
+    ----------
+    cluster : StudyCluster
+        Ready, two nodes at least.
+    keyspace, table : str
+        As made by `StudyCluster.create`.
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, cluster: StudyCluster, keyspace: str, table: str, rng: np.random.Generator) -> None:
+        if cluster.spec.nodes < 2:  # noqa: PLR2004
+            raise InputError("probe: a read goes through another coordinator than its write; there is one node")
+        self._cluster, self._table, self._rng = cluster, table, rng
+        self._clients = [_Clients(address, keyspace) for address in cluster.addresses]
+        self._replicas = cluster.replicas(keyspace)
+        self._names = (b"row%d" % number for number in count())
+
+    def close(self) -> None:
+        """Close all connections."""
+        for own in self._clients:
+            own.close()
+
+    def run(self, panel: Panel, seconds: float) -> tuple[History, dict[str, tuple[str, ...]]]:
+        """Probe for so long.
+
+        Parameters
+        ----------
+        panel : Panel
+            `probers` is the number of rows for each pair of writer and first replica. With `traced` all of them are:
+            they write at ALL, and what they see is not counted.
+        seconds : float
+
+        Returns
+        -------
+        History
+        dict
+            Replicas by key.
+
+        Raises
+        ------
+        LaboratoryError
+            If a row cannot go on.
+        """
+        rows = self._rows(panel.probers)
+        over = threading.Event()
+        seeds = self._rng.spawn(len(rows))
+        with ThreadPoolExecutor(len(rows)) as pool:
+            probers = [
+                _Prober(self._clients, self._table, panel, key, writer, seed, over)
+                for (key, writer), seed in zip(rows, seeds, strict=True)
+            ]
+            futures = [pool.submit(own.run) for own in probers]
+            wait(futures, timeout=seconds, return_when=FIRST_EXCEPTION)
+            over.set()
+        for future in futures:
+            future.result()
+        seen = [own.seen for own in probers]
+        return _history(seen), {key.decode(): self._replicas(key) for key, _ in rows}
+
+    def _rows(self, each: int) -> list[tuple[bytes, int]]:
+        """New rows: key, and index of the node through which it is written."""
+        told = self._cluster.told_nodes
+        wanted = {place: [writer for writer in range(len(told)) for _ in range(each)] for place in told}
+        rows = []
+        for key in self._names:
+            if left := wanted[self._replicas(key)[0]]:
+                rows.append((key, left.pop()))
+            if not any(wanted.values()):
+                break
+        return rows
+
+
+@dataclass
+class _Seen:
+    """What a row has seen."""
+
+    writes: list[tuple[Any, ...]] = field(default_factory=list)
+    reads: list[tuple[Any, ...]] = field(default_factory=list)
+    traced: list[tuple[Any, ...]] = field(default_factory=list)
+    lost: int = 0
+
+
+def _history(seen: Sequence[_Seen]) -> History:
+    def table(name: str, columns: list[str]) -> pd.DataFrame:
+        return pd.DataFrame([row for own in seen for row in getattr(own, name)], columns=columns)
+
+    return History(
+        table("writes", [*WRITES, "coordinator"]), table("reads", [*READS, "asked_t_ms", "writer", "reader"]),
+        sum(own.lost for own in seen),
+        table("traced", ["session_id", "kind", "coordinator", "key", "latency_ms"]),
+    )  # fmt: skip
+
+
+class _Clients:
+    """Connections to one node, each lent to one thread at a time."""
+
+    def __init__(self, address: str, keyspace: str) -> None:
+        self._address, self._keyspace = address, keyspace
+        self._free: deque[Any] = deque()
+
+    @contextmanager
+    def lent(self) -> Iterator[Any]:
+        """A connection; one that fails is not lent again."""
+        own = self._free.pop() if self._free else self._new()
+        try:
+            yield own
+        except _refusals():
+            self._free.append(own)
+            raise
+        except BaseException:
+            own.close()
+            raise
+        self._free.append(own)
+
+    def _new(self) -> Any:
+        own = client(self._address)
+        own.set_keyspace(self._keyspace)
+        return own
+
+    def close(self) -> None:
+        """Close those that are free."""
+        while self._free:
+            self._free.pop().close()
+
+
+class _Prober:
+    """One row."""
+
+    def __init__(
+        self, clients: Sequence[_Clients], table: str, panel: Panel, key: bytes, writer: int,
+        rng: np.random.Generator, over: threading.Event,
+    ) -> None:  # fmt: skip
+        self._clients, self._table, self._panel, self._key, self._writer = clients, table, panel, key, writer
+        self._rng, self._over, self._traced = rng, over, bool(panel.traced)
+        self._version, self._stamp_us = 0, 0
+        self.seen = _Seen()
+
+    def run(self) -> None:
+        """Go on until it is over."""
+        self._over.wait(_SPREAD_S * self._rng.random())
+        while not self._over.is_set():
+            self._cycle()
+            self._over.wait(self._panel.pause_ms / 1000)
+
+    def _cycle(self) -> None:
+        acked_s = float("nan")
+        for _ in range(self._panel.versions):
+            acked_s = self._write()
+            if np.isnan(acked_s):
+                return
+        asked_t_ms = float(self._rng.choice(self._panel.t_ms))
+        reader = (self._writer + int(self._rng.integers(1, len(self._clients)))) % len(self._clients)
+        if asked_t_ms:
+            time.sleep(max(0.0, asked_t_ms / 1000 - (_clock() - acked_s)))
+        self._read(reader, asked_t_ms)
+
+    def _write(self) -> float:
+        """Write the next version; when it was acknowledged, NaN if it was not."""
+        own = interface()
+        self._version += 1
+        self._stamp_us = max(self._stamp_us + 1, time.time_ns() // 1000)
+        stamped = own.Column(name=COLUMN, value=b"%d" % self._version, timestamp=self._stamp_us)
+        parent = own.ColumnParent(column_family=self._table)
+        level = getattr(own.ConsistencyLevel, "ALL" if self._traced else self._panel.write_cl)
+        sent_s, acked_s = _clock(), float("nan")
+        with suppress(*_failures()), self._clients[self._writer].lent() as asked:
+            session = asked.trace_next_query() if self._traced else b""
+            sent_s = _clock()
+            asked.insert(self._key, parent, stamped, level)
+            acked_s = _clock()
+            self._note(session, "UPDATE", self._writer, acked_s - sent_s)
+        if not self._traced:
+            self.seen.writes.append((self._key.decode(), self._version, sent_s, acked_s, self._writer))
+        return acked_s
+
+    def _read(self, reader: int, asked_t_ms: float) -> None:
+        own = interface()
+        path = own.ColumnPath(column_family=self._table, column=COLUMN)
+        level = getattr(own.ConsistencyLevel, self._panel.read_cl)
+        version: int | None = None
+        sent_s = returned_s = _clock()
+        with suppress(*_failures()), self._clients[reader].lent() as asked:
+            session = asked.trace_next_query() if self._traced else b""
+            sent_s = _clock()
+            try:
+                found = asked.get(self._key, path, level)
+                version = int(found.column.value)
+            except own.NotFoundException:
+                version = 0
+            returned_s = _clock()
+            self._note(session, "READ", reader, returned_s - sent_s)
+        if version is None:
+            self.seen.lost += 1
+        elif not self._traced:
+            self.seen.reads.append(
+                (self._key.decode(), sent_s, returned_s, version, asked_t_ms, self._writer, reader)
+            )  # fmt: skip
+
+    def _note(self, session: bytes, kind: str, coordinator: int, took_s: float) -> None:
+        if session:
+            row = (str(uuid.UUID(bytes=session)), kind, coordinator, self._key.decode(), took_s * 1000)
+            self.seen.traced.append(row)
+
+
+def _refusals() -> tuple[type[Exception], ...]:
+    """What a node may answer instead."""
+    own = interface()
+    return (own.TimedOutException, own.UnavailableException)
+
+
+def _failures() -> tuple[type[Exception], ...]:
+    """A request that has no result; a connection that cannot be made anew is another matter."""
+    from thriftpy2.transport import TTransportException  # noqa: PLC0415 - needed for this version only
+
+    return (*_refusals(), TTransportException, OSError)

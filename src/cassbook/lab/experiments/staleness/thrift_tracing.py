@@ -1,0 +1,123 @@
+"""Fetch what a cluster of 1.2 has traced, over Thrift, once it is all written."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import cycle
+from typing import Any
+
+import pandas as pd
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.thrift import StudyCluster, client, interface
+from cassbook.staleness.message_delays import Asked, events_of
+
+_PATIENCE_S = 20.0
+_POLL_S = 0.5
+_SETTLE_S = 2.0  # replicas write what they have traced after the coordinator has said how long it took
+_CONCURRENCY = 24
+
+
+def fetch(
+    cluster: StudyCluster, traced: pd.DataFrame, replicas: Mapping[str, tuple[str, ...]]
+) -> tuple[list[Asked], pd.DataFrame]:
+    """Fetch the traces of requests (as `tracing.fetch` does with the driver).
+
+    Each trace is on one node, and the others write to it one event after another: at a distance they fall behind, and
+    nothing can be read before they are `DistantCluster.together`.
+
+    Parameters
+    ----------
+    cluster : StudyCluster
+    traced : DataFrame
+        `probe.History.traced`.
+    replicas : mapping
+        By key, what nodes call those that hold the row.
+
+    Returns
+    -------
+    list of Asked
+    DataFrame
+        `traces.EVENTS`.
+
+    Raises
+    ------
+    LaboratoryError
+        If traces do not come.
+    """
+    with _Asking(cluster) as ask:
+        ids = traced["session_id"].tolist()
+        durations = _durations(ask, ids)
+        asked = [
+            Asked(str(row["session_id"]), str(row["kind"]), cluster.told_nodes[int(row["coordinator"])],
+                  replicas[str(row["key"])], float(row["latency_ms"]), duration / 1000)
+            for row, duration in zip(traced.to_dict("records"), durations, strict=True)
+            if duration is not None
+        ]  # fmt: skip
+        time.sleep(_SETTLE_S)
+        rows = ask.all("SELECT source, source_elapsed, activity FROM system_traces.events WHERE session_id = {}", ids)
+    events = [
+        (session_id, socket.inet_ntoa(source), _int(elapsed), activity.decode())
+        for session_id, found in zip(ids, rows, strict=True)
+        for source, elapsed, activity in found
+        if elapsed
+    ]
+    return asked, events_of(events)
+
+
+def _durations(ask: _Asking, ids: list[str]) -> list[int | None]:
+    """Duration of each traced request, µs; waits until all are there, for they are written after the answer."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        rows = ask.all("SELECT duration FROM system_traces.sessions WHERE session_id = {}", ids)
+        durations = [_int(found[0][0]) if found and found[0][0] else None for found in rows]
+        if all(durations) or time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
+    if not any(durations):
+        raise LaboratoryError("no trace came; are the nodes too busy to write them?")
+    return durations
+
+
+class _Asking:
+    """Several connections, by which CQL is asked over Thrift."""
+
+    def __init__(self, cluster: StudyCluster) -> None:
+        addresses = cycle(cluster.addresses)
+        self._clients = [client(next(addresses)) for _ in range(_CONCURRENCY)]
+
+    def __enter__(self) -> _Asking:
+        """Itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close all."""
+        for own in self._clients:
+            own.close()
+
+    def all(self, select: str, ids: list[str]) -> list[list[list[bytes]]]:
+        """Rows of a query for each session, with the values of its columns."""
+        parts = [ids[place::_CONCURRENCY] for place in range(_CONCURRENCY)]
+
+        def asked(place: int) -> list[list[list[bytes]]]:
+            return [_rows(self._clients[place], select.format(own)) for own in parts[place]]
+
+        found: list[Any] = [None] * len(ids)
+        with ThreadPoolExecutor(_CONCURRENCY) as pool:
+            for place, rows in enumerate(pool.map(asked, range(_CONCURRENCY))):
+                found[place::_CONCURRENCY] = rows
+        return found
+
+
+def _rows(asked: Any, query: str) -> list[list[bytes]]:
+    own = interface()
+    result = asked.execute_cql3_query(query.encode(), own.Compression.NONE, own.ConsistencyLevel.ONE)
+    return [[column.value for column in row.columns] for row in result.rows]
+
+
+def _int(value: bytes) -> int:
+    return int(struct.unpack(">i", value)[0])

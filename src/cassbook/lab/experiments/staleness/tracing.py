@@ -1,0 +1,100 @@
+"""Fetch what the cluster has traced, once it is all written."""
+
+from __future__ import annotations
+
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+from cassandra import ConsistencyLevel
+from cassandra.cluster import Session
+from cassandra.concurrent import execute_concurrent_with_args
+from cassandra.query import PreparedStatement
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.load.ycsb import replication_map
+from cassbook.staleness.message_delays import Asked, events_of
+
+_PATIENCE_S = 20.0
+_POLL_S = 0.5
+_CONCURRENCY = 50
+
+
+def keep_everywhere(session: Session, replication: int | Mapping[str, int]) -> None:
+    """Let every node hold the traces.
+
+    A node writes the events of its traces one after the other, each when the one before is at one replica at least.
+    At a distance from both of the two that there are by default it falls behind by more than a probe can wait.
+
+    Parameters
+    ----------
+    session : Session
+    replication : int or mapping
+        As many as there are nodes, or as there are in each data centre.
+    """
+    session.execute(f"ALTER KEYSPACE system_traces WITH replication = {replication_map(replication)}")
+
+
+def fetch(
+    session: Session, traced: pd.DataFrame, nodes: Sequence[str], replicas: Mapping[str, tuple[str, ...]]
+) -> tuple[list[Asked], pd.DataFrame]:
+    """Fetch the traces of requests.
+
+    Parameters
+    ----------
+    session : Session
+    traced : DataFrame
+        `probe.History.traced`.
+    nodes : sequence of str
+        What nodes call each other, by index of coordinator.
+    replicas : mapping
+        By key, what nodes call those that hold the row.
+
+    Returns
+    -------
+    list of Asked
+    DataFrame
+        `traces.EVENTS`.
+
+    Raises
+    ------
+    LaboratoryError
+        If traces do not come.
+    """
+    ids = [uuid.UUID(text) for text in traced["session_id"]]
+    durations = _durations(session, ids)
+    asked = [
+        Asked(str(row["session_id"]), str(row["kind"]), nodes[int(row["coordinator"])], replicas[str(row["key"])],
+              float(row["latency_ms"]), duration / 1000)
+        for row, duration in zip(traced.to_dict("records"), durations, strict=True)
+        if duration is not None
+    ]  # fmt: skip
+    select = _prepared(
+        session, "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
+    )
+    found = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
+    rows = [tuple(row) for _, result in found for row in result if row.source_elapsed is not None]
+    return asked, events_of(rows)
+
+
+def _prepared(session: Session, select: str) -> PreparedStatement:
+    """Prepare a query that any replica may answer; by default one of the coordinator's own data centre must."""
+    found = session.prepare(select)
+    found.consistency_level = ConsistencyLevel.ONE
+    return found
+
+
+def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
+    """Duration of each traced request, µs; waits until most are there, for they are written after the answer."""
+    select = _prepared(session, "SELECT duration FROM system_traces.sessions WHERE session_id = ?")
+    deadline = time.monotonic() + _PATIENCE_S
+    while True:
+        found = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
+        durations = [next((row.duration for row in result), None) for _, result in found]
+        if all(durations) or time.monotonic() > deadline:
+            break
+        time.sleep(_POLL_S)
+    if not any(durations):
+        raise LaboratoryError("no trace came; are the nodes too busy to write them?")
+    return durations

@@ -1,0 +1,1 @@
+"""From a profile to a run folder: plan the cells, measure them, store them."""

@@ -1,0 +1,182 @@
+"""A client of a cluster: its session, its connections and its requests; it runs the load of a cell."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from cassandra.cluster import Session
+
+from cassbook.core.schema import OPERATIONS
+from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record, alone
+from cassbook.lab.load.nodes import Nodes
+from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.recorder import Recorder, Window
+from cassbook.lab.load.workloads import Workload
+from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Request, Usertable
+from cassbook.lab.run import workloads
+from cassbook.lab.run.cell import Cell
+from cassbook.profile.profile import Profile
+
+During = Callable[[Window], AbstractContextManager[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a client finds its cluster; can be handed to another process.
+
+    Attributes
+    ----------
+    connect : callable
+        Opens an ordinary session.
+    addresses, labels : list of str
+        The coordinators, and what samples call them.
+    keyspace : str
+    """
+
+    connect: Callable[[], Session]
+    addresses: list[str]
+    labels: list[str]
+    keyspace: str
+
+
+class Client:
+    """One client: everything that a process needs in order to load the cluster.
+
+    Parameters
+    ----------
+    profile : Profile
+        Its tables exist.
+    place : Place
+    seed : sequence of int
+        Of all that it draws.
+    epoch : float
+        Monotonic time at which the run began.
+    process, processes : int
+        Which of how many clients this is; the first makes the tables of workloads, and no two insert the same rows.
+    """
+
+    def __init__(
+        self,
+        profile: Profile,
+        place: Place,
+        seed: Sequence[int],
+        epoch: float,
+        process: int = 0,
+        processes: int = 1,
+    ) -> None:
+        self._profile, self._place, self._epoch = profile, place, epoch
+        self._rng = np.random.default_rng(list(seed))
+        self.session = place.connect()
+        self._nodes = Nodes(self.session, place.addresses, profile.load.connections_per_node)
+        policy = profile.load.coordinator
+        nearest = self._nodes.nearest() if policy.startswith("nearest") else 0
+        self.table = Usertable(self.session, profile.table, place.addresses, policy, nearest, self._rng, place.keyspace)
+        self.workloads = workloads.prepare(
+            profile, self.session, place.addresses, nearest, self._rng, self.table, process, processes
+        )
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._nodes.close()
+        self.session.cluster.shutdown()
+
+    def reconnect(self) -> None:
+        """Open new connections and prepare every statement anew: restarted nodes know neither."""
+        self.close()
+        self.session = self._place.connect()
+        self._nodes = Nodes(self.session, self._place.addresses, self._profile.load.connections_per_node)
+        for query in self.table.queries():
+            self.session.prepare(query)
+
+    def fill(self, table: workloads.Loadable, threads: int) -> int:
+        """Insert every row of a table at ALL; how many inserts failed."""
+        return fill(self._nodes, table, threads, self._profile.load.request_timeout_s)
+
+    def run(
+        self,
+        cell: Cell,
+        bound: Bound,
+        path: Path,
+        during: During | None = None,
+        agree: Callable[[], float] = alone,
+    ) -> tuple[Outcome, pa.Table]:
+        """Run a cell and put down its samples.
+
+        Parameters
+        ----------
+        cell : Cell
+        bound : Bound
+        path : Path
+            Of the Parquet file to be.
+        during : callable, optional
+            Makes the block of code that the load runs in, from the cell's window.
+        agree : callable
+            See `ClosedLoop`.
+        """
+        window = Window()
+        recorder = Recorder(path, cell.cell_id, self._place.labels, self._epoch, window)
+        try:
+            loop = self._loop(cell, recorder.add)
+            loop.agree = agree
+            with during(window) if during else nullcontext():
+                outcome = loop.run(bound, window)
+            return outcome, recorder.close()
+        except BaseException:
+            recorder.abandon()
+            raise
+
+    def _loop(self, cell: Cell, record: Record) -> ClosedLoop:
+        """Build the loop of a cell; closed unless the cell has a rate."""
+        if cell.workload:
+            asked: Usertable | Workload = self.workloads[cell.workload].workload
+            operations = self.workloads[cell.workload].workload.operations(self._rng)
+            requests = [asked.requests(operation) for operation in range(len(OPERATIONS))]
+        else:
+            asked, operations = self.table, mix(cell.read_share, self._rng)
+            requests = [asked.requests(READ), asked.requests(UPDATE)]
+        prefixes = asked.prefixes(cell.read_cl, cell.write_cl)
+        if math.isnan(cell.rate_per_s):
+            return self._closed(cell.threads, operations, requests, prefixes, record)
+        timeout_s = self._profile.load.request_timeout_s
+        return PacedLoop(
+            self._nodes, cell.threads, operations, requests, prefixes, record, timeout_s, rate_per_s=cell.rate_per_s
+        )
+
+    def _closed(
+        self,
+        threads: int,
+        operations: Iterator[int],
+        requests: Sequence[Iterator[Request]],
+        prefixes: list[list[bytes]],
+        record: Record,
+    ) -> ClosedLoop:
+        timeout_s = self._profile.load.request_timeout_s
+        return ClosedLoop(self._nodes, threads, operations, requests, prefixes, record, timeout_s)
+
+
+def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> int:
+    """Insert every row of a table at ALL; how many inserts failed."""
+    failed: list[int] = []
+
+    def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
+        if outcome:
+            failed.append(outcome)
+
+    requests: list[Iterator[Request]] = [iter(()), iter(()), table.inserts()]
+    prefixes = table.prefixes("ALL", "ALL")
+    ClosedLoop(nodes, threads, itertools.repeat(INSERT), requests, prefixes, note, timeout_s).run(Bound(), Window())
+    return len(failed)
+
+
+def mix(read_share: float, rng: np.random.Generator, length: int = 1 << 16) -> Iterator[int]:
+    """Endless kinds of operation, READ with probability `read_share`, else UPDATE; safe to share by threads."""
+    if read_share in (0.0, 1.0):
+        return itertools.repeat(READ if read_share else UPDATE)
+    return itertools.cycle(np.where(rng.random(length) < read_share, READ, UPDATE).tolist())

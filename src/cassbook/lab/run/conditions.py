@@ -1,0 +1,279 @@
+"""Cells that need something done to them first, or meanwhile: cold starts, fixed rates, a node that stands still.
+
+They come at the end of each block, for they disturb it: the paced cells first, in random order, then the cold ones,
+each condition leaving the cluster further from warm than the one before.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.threads import meanwhile
+from cassbook.lab.engine import pages
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.run.cell import Cell
+from cassbook.profile.conditions import COLD_CONDITIONS, PausePart
+from cassbook.profile.profile import Profile
+
+KINDS = frozenset({"cold", "paced"})
+_POLL_S = 0.002
+#: What needs no hold on the nodes, so that it can be had of anybody's.
+_OF_THE_CLIENT = frozenset({"warm", "restarted_client"})
+#: What a cold cell costs beside its own time, by condition; for forecasts only.
+_COST_S = {"warm": 1.0, "restarted_client": 2.0, "cold_pages": 2.0, "restarted_server": 25.0}
+_SHARES = {"READ": 1.0, "UPDATE": 0.0}
+
+#: A block of code around the run of a cell's loop, given its window.
+During = Callable[[Window], Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """What a block offers to the cells of this module.
+
+    Attributes
+    ----------
+    profile : Profile
+    cluster : CassandraCluster or ExistingCluster
+    notes : dict
+        The manifest.
+    epoch : float
+        Monotonic time at which the run began.
+    table : str
+        "keyspace.name".
+    flush : callable
+        Writes what memory holds of the table to SSTables, on every node.
+    reconnect : callable
+        Opens new connections and prepares every statement anew.
+    renew_client : callable
+        Has the next cell run by a client that has just been started.
+    run : callable
+        Takes a cell, its bound, its marks and what is to be done during it; runs it and puts it down.
+    """
+
+    profile: Profile
+    cluster: CassandraCluster | ExistingCluster
+    notes: dict[str, Any]
+    epoch: float
+    table: str
+    flush: Callable[[], None]
+    reconnect: Callable[[], None]
+    renew_client: Callable[[], None]
+    run: Callable[[Cell, Bound, list[str], During | None], None]
+
+    @property
+    def own(self) -> CassandraCluster:
+        """The cluster, where it is the laboratory's own: no other is restarted or paused."""
+        if not isinstance(self.cluster, CassandraCluster):
+            raise LaboratoryError("nodes that the laboratory has not started are neither restarted nor paused")
+        return self.cluster
+
+
+def cells(profile: Profile, block: int, place: int) -> list[Cell]:
+    """Cells of kind paced, then cold, of one block, in the order they are measured.
+
+    Parameters
+    ----------
+    profile : Profile
+    block : int
+        From 1.
+    place : int
+        `order` of the first.
+    """
+    found = _paced(profile, block, place)
+    return found + _cold(profile, block, place + len(found))
+
+
+def _paced(profile: Profile, block: int, place: int) -> list[Cell]:
+    """Each level and condition at each rate and in the closed loop (rate NaN), in an order drawn from the seed."""
+    part = profile.paced
+    if part is None:
+        return []
+    points = [
+        (level, condition, rate_per_s)
+        for level in part.levels
+        for condition in ("healthy", *(["paused_node"] if part.pause else []))
+        for rate_per_s in (math.nan, *part.rates_per_s)
+    ]
+    order = np.random.default_rng([profile.seed, block, 2]).permutation(len(points))
+    return [
+        Cell(
+            f"b{block}-{'closed' if math.isnan(rate_per_s) else f'paced{rate_per_s:g}'}-{level}-{condition}",
+            "paced", part.threads, level, level, part.read_share, block, block, place + i,
+            condition=condition, rate_per_s=rate_per_s,
+        )
+        for i, (level, condition, rate_per_s) in enumerate(points[k] for k in order)
+    ]  # fmt: skip
+
+
+def _cold(profile: Profile, block: int, place: int) -> list[Cell]:
+    part = profile.cold
+    if part is None:
+        return []
+    points = [
+        (condition, operation, level)
+        for condition in COLD_CONDITIONS
+        if condition in part.conditions
+        for operation in part.operations
+        for level in part.levels
+    ]
+    return [
+        Cell(
+            f"b{block}-cold-{operation.lower()}-{level}-{condition}",
+            "cold", part.threads, level, level, _SHARES[operation], block, block, place + i, condition=condition,
+        )
+        for i, (condition, operation, level) in enumerate(points)
+    ]  # fmt: skip
+
+
+def seconds(profile: Profile, cell: Cell) -> float:
+    """About how long such a cell takes on 2 cores, its condition included."""
+    if cell.kind == "cold":
+        assert profile.cold is not None  # noqa: S101 - the cell comes from it
+        return profile.cold.steady_s + _COST_S[cell.condition]
+    assert profile.paced is not None  # noqa: S101 - the cell comes from it
+    return profile.load.ramp_s + profile.paced.steady_s + 1.0
+
+
+def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
+    """Leave out what would restart, pause or look into the nodes of a cluster that somebody else runs.
+
+    Returns
+    -------
+    Profile
+        Without it.
+    list of str
+        What was left out, a line each.
+    """
+    cold, paced = profile.cold, profile.paced
+    left_out = []
+    if cold and (lost := [name for name in cold.conditions if name not in _OF_THE_CLIENT]):
+        left_out.append(f"left out: cold starts of kind {', '.join(lost)}; the nodes are not this laboratory's")
+        kept = [name for name in cold.conditions if name in _OF_THE_CLIENT]
+        cold = cold.model_copy(update={"conditions": kept}) if kept else None
+    if paced and paced.pause:
+        left_out.append("left out: cells with a paused node; the nodes are not this laboratory's")
+        paced = paced.model_copy(update={"pause": None})
+    return profile.model_copy(update={"cold": cold, "paced": paced}), left_out
+
+
+def measure(cell: Cell, bench: Bench, previous: Cell | None, marks: list[str]) -> None:
+    """Make a cell's condition and measure it.
+
+    Parameters
+    ----------
+    cell : Cell
+        Of kind 'cold' or 'paced'.
+    bench : Bench
+    previous : Cell or None
+        Measured before it in this block.
+    marks : list of str
+        Marks it has already.
+
+    Raises
+    ------
+    LaboratoryError
+        If the condition cannot be made.
+    """
+    if cell.kind == "cold":
+        part = bench.profile.cold
+        assert part is not None  # noqa: S101 - the cell comes from it
+        _flush_once(bench, previous)
+        marks = [*marks, *_MAKE[cell.condition](cell, bench)]
+        bench.run(cell, Bound(0.0, part.steady_s), marks, None)
+        return
+    paced = bench.profile.paced
+    assert paced is not None  # noqa: S101 - the cell comes from it
+    pause = paced.pause if cell.condition == "paused_node" else None
+    bound = Bound(bench.profile.load.ramp_s, paced.steady_s)
+    bench.run(cell, bound, marks, (lambda window: pausing(bench, pause, cell, window)) if pause else None)
+
+
+def _flush_once(bench: Bench, previous: Cell | None) -> None:
+    """See to it that all conditions find the same SSTables, and no row in a memtable."""
+    if previous is None or previous.kind != "cold" or previous.read_share < 1:
+        bench.flush()
+
+
+def _warm(cell: Cell, bench: Bench) -> list[str]:
+    return []
+
+
+def _restarted_client(cell: Cell, bench: Bench) -> list[str]:
+    bench.renew_client()
+    return []
+
+
+def _restarted_server(cell: Cell, bench: Bench) -> list[str]:
+    bench.own.restart()
+    bench.reconnect()
+    return []
+
+
+def _cold_pages(cell: Cell, bench: Bench) -> list[str]:
+    """Drop the pages under the running nodes; a mark where too many stayed."""
+    before, after = pages.drop_pages(bench.own.node_folders(), bench.table)
+    note(bench.notes, "cold_pages", {
+        "cell_id": cell.cell_id, "data_bytes": after.size,
+        "resident_before_bytes": before.resident, "resident_after_bytes": after.resident,
+    })  # fmt: skip
+    return ["pages"] if after.share > pages.LEFT_TOLERANCE else []
+
+
+_MAKE: dict[str, Callable[[Cell, Bench], list[str]]] = {
+    "warm": _warm,
+    "restarted_client": _restarted_client,
+    "cold_pages": _cold_pages,
+    "restarted_server": _restarted_server,
+}
+
+
+def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
+    """Put down in the manifest what was done to a cell, in the place of what an earlier attempt put down."""
+    others = [other for other in notes.get(kind, []) if other["cell_id"] != entry["cell_id"]]
+    notes[kind] = [*others, entry]
+
+
+@contextmanager
+def pausing(bench: Bench, part: PausePart, cell: Cell, window: Window) -> Iterator[None]:
+    """Around the run of a loop: pause a node for a while, counted from the start of the steady window.
+
+    When it stood still is put down under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
+    block, the node goes on.
+
+    Raises
+    ------
+    LaboratoryError
+        If the node could not be paused, or the loop ended before the pause did.
+    """
+    found: list[tuple[float, float]] = []
+
+    def keep_time(over: threading.Event) -> None:
+        while math.isinf(window.steady_from):
+            if over.wait(_POLL_S):
+                return
+        if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
+            return
+        with bench.own.paused(part.node):
+            began = time.perf_counter()
+            if not over.wait(part.for_s):
+                found.append((began, time.perf_counter()))
+
+    with meanwhile(keep_time, f"{cell.cell_id}: node{part.node} could not be paused"):
+        yield
+    if not found:
+        raise LaboratoryError(f"{cell.cell_id}: the load ended before the pause of node{part.node} did")
+    from_s, to_s = (round(moment - bench.epoch, 6) for moment in found[0])
+    note(bench.notes, "pauses", {"cell_id": cell.cell_id, "node": part.node, "from_s": from_s, "to_s": to_s})

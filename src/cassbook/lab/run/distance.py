@@ -1,0 +1,53 @@
+"""What a cell says of the distances it was measured at: an echo goes on beside the load, and the relay counts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.engine.existing import ExistingCluster
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Columns of a cell, and marks it has earned."""
+
+    columns: dict[str, float] = field(default_factory=dict)
+    marks: list[str] = field(default_factory=list)
+
+
+class Watch:
+    """Looks at the distances of a cluster before and after each cell; at nothing where all hosts are side by side."""
+
+    def __init__(self, cluster: CassandraCluster | ExistingCluster) -> None:
+        self._cluster = cluster if isinstance(cluster, DistantCluster) else None
+
+    def begin(self) -> None:
+        """Forget what was before the cell."""
+        if self._cluster:
+            self._cluster.echoes()
+            self._cluster.relay.report()
+
+    def end(self) -> Seen:
+        """Say how far hosts were apart during the cell, and how much went between them.
+
+        Raises
+        ------
+        LaboratoryError
+            If the relay or the echo has died: what was measured since is worth nothing.
+        """
+        if self._cluster is None:
+            return Seen()
+        found = self._cluster.distances(self._cluster.echoes())
+        moved = self._cluster.relay.report()
+        if moved.strangers:
+            raise LaboratoryError(f"the relay passed on {moved.strangers} chunks of callers that it does not know")
+        farthest = max(found["off_ms"].to_list(), key=abs, default=float("nan"))
+        columns = {
+            "distance_off_ms": round(float(farthest), 3), "relay_chunks_per_s": round(moved.chunks_per_s, 1),
+        }  # fmt: skip
+        kept = len(found) == self._cluster.pairs and bool(found["kept"].all())
+        marks = {"distance": not kept, "relay": moved.beyond_ceiling}
+        return Seen(columns, [mark for mark, earned in marks.items() if earned])

@@ -1,0 +1,148 @@
+"""Measuring an existing cluster: the profile that fits it, what it will be made to write, and that it is the same."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+
+from pydantic import ValidationError
+
+from cassbook.core.errors import InputError
+from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.run import conditions
+from cassbook.lab.run.plan import Cell, rows_to_load
+from cassbook.lab.run.store import RunStore
+from cassbook.profile.profile import Profile, TablePart
+
+#: What one client process cannot exceed: the light path takes 22 us of processor time an operation at the least.
+_MOST_PER_S = 60_000
+#: Beside its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
+_CELL_BYTES, _ROW_BYTES = 40, 64
+_NUMBER_BYTES = 64  # of a number, also within a text
+_MB = 1e6
+_NOTES = "existing_cluster"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a measurement writes at most, in MB over all replicas, before compression.
+
+    Attributes
+    ----------
+    table_mb : float
+        The rows that each block loads.
+    updates_mb : float
+        The warm-ups' and the cells' writes, at a rate that one client process cannot exceed.
+    """
+
+    table_mb: float
+    updates_mb: float
+
+    @property
+    def total_mb(self) -> float:
+        """Both together."""
+        return self.table_mb + self.updates_mb
+
+
+def written(profile: Profile, cells: Iterable[Cell]) -> Written:
+    """Give an upper estimate of what measuring `cells` writes.
+
+    Parameters
+    ----------
+    profile : Profile
+    cells : iterable of Cell
+        Those that are left to measure; each block among them loads its tables once.
+    """
+    cells = list(cells)
+    table, replicas = profile.table, profile.cluster.replication_factor
+    blocks = len({cell.block for cell in cells})
+    loaded = blocks * table.record_count * _row_bytes(table)
+    for _, workload in {(cell.block, cell.workload) for cell in cells if cell.workload}:
+        loaded += rows_to_load(profile, workload) * _most_bytes(profile, workload)
+    warm_ups = blocks * profile.warm_up.cap_s * _MOST_PER_S / 2 * _update_bytes(table)
+    updates = sum(_operations(profile, cell) * _bytes_an_operation(profile, cell) for cell in cells)
+    processes = profile.load.client_processes
+    return Written(loaded * replicas / _MB, (warm_ups + updates) * processes * replicas / _MB)
+
+
+def _row_bytes(table: TablePart) -> int:
+    return _ROW_BYTES + table.field_count * (table.field_length + _CELL_BYTES)
+
+
+def _update_bytes(table: TablePart) -> int:
+    return _row_bytes(table) if table.update_all_fields else _ROW_BYTES + table.field_length + _CELL_BYTES
+
+
+def _bytes_an_operation(profile: Profile, cell: Cell) -> float:
+    """Most bytes that an operation of a cell writes on one replica, on average over its mix."""
+    if cell.workload:
+        return _most_bytes(profile, cell.workload)  # what reads is counted as if it wrote
+    return (1 - cell.read_share) * _update_bytes(profile.table)
+
+
+def _most_bytes(profile: Profile, workload: str) -> int:
+    """Most bytes that one statement of a workload writes: a row of the usertable, or all values an own one names."""
+    part = profile.workloads
+    for own in part.own if part else ():
+        if own.name == workload:
+            values = [*own.values.values(), *(v for o in own.operations for v in o.values.values())]
+            sizes = [v.size if isinstance(v.size, int) else max(v.size or (_NUMBER_BYTES,)) for v in values]
+            statements = [s for o in own.operations for s in (o.statement, o.then or "")]
+            return _ROW_BYTES + sum(size + _CELL_BYTES for size in sizes) + max(map(len, statements))
+    return _row_bytes(profile.table)
+
+
+def _operations(profile: Profile, cell: Cell) -> float:
+    """Most operations that a cell can do with one client process."""
+    load = profile.load
+    part = {"cold": profile.cold, "paced": profile.paced}.get(cell.kind)
+    steady_s = part.steady_s if part else load.steady_s
+    if steady_s is None:
+        assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
+        return cell.threads * load.operations_per_thread + _MOST_PER_S * load.ramp_s
+    return _MOST_PER_S * (load.ramp_s + steady_s)
+
+
+def profile_for(profile: Profile, cluster: ExistingCluster, say: Callable[[str], None]) -> Profile:
+    """Return `profile` with the release and the number of coordinators that were found, without what cannot be made.
+
+    Raises
+    ------
+    InputError
+        If it asks for what cannot be had of a cluster that somebody else runs.
+    """
+    if profile.cluster.options:
+        given = ", ".join(sorted(profile.cluster.options))
+        raise InputError(f"--hosts: cluster.options ({given}) cannot be set on an existing cluster; take them out")
+    profile, left_out = conditions.for_existing(profile)
+    for line in left_out:
+        say(line)
+    part = profile.cluster.model_dump() | {"nodes": len(cluster.addresses)}
+    try:
+        fitting = Profile.model_validate(profile.model_dump() | {"cluster": part})
+    except ValidationError as error:
+        messages = "; ".join(e["msg"].removeprefix("Value error, ") for e in error.errors())
+        raise InputError(f"--hosts: the profile does not fit {len(cluster.addresses)} nodes: {messages}") from None
+    return fitting.model_copy(update={"engine": cluster.release.version})
+
+
+def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:
+    """Note in the manifest where the run is measured, and hold a resumed one to it.
+
+    Raises
+    ------
+    InputError
+        If the run was begun on another cluster.
+    """
+    begun = store.notes.get(_NOTES)
+    if cluster is None:
+        if begun:
+            raise InputError(f"{store.folder}: was begun on an existing cluster; give --hosts again")
+        return
+    now = cluster.description()
+    if not begun and store.notes["cluster_starts"]:
+        raise InputError(f"{store.folder}: was begun on a local cluster; leave --hosts out, or name another folder")
+    if begun and begun["cluster"] != now["cluster"]:
+        raise InputError(f"{store.folder}: was begun on another cluster, or its nodes have changed; name a new folder")
+    store.notes[_NOTES] = now
+    store.save_notes()

@@ -1,0 +1,116 @@
+"""Measure a profile: block by block, each on a cluster of its own, cell by cell in random order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from cassbook.core.progress import bar
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.run.block import Block, Say
+from cassbook.lab.run.hosts import same_place
+from cassbook.lab.run.plan import Cell, forecast_s, plan
+from cassbook.lab.run.store import RunStore
+from cassbook.profile.profile import Profile
+
+_QUIET_PERCENT = 10.0
+
+
+def measure(
+    profile: Profile,
+    folder: Path,
+    resume: bool = False,
+    say: Say = print,
+    existing: ExistingCluster | None = None,
+) -> Path:
+    """Measure every cell of `profile` that `folder` does not hold yet.
+
+    Parameters
+    ----------
+    profile : Profile
+    folder : Path
+        The run folder; new, or one to go on with where `resume` is true.
+    say : callable
+        Takes each line of progress.
+    existing : ExistingCluster, optional
+        Measure there, with a profile from `run.hosts.profile_for`, instead of starting a cluster for each block.
+
+    Returns
+    -------
+    Path
+        The folder, complete.
+
+    Raises
+    ------
+    InputError
+        Before anything is started, if the folder cannot be used.
+    LaboratoryError
+        If a cluster does not start or the table cannot be loaded; finished cells are kept.
+    """
+    store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
+    with closing(store):
+        same_place(store, existing)
+        _measure(profile, store, say, existing)
+    say(f"run complete: {folder}")
+    return folder
+
+
+def _measure(profile: Profile, store: RunStore, say: Say, existing: ExistingCluster | None) -> None:
+    blocks = plan(profile)
+    todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
+    total = sum(map(len, blocks))
+    say(
+        f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
+        f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
+    )
+    _warn_if_busy(store.notes["busy_before_percent"], say)
+    with bar(total, total - len(todo), "cell") as progress:
+        for number, cells in enumerate(blocks, start=1):
+            left = [cell for cell in cells if cell.cell_id not in store.done]
+            for deployment, own in groupby(left, key=lambda cell: cell.deployment):
+                cluster = existing or _cluster(profile, deployment, say)
+                _measure_cells(profile, store, number, list(own), say, progress.update, cluster)
+            store.finish_block(number)
+    store.complete()
+
+
+def _warn_if_busy(busy_percent: float, say: Say) -> None:
+    """Say so if something else uses the processors; it would show in every figure."""
+    if busy_percent > _QUIET_PERCENT:
+        say(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
+
+
+def _cluster(profile: Profile, deployment: str, say: Say) -> CassandraCluster:
+    part = profile.cluster
+    spec = Spec(part.nodes, part.replication_factor, part.heap_mb, part.options)
+    if profile.distance is None:
+        return CassandraCluster(profile.engine, spec, name=profile.name, say=say)
+    placement = profile.distance.placements()[deployment]
+    say(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
+    return DistantCluster(profile.engine, placement, spec, name=profile.name, say=say, means=profile.distance.means)
+
+
+def _measure_cells(
+    profile: Profile,
+    store: RunStore,
+    number: int,
+    cells: list[Cell],
+    say: Say,
+    advance: Callable[[], Any],
+    ready: CassandraCluster | ExistingCluster,
+) -> None:
+    with ready as cluster:
+        block = Block(profile, store, number, cluster, say)
+        try:
+            block.load()
+            block.warm_up()
+            for cell in cells:
+                block.measure(cell)
+                advance()
+        finally:
+            block.close()

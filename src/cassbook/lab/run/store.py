@@ -1,0 +1,217 @@
+"""A run folder while it is written: every finished cell kept, none measured twice, whole files by rename.
+
+manifest.json          complete: false until the last file is in place
+cells.csv              one row a finished cell; the row is its completion mark
+cells/CELL.parquet     samples of the finished cells of the block in hand
+statistics.csv         statistics of each cell of finished blocks, made of all its samples
+histograms.hlog        histograms of the same
+samples/block-N.parquet  samples that are kept of a finished block (`digest.kept`); the block's completion mark
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import shutil
+import time
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.lab.load.recorder import write_samples
+from cassbook.profile.profile import Profile
+from cassbook.records import digest, manifest
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a text file so that it appears whole or not at all."""
+    draft = path.with_name(path.name + ".draft")
+    draft.write_text(text)
+    draft.rename(path)
+
+
+class RunStore:
+    """The writing side of a run folder.
+
+    Use `create` or `resume`; both refuse before anything is started.
+    """
+
+    def __init__(self, folder: Path, profile: Profile, notes: dict[str, Any]) -> None:
+        self.folder = folder
+        self.notes = notes
+        self._profile = profile
+        self._lock = _lock(folder)
+        self._rows: list[dict[Any, Any]] = []
+        if (folder / "cells.csv").exists():
+            self._rows = read_cells(folder / "cells.csv").to_dict("records")
+        #: Monotonic time at which the run began, as this process counts.
+        self.epoch = time.perf_counter() - (time.time() - notes["begun_unix_s"])
+
+    @classmethod
+    def create(cls, folder: Path, profile: Profile) -> RunStore:
+        """Begin a run in a new folder.
+
+        Raises
+        ------
+        InputError
+            If the folder holds a run already, or cannot be written.
+        """
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder}: is a file; name a folder")
+        if (folder / "manifest.json").exists():
+            raise InputError(f"{folder}: holds a run already; use --resume to go on with it, or another folder")
+        if folder.exists() and any(folder.iterdir()):
+            raise InputError(f"{folder}: is not empty and holds no run; name a new folder")
+        try:
+            (folder / "cells").mkdir(parents=True)
+            (folder / "samples").mkdir()
+        except OSError as error:
+            raise InputError(
+                f"{folder}: cannot be written ({error.strerror}); name a folder you may write to"
+            ) from None
+        notes = manifest.begin(profile) | {"begun_unix_s": time.time()}
+        store = cls(folder, profile, notes)
+        store.save_notes()
+        return store
+
+    @classmethod
+    def resume(cls, folder: Path, profile: Profile) -> RunStore:
+        """Go on with a run that was interrupted.
+
+        Raises
+        ------
+        InputError
+            If there is none, it is complete, or it was begun with another profile or schema.
+        """
+        notes = manifest.read(folder)
+        if notes["complete"]:
+            raise InputError(f"{folder}: the run is complete; there is nothing to resume")
+        begun_with = notes["profile"]
+        now = profile.model_dump(mode="json")
+        if begun_with != now:
+            other = sorted(key for key in now if now[key] != begun_with.get(key))
+            raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
+        store = cls(folder, profile, notes)
+        store._note_machine()
+        store._forget_lost()
+        store._remove_unfinished()
+        return store
+
+    def close(self) -> None:
+        """Let other processes have the folder; the end of this process does so too."""
+        os.close(self._lock)
+
+    @property
+    def done(self) -> set[str]:
+        """Identifiers of the cells that are finished."""
+        return {row["cell_id"] for row in self._rows}
+
+    def _note_machine(self) -> None:
+        """Put down, and say, that the run goes on somewhere else than where it was begun."""
+        here, known = manifest.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
+        if here not in known:
+            warnings.warn(
+                f"{self.folder}: was begun on another machine; their blocks do not compare, and the manifest says so",
+                CassbookWarning,
+                stacklevel=3,
+            )
+            self.notes["other_machines"] = [*known[1:], here]
+            self.save_notes()
+
+    def _forget_lost(self) -> None:
+        """Forget finished cells whose samples are nowhere, as where only finished blocks were taken to a new place."""
+        kept = [row for row in self._rows if self._block_path(row["block"]).exists() or self._waits(row["cell_id"])]
+        if len(kept) < len(self._rows):
+            lost = len(self._rows) - len(kept)
+            warnings.warn(
+                f"{self.folder}: {lost} cells of an unfinished block came without their samples and are measured again",
+                CassbookWarning,
+                stacklevel=3,
+            )
+            self._rows = kept
+
+    def _remove_unfinished(self) -> None:
+        """Remove what belongs to no finished cell: streams and files of a cell that was cut off, drafts."""
+        for name in ("cells", "samples"):  # git keeps no empty folder
+            (self.folder / name).mkdir(exist_ok=True)
+        for path in (*(self.folder / "cells").iterdir(), *self.folder.rglob("*.draft")):
+            if path.suffix != ".parquet" or path.stem not in self.done:
+                path.unlink(missing_ok=True)
+
+    def save_notes(self) -> None:
+        """Write the manifest."""
+        write_whole(self.folder / "manifest.json", json.dumps(self.notes, indent=1) + "\n")
+
+    def sample_path(self, cell_id: str) -> Path:
+        """Where the samples of a cell go while its block is in hand."""
+        return self.folder / "cells" / f"{cell_id}.parquet"
+
+    def _waits(self, cell_id: str) -> bool:
+        return self.sample_path(cell_id).exists()
+
+    def _block_path(self, block: int) -> Path:
+        return self.folder / "samples" / f"block-{block}.parquet"
+
+    def finish_cell(self, row: dict[str, Any]) -> None:
+        """Put down a cell's row: from now on it is finished."""
+        self._rows.append({"schema_version": SCHEMA_VERSION, **row})
+        write_whole(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
+
+    def _cells(self) -> pd.DataFrame:
+        return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
+
+    def finish_block(self, block: int) -> None:
+        """Put down a block's statistics and histograms, then the samples that are kept; harmless to repeat.
+
+        The file of samples comes last, and only then do the samples of the cells go: whatever is cut off before
+        is made again from them.
+        """
+        cells = self._cells()
+        cells = cells[cells["block"] == block].reset_index(drop=True)
+        waiting = [cell_id for cell_id in cells["cell_id"] if self._waits(cell_id)]
+        if waiting and not self._block_path(block).exists():
+            self._digest(cells)
+            self._keep_samples(block, digest.kept(cells, self._profile))
+        for cell_id in waiting:
+            self.sample_path(cell_id).unlink()
+
+    def _digest(self, cells: pd.DataFrame) -> None:
+        """Add the statistics and the histograms of a block's cells to those of the run."""
+
+        def read(cell_id: str) -> pd.DataFrame:
+            return pq.read_table(self.sample_path(cell_id), columns=digest.COLUMNS).to_pandas()
+
+        path = self.folder / digest.STATISTICS
+        write_whole(path, digest.with_block(path, digest.statistics(cells, read)))
+        digest.add_to_log(self.folder / digest.HISTOGRAMS, cells, read)
+
+    def _keep_samples(self, block: int, cell_ids: list[str]) -> None:
+        """Put the samples of some of a block's cells into one file."""
+        tables = [pq.read_table(self.sample_path(cell_id)).cast(SAMPLES) for cell_id in cell_ids]
+        samples = pa.concat_tables(tables) if tables else SAMPLES.empty_table()
+        write_samples(samples.unify_dictionaries(), self._block_path(block))
+
+    def complete(self) -> None:
+        """Mark the run complete, with the sum of each artefact; the manifest is written last."""
+        self.notes["artefacts"] = manifest.sums(self.folder)
+        self.notes["complete"] = True
+        self.save_notes()
+        shutil.rmtree(self.folder / "cells", ignore_errors=True)
+
+
+def _lock(folder: Path) -> int:
+    """Keep other processes out of a run folder for as long as this one lives."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise InputError(f"{folder}: another process is measuring into it") from None
+    return descriptor

@@ -1,0 +1,96 @@
+"""The workloads of a block: their tables made and their statements prepared before anything is measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from cassandra.cluster import Session
+
+from cassbook.lab.load.routing import Coordinators
+from cassbook.lab.load.statements import Statements
+from cassbook.lab.load.workloads import PRESETS, Workload, YcsbWorkload
+from cassbook.lab.load.ycsb import Request, Usertable, create_table
+from cassbook.profile.profile import Profile
+
+
+class Loadable(Protocol):
+    """What a table, or the tables of a user's own workload, are loaded from."""
+
+    def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
+        """First part of each statement's frame body at the given levels, by operation and statement."""
+
+    def inserts(self) -> Iterator[Request]:
+        """One INSERT a row, in order; safe to share by threads."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A workload, what has to be loaded before its first cell, if anything, and the tables that fills."""
+
+    workload: Workload
+    load: Loadable | None
+    tables: tuple[str, ...] = ()
+
+
+def prepare(
+    profile: Profile,
+    session: Session,
+    nodes: Sequence[str],
+    nearest: int,
+    rng: np.random.Generator,
+    usertable: Usertable,
+    process: int = 0,
+    processes: int = 1,
+) -> dict[str, Ready]:
+    """Make the tables of a profile's workloads and prepare their statements, so that a mistake in one shows at once.
+
+    Presets that insert, D and E, get a copy of the usertable each: its growth is felt by none but themselves.
+
+    Parameters
+    ----------
+    profile : Profile
+    session : Session
+    nodes : sequence of str
+        Addresses of the coordinators.
+    nearest : int
+        Index of the nearest one.
+    rng : numpy.random.Generator
+    usertable : Usertable
+        The block's; its keyspace holds all tables.
+    process, processes : int
+        Which of how many client processes this is; the first makes the tables.
+
+    Returns
+    -------
+    dict of Ready
+        By name: 'A' to 'F', or the user's.
+
+    Raises
+    ------
+    InputError
+        Naming the workload, the statement and what the server said of it.
+    """
+    part, policy, keyspace = profile.workloads, profile.load.coordinator, usertable.keyspace
+    ready: dict[str, Ready] = {}
+    if part is None:
+        return ready
+    first = process == 0
+    for own in part.own:
+        route = Coordinators(session, keyspace, nodes, policy, nearest)
+        statements = Statements(session, own, keyspace, route, rng, create=first)
+        load = statements if own.load else None
+        ready[own.name] = Ready(statements, load, tuple(f"{keyspace}.{table}" for table in statements.tables))
+    for name in part.presets:
+        preset, table = PRESETS[name], usertable
+        if preset.inserts:
+            copy = f"usertable_{name.lower()}"
+            if first:
+                create_table(session, profile.table, None, keyspace, copy)
+            table = Usertable(session, profile.table, nodes, policy, nearest, rng, keyspace, copy)
+        scans = part.max_scan_length, part.scan_length_distribution
+        workload = YcsbWorkload(preset, table, rng, *scans, process, processes)
+        ready[name] = Ready(workload, table, (table.name,)) if preset.inserts else Ready(workload, None)
+    return ready

@@ -1,0 +1,129 @@
+"""Distance by the kernel: `tc` and netem on the loopback device, where the kernel has it and we may use it.
+
+Hosts are told apart by their addresses, clients by the port that they call. Module `netting` does the work, in a
+process of its own: what is set up goes when whoever started it does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping
+
+from cassbook.deployment.link import Link
+from cassbook.lab.wan.child import Child
+from cassbook.lab.wan.relay import Links, Moved
+
+#: Where the echo calls from for the client.
+CLIENT_ADDRESS = "127.0.0.254"
+DEVICE = "lo"
+#: Packets that may be under way in one direction: a window of TCP at 200 ms and a few Gbit/s.
+_LIMIT = 100_000
+_FASTEST = "100gbit"
+
+Command = list[str]
+
+
+class Netem:
+    """As `Relay`, for hosts that call each other directly.
+
+    Parameters
+    ----------
+    links : mapping of (sender, receiver) to Link
+    addresses : mapping of str to str
+        Address of each node, by its name.
+    client : str
+        Name of the client, who has no address of its own.
+    port : int
+        Of the nodes, that only clients call.
+
+    Raises
+    ------
+    LaboratoryError
+        From `start`, with what `tc` said: no netem in the kernel, no permission, or other rules on the device.
+    """
+
+    def __init__(self, links: Links, addresses: Mapping[str, str], client: str, port: int) -> None:
+        self._commands = setting_up(links, addresses, client, port)
+        self._child = Child("cassbook.lab.wan.netting", "netem")
+        self._asked_at = 0.0
+
+    @property
+    def alive(self) -> bool:
+        """Whether the rules are in force."""
+        return self._child.alive
+
+    def start(self) -> None:
+        """Put the rules into force."""
+        self._child.start({"commands": self._commands})
+        self._asked_at = time.monotonic()
+
+    def stop(self) -> None:
+        """Take them away; harmless to repeat."""
+        self._child.stop()
+
+    def set_links(self, links: Links) -> None:
+        """Put other links of the same hosts into force."""
+        self._child.ask({"commands": changing(links)})
+
+    def report(self) -> Moved:
+        """Say for how long; the kernel counts no chunks.
+
+        Raises
+        ------
+        LaboratoryError
+            If the process that keeps the rules has died.
+        """
+        self._child.ask({"commands": []})
+        now = time.monotonic()
+        seconds, self._asked_at = now - self._asked_at, now
+        return Moved(seconds, {}, {}, (), 0.0, 0)
+
+
+def setting_up(links: Links, addresses: Mapping[str, str], client: str, port: int) -> list[Command]:
+    """Arguments of `tc` that put links into force on a device without rules: a class, a netem and filters each."""
+    commands = [
+        _of("qdisc", f"root handle 1: htb default {1:x}"),
+        _of("class", f"parent 1: classid 1:{1:x} htb rate {_FASTEST}"),
+    ]
+    for number, (pair, link) in enumerate(links.items(), start=2):
+        commands.append(_of("class", f"parent 1: classid 1:{number:x} htb rate {_FASTEST}"))
+        commands.append(_of("qdisc", f"parent 1:{number:x} handle {number:x}: netem {_netem(link)}"))
+        commands += [
+            _of("filter", f"parent 1: protocol ip prio {prio} u32 {match} flowid 1:{number:x}")
+            for prio, match in _matches(pair, addresses, client, port)
+        ]
+    return commands
+
+
+def changing(links: Links) -> list[Command]:
+    """Arguments of `tc` that put other links into force, in the order of those before."""
+    return [
+        ["qdisc", "change", "dev", DEVICE, *f"parent 1:{number:x} handle {number:x}: netem {_netem(link)}".split()]
+        for number, link in enumerate(links.values(), start=2)
+    ]
+
+
+def _of(what: str, words: str) -> Command:
+    return [what, "add", "dev", DEVICE, *words.split()]
+
+
+def _netem(link: Link) -> str:
+    words = f"delay {link.delay_ms:.3f}ms"
+    if link.jitter_ms:
+        words += f" {link.jitter_ms:.3f}ms"
+    if not math.isinf(link.mbit_per_s):
+        words += f" rate {link.mbit_per_s * 1000:.0f}kbit"
+    return f"{words} limit {_LIMIT}"
+
+
+def _matches(pair: tuple[str, str], addresses: Mapping[str, str], client: str, port: int) -> list[tuple[int, str]]:
+    """What tells the packets of a pair: those of clients first, which may have a node's address."""
+    sender, receiver = pair
+    if sender == client:
+        to = f"match ip dst {addresses[receiver]}/32"
+        return [(1, f"{to} match ip dport {port} 0xffff"), (1, f"match ip src {CLIENT_ADDRESS}/32 {to}")]
+    own = f"match ip src {addresses[sender]}/32"
+    if receiver == client:
+        return [(1, f"{own} match ip sport {port} 0xffff"), (1, f"{own} match ip dst {CLIENT_ADDRESS}/32")]
+    return [(2, f"{own} match ip dst {addresses[receiver]}/32")]

@@ -1,0 +1,173 @@
+"""Distance on one machine: a TCP relay in a process of its own, which delays what it passes on.
+
+A host that is to be far away tells the others an address at which the relay listens, and listens itself on another.
+Every ordered pair of hosts has a `Link`. Bytes stay whole and in order; what one side ends is ended for the other
+behind all that came before, and a reset is passed on at once. Module `relaying` does the work.
+"""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from cassbook.deployment.link import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Link
+from cassbook.lab.wan.child import Child
+
+Address = tuple[str, int]
+Links = Mapping[tuple[str, str], Link]
+
+
+def free_address() -> Address:
+    """An address of the loopback device that nobody listens on now."""
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        host, port = found.getsockname()
+        return str(host), int(port)
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where the relay listens, and where that leads.
+
+    Attributes
+    ----------
+    listen, to : tuple of str and int
+        Address and port.
+    host : str
+        That it leads to.
+    caller : str, optional
+        Whose connections come in there; found out for each if it is not said.
+    """
+
+    listen: Address
+    to: Address
+    host: str
+    caller: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """What a relay has passed on since it was last asked.
+
+    Attributes
+    ----------
+    seconds : float
+        Since then.
+    chunks, bytes : mapping of (sender, receiver) to int
+    late : tuple of int
+        Chunks by the binary logarithm of how many microseconds after their time they left: entry k counts those less
+        than 2^k us late.
+    longest_turn_ms : float
+        Longest time in which the relay looked at no socket.
+    connections : int
+        Ever made.
+    """
+
+    seconds: float
+    chunks: Mapping[tuple[str, str], int]
+    bytes: Mapping[tuple[str, str], int]
+    late: tuple[int, ...]
+    longest_turn_ms: float
+    connections: int
+
+    @property
+    def chunks_per_s(self) -> float:
+        """All pairs together."""
+        return sum(self.chunks.values()) / self.seconds
+
+    @property
+    def bytes_per_s(self) -> float:
+        """All pairs together."""
+        return sum(self.bytes.values()) / self.seconds
+
+    @property
+    def beyond_ceiling(self) -> bool:
+        """Whether more went through than the relay is stated to carry."""
+        return self.chunks_per_s > CEILING_CHUNKS_PER_S or self.bytes_per_s > CEILING_BYTES_PER_S
+
+    @property
+    def strangers(self) -> int:
+        """Chunks from or to callers that are no host."""
+        return sum(count for pair, count in self.chunks.items() if "" in pair)
+
+
+class Relay:
+    """Relays between `start` and `stop`, or within a `with` block.
+
+    Parameters
+    ----------
+    routes : sequence of Route
+    links : mapping of (sender, receiver) to Link
+        Pairs that are not in it are side by side.
+    hosts : mapping of str to str
+        Address that a host listens on, to its name: how callers are told apart.
+    by_owner : bool
+        See `Callers`.
+
+    Raises
+    ------
+    LaboratoryError
+        From `start`, naming an address that cannot be listened on.
+    """
+
+    def __init__(
+        self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
+    ) -> None:
+        self._config: dict[str, Any] = {
+            "routes": [asdict(route) for route in routes], "links": _flat(links), "hosts": dict(hosts or {}),
+            "by_owner": by_owner,
+        }  # fmt: skip
+        self._child = Child("cassbook.lab.wan.relaying", "the relay")
+        self._asked_at = 0.0
+
+    def __enter__(self) -> Relay:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def alive(self) -> bool:
+        """Whether it still passes on."""
+        return self._child.alive
+
+    @property
+    def pid(self) -> int:
+        """Of its process."""
+        return self._child.pid
+
+    def start(self) -> None:
+        """Listen on every route."""
+        self._child.start(self._config)
+        self._asked_at = time.monotonic()
+
+    def stop(self) -> None:
+        """Close everything; what still waits is lost. Harmless to repeat."""
+        self._child.stop()
+
+    def set_links(self, links: Links) -> None:
+        """Put other links into force, also on connections that are up, for what comes from now on."""
+        self._child.ask({"links": _flat(links)})
+
+    def report(self) -> Moved:
+        """Tell what has been passed on since the last report.
+
+        Raises
+        ------
+        LaboratoryError
+            If the relay has died.
+        """
+        found = self._child.ask({"report": True})
+        now = time.monotonic()
+        seconds, self._asked_at = now - self._asked_at, now
+        chunks = {(sender, receiver): count for sender, receiver, count, _ in found["pairs"]}
+        sizes = {(sender, receiver): size for sender, receiver, _, size in found["pairs"]}
+        turn_ms = found["longest_turn_s"] * 1000
+        return Moved(seconds, chunks, sizes, tuple(found["late"]), turn_ms, found["connections"])
+
+
+def _flat(links: Links) -> list[tuple[str, str, float, float, float]]:
+    return [(*pair, link.delay_ms / 1000, link.jitter_ms / 1000, link.seconds_per_byte) for pair, link in links.items()]

@@ -1,0 +1,1 @@
+"""Profiles: every number that a measurement depends on, read from YAML and checked."""

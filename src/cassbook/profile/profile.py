@@ -1,0 +1,250 @@
+"""Profiles: every number a measurement depends on, read from YAML and checked before anything starts."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import yaml
+from pydantic import Field, ValidationError, field_validator, model_validator
+
+from cassbook.core.consistency import LEVEL_CODES, STRONG_SETTINGS, replicas_waited_for, setting
+from cassbook.core.errors import InputError
+from cassbook.core.paths import resource
+from cassbook.core.releases import DEFAULT_ENGINE, release
+from cassbook.profile.conditions import ColdPart, PacedPart
+from cassbook.profile.distance import DistancePart
+from cassbook.profile.fields import (
+    Distinct,
+    Levels,
+    Name,
+    Part,
+    Positive,
+    PositiveSeconds,
+    Settings,
+    Share,
+    ThreadCounts,
+    Threads,
+)
+from cassbook.profile.workloads import Distribution, WorkloadsPart
+
+#: How coordinators are chosen where no node is named: see `load.routing`.
+POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
+
+
+class ClusterPart(Part):
+    """The cluster that each block starts afresh."""
+
+    nodes: Positive = 3
+    replication_factor: Positive = 3
+    heap_mb: Annotated[int, Field(ge=128)] = 1024
+    options: dict[str, Any] = Field(default_factory=dict, description="extra keys of cassandra.yaml")
+
+    @model_validator(mode="after")
+    def _replicas_fit(self) -> Self:
+        if self.replication_factor > self.nodes:
+            raise ValueError(
+                f"replication_factor {self.replication_factor} needs as many nodes, there are {self.nodes}"
+            )
+        return self
+
+
+class TablePart(Part):
+    """YCSB's usertable and how its rows are asked for (section III.A: the defaults of YCSB)."""
+
+    record_count: Positive
+    field_count: Positive = 10
+    field_length: Positive = 100
+    request_distribution: Distribution = "zipfian"
+    update_all_fields: bool = False
+
+
+class LoadPart(Part):
+    """The closed loop. A cell is bounded by time or by operations a thread, not both."""
+
+    coordinator: str = "token_aware"
+    connections_per_node: Positive = 1
+    client_processes: Annotated[int, Field(ge=1, le=64, strict=True)] = 1
+    request_timeout_s: PositiveSeconds = 12.0
+    ramp_s: PositiveSeconds = 0.3
+    steady_s: PositiveSeconds | None = None
+    operations_per_thread: Positive | None = None
+
+    @field_validator("coordinator")
+    @classmethod
+    def _known_policy(cls, value: str) -> str:
+        if value in POLICIES or re.fullmatch(r"node[1-9][0-9]{0,3}", value):
+            return value
+        raise ValueError(f"{value!r} is no coordinator policy; use {', '.join(POLICIES)} or node1, node2, ...")
+
+    @model_validator(mode="after")
+    def _one_bound(self) -> Self:
+        if (self.steady_s is None) == (self.operations_per_thread is None):
+            raise ValueError("give either steady_s or operations_per_thread")
+        if self.client_processes > 1 and self.steady_s is None:
+            raise ValueError("several client_processes share one steady window: give steady_s")
+        return self
+
+
+class WarmUpPart(Part):
+    """The block's warm-up ends when throughput has settled: see `run.warmup.settled`."""
+
+    threads: Threads = 100
+    window_s: PositiveSeconds = 1.0
+    windows: Annotated[int, Field(ge=2)] = 3
+    tolerance: Annotated[float, Field(gt=0, lt=1)] = 0.05
+    cap_s: PositiveSeconds = 30.0
+
+
+class PurePart(Part):
+    """Reads only and writes only, at each level that allows them (Tables I and II)."""
+
+    threads: ThreadCounts
+    levels: Levels = Field(default=["ONE", "QUORUM", "ALL"])
+    repeats: Positive = 1
+
+    @field_validator("levels")
+    @classmethod
+    def _levels(cls, value: list[str]) -> list[str]:
+        for level in value:
+            if level not in LEVEL_CODES:
+                raise ValueError(f"{level!r} is no consistency level; use {', '.join(LEVEL_CODES)}")
+        return value
+
+
+class MixedPart(Part):
+    """Reads and writes mixed, at strong settings (Tables IV and V) or other pairs of levels ('QUORUM/ONE')."""
+
+    threads: ThreadCounts
+    read_shares: Annotated[list[Share], Field(min_length=1), Distinct]
+    settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
+    repeats: Positive = 1
+
+
+class Profile(Part):
+    """One measurement plan."""
+
+    name: Name
+    title: str
+    engine: str = DEFAULT_ENGINE
+    seed: Annotated[int, Field(ge=0)]
+    cluster: ClusterPart = ClusterPart()
+    table: TablePart
+    load: LoadPart
+    warm_up: WarmUpPart = WarmUpPart()
+    pure: PurePart | None = None
+    mixed: MixedPart | None = None
+    workloads: WorkloadsPart | None = None
+    cold: ColdPart | None = None
+    paced: PacedPart | None = None
+    distance: DistancePart | None = None
+    keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
+
+    @field_validator("engine")
+    @classmethod
+    def _known_engine(cls, value: str) -> str:
+        release(value)
+        return value
+
+    @model_validator(mode="after")
+    def _something_to_measure(self) -> Self:
+        if not any(self._parts):
+            raise ValueError("nothing to measure: give pure, mixed or workloads")
+        return self
+
+    @model_validator(mode="after")
+    def _deployments_fit(self) -> Self:
+        if self.distance is None:
+            return self
+        further = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
+        if further:
+            raise ValueError(f"{', '.join(further)}: not with distance; give pure or mixed")
+        for name, placement in self.distance.placements().items():
+            replicas = len(placement.deployment.replicas)
+            if replicas != self.cluster.nodes:
+                raise ValueError(
+                    f"distance.deployments.{name} has {replicas} nodes, cluster.nodes is {self.cluster.nodes}"
+                )
+        return self
+
+    @model_validator(mode="after")
+    def _coordinator_exists(self) -> Self:
+        policy = self.load.coordinator
+        if policy.startswith("node") and not 1 <= int(policy[4:]) <= self.cluster.nodes:
+            raise ValueError(f"load.coordinator {policy!r}: there are nodes 1 to {self.cluster.nodes}")
+        return self
+
+    @model_validator(mode="after")
+    def _paused_node_exists(self) -> Self:
+        pause = self.paced.pause if self.paced else None
+        if pause and pause.node > self.cluster.nodes:
+            raise ValueError(f"paced.pause.node {pause.node}: there are nodes 1 to {self.cluster.nodes}")
+        return self
+
+    @model_validator(mode="after")
+    def _levels_can_be_met(self) -> Self:
+        levels = set(self.pure.levels) if self.pure else set()
+        for name in (name for part in (self.mixed, self.workloads) if part for name in part.settings):
+            levels |= {setting(name).read_cl, setting(name).write_cl}
+        levels |= {level for part in (self.cold, self.paced) if part for level in part.levels}
+        replicas = self.cluster.replication_factor
+        for level in sorted(levels):
+            if replicas_waited_for(level, replicas) > replicas:
+                raise ValueError(f"{level} waits for more replicas than replication_factor {replicas} gives")
+        return self
+
+    @property
+    def blocks(self) -> int:
+        """How many blocks, each with a cluster start of its own, the repeats make."""
+        return max(part.repeats for part in self._parts if part)
+
+    @property
+    def _parts(self) -> tuple[PurePart | MixedPart | WorkloadsPart | None, ...]:
+        return self.pure, self.mixed, self.workloads
+
+
+def load_profile(name_or_path: str, **overrides: Any) -> Profile:
+    """Read a profile by name (`quick`) or by path (`./mine.yaml`).
+
+    Parameters
+    ----------
+    name_or_path : str
+    **overrides
+        Top-level keys to replace, such as `engine="5.0.9"`; None leaves the file's value.
+
+    Raises
+    ------
+    InputError
+        Naming the file, the key, what it holds and what it may hold.
+    """
+    path = Path(name_or_path)
+    if path.suffix not in {".yaml", ".yml"}:
+        path = resource("profiles") / f"{name_or_path}.yaml"
+    if not path.is_file():
+        known = ", ".join(sorted(p.stem for p in resource("profiles").glob("*.yaml")))
+        raise InputError(f"profile: there is no {name_or_path!r}; use one of {known}, or the path of a .yaml file")
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except yaml.YAMLError as error:
+        raise InputError(f"{path}: not valid YAML: {error}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {error}") from None
+    if not isinstance(content, dict):
+        raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
+    content |= {key: value for key, value in overrides.items() if value is not None}
+    try:
+        return Profile.model_validate(content)
+    except ValidationError as error:
+        raise InputError(f"{path}: " + "; ".join(_explain(e) for e in error.errors())) from None
+
+
+def _explain(error: Any) -> str:
+    """Say in one line which key is wrong and how."""
+    key = ".".join(str(part) for part in error["loc"]) or "profile"
+    if error["type"] == "extra_forbidden":
+        return f"{key}: unknown key (misspelt?)"
+    message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
+    if error["type"] == "missing":
+        return f"{key}: is missing"
+    return f"{key}: {message} (got {error['input']!r})" if error["loc"] else message

@@ -1,0 +1,212 @@
+"""A recorded calibration: its cells, demands from each of its cluster starts, and predictions with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.queueing.calibration import Calibrated, Question, calibrate
+from cassbook.queueing.mva import analyse
+from cassbook.queueing.paper import FIELD_LENGTH
+from cassbook.records.experiment import Results
+
+#: What calibration sees; all else is held out: QUORUM, two replicas, a third replica asked. Of clusters of another
+#: number of nodes it sees only by how much their work takes longer.
+FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
+#: What can be left out of the model, to see what it is worth.
+CROWDING, WAITING = "crowding", "waiting"
+
+
+@dataclass(frozen=True)
+class Predicted:
+    """For each number of jobs, with 95 % intervals over cluster starts.
+
+    Attributes
+    ----------
+    jobs : ndarray
+    throughput_per_s, response_ms : list of Estimate
+    busy : dict of str to ndarray, shape (starts, jobs)
+        By station, the busy part of its servers.
+    outside : list of str
+        What of the question lies outside what was measured.
+    """
+
+    jobs: NDArray[np.int64]
+    throughput_per_s: list[Estimate]
+    response_ms: list[Estimate]
+    busy: dict[str, NDArray[np.float64]]
+    outside: list[str]
+
+    def utilisation(self, place: int) -> dict[str, Estimate]:
+        """Of each station with so many jobs, by place."""
+        return {name: Estimate.mean(part[:, place]) for name, part in self.busy.items()}
+
+    def bottleneck(self, place: int) -> str:
+        """The busiest station with so many jobs, by place."""
+        return max(self.busy, key=lambda name: float(self.busy[name][:, place].mean()))
+
+
+class CalibrationRun:
+    """A record of `cassbook calibrate`.
+
+    Parameters
+    ----------
+    name_or_path : str
+
+    Attributes
+    ----------
+    name : str
+    results : Results
+    cells : DataFrame
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is of another kind.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        self.name = Path(name_or_path).name
+        self.results = Results(name_or_path)
+        self.cells = self.results.rows
+        if "node_cpu_us" not in self.cells:
+            raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
+        self._fits: dict[tuple[int, str], list[Calibrated]] = {}
+
+    @property
+    def cores(self) -> int:
+        """Processors of the machine that it was measured on."""
+        return int(self.results.manifest["machine"]["cores"])
+
+    @cached_property
+    def held_out(self) -> pd.Series:
+        """Whether a cell is kept from the estimate; bool."""
+        own = self.cells
+        seen = own["level"].isin(FITTED_LEVELS) & ~own["ask_all"] & (own["replication"] != HELD_OUT_REPLICATION)
+        return ~seen
+
+    def calibrated(self, field_length: int = FIELD_LENGTH, without: str = "") -> list[Calibrated]:
+        """Demands from each cluster start, for rows of fields of such a length.
+
+        Parameters
+        ----------
+        field_length : int
+        without : str
+            `CROWDING` keeps clusters of another number of nodes from the estimate as a whole; `WAITING` has an answer
+            cost the same whether a request waits for it or not.
+
+        Raises
+        ------
+        InputError
+            For a length that was not measured.
+        """
+        key = field_length, without
+        if key not in self._fits:
+            self._fits[key] = self._calibrate(field_length, without)
+        return self._fits[key]
+
+    def _calibrate(self, field_length: int, without: str) -> list[Calibrated]:
+        if without == CROWDING:
+            fits = self.calibrated(field_length)
+            return [replace(fit, crowding=dict.fromkeys(fit.crowding, 0.0)) for fit in fits]
+        own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
+        if own.empty:
+            known = ", ".join(str(length) for length in sorted(self.cells["field_length"].unique()))
+            raise InputError(f"length: rows of fields of {field_length} bytes were not measured; there are {known}")
+        phases = self.results.table("phases")
+        starts = sorted(own["start"].unique())
+        usual = [None] * len(starts) if field_length == FIELD_LENGTH else self.calibrated(without=without)
+        return [
+            calibrate(
+                own[own["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit,
+                without != WAITING,
+            )
+            for start, fit in zip(starts, usual, strict=True)
+        ]  # fmt: skip
+
+    def predict(
+        self, question: Question, jobs: Sequence[int], field_length: int = FIELD_LENGTH, cores: int = 0,
+        disk_ms: float = 0.0,
+    ) -> Predicted:  # fmt: skip
+        """Answer a question for several numbers of jobs.
+
+        Raises
+        ------
+        InputError
+            For numbers that do not fit together.
+        """
+        if not jobs or min(jobs) < 1:
+            raise InputError(f"jobs: {list(jobs)}; give 1 or more")
+        fits = self.calibrated(field_length)
+        found = [analyse(own.network(question, cores, disk_ms), max(jobs)) for own in fits]
+        places = np.asarray(jobs) - 1
+
+        def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
+            return [Estimate.mean([own[place] for own in values]) for place in places]
+
+        return Predicted(
+            np.asarray(jobs), over([own.throughput_per_s for own in found]), over([own.response_ms for own in found]),
+            {name: np.array([own.utilisation[name][places] for own in found]) for name in found[0].utilisation},
+            self.outside(question, max(jobs), cores, disk_ms),
+        )  # fmt: skip
+
+    def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
+        """What of a question the record cannot support, in words."""
+        own, said = self.cells, []
+        for name, value in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs)):
+            low, high = int(own[name].min()), int(own[name].max())
+            if not low <= value <= high:
+                said.append(f"{name}: {value}; measured were {low} to {high}")
+        if cores not in (0, self.cores):
+            said.append(f"cores: {cores}; measured were {self.cores}")
+        if disk_ms:
+            said.append("disk: what was measured was in memory")
+        return said
+
+
+def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
+    """Predicted and measured of every cell, in the manner of the paper's Tables 4 and 5.
+
+    Parameters
+    ----------
+    run : CalibrationRun
+    without : str
+        As of `CalibrationRun.calibrated`.
+
+    Returns
+    -------
+    DataFrame
+        One row a cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms (means over
+        cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
+        off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
+        predicted).
+    """
+    keys = ["operation", "level", "nodes", "replication", "ask_all", "field_length"]
+    own = run.cells.assign(held_out=run.held_out)
+    own = own.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
+    over = own.groupby([*keys, "held_out", "jobs"])
+    means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.mean)).reset_index()
+    parts = []
+    for _, cells in means.groupby(keys):
+        row = cells.iloc[0].to_dict()
+        question, fits = Question.of(row), run.calibrated(int(row["field_length"]), without)
+        found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
+        places = cells["jobs"].to_numpy(int) - 1
+        per_s, ms = (
+            np.mean([getattr(each, name)[places] for each in found], axis=0)
+            for name in ("throughput_per_s", "response_ms")
+        )
+        parts.append(cells.assign(
+            predicted_per_s=per_s, predicted_ms=ms, off_throughput=per_s / cells["throughput_per_s"] - 1,
+            off_response=ms / cells["latency_ms"] - 1,
+            within=[seen.low <= x <= seen.high for seen, x in zip(cells["measured"], per_s, strict=True)],
+        ))  # fmt: skip
+    return pd.concat(parts, ignore_index=True)

@@ -1,0 +1,120 @@
+"""Recorded experiments, read and summed up: means over cluster starts, and ratios of conditions within one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from pyarrow import ArrowException
+
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.files import check_recorded
+from cassbook.core.paths import project_root, runs_dir
+
+#: Columns of text: those that are mostly empty, and names that may look like numbers.
+_WORDS = ("errors", "marks", "condition")
+
+
+class Results:
+    """A recorded experiment.
+
+    Parameters
+    ----------
+    name_or_path : str
+        In `data/trials` or `data/runs`, or a folder.
+
+    Attributes
+    ----------
+    manifest : dict
+    rows : DataFrame
+        All rows, in order of start and setup; `errors` and `marks` empty where there are none.
+
+    Raises
+    ------
+    InputError
+        If there is no such folder, it is not complete, or differs from its manifest's sums.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        folder = _folder(name_or_path)
+        try:
+            self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            raise InputError(f"{folder}: there is no recorded experiment (no manifest.json)") from None
+        except ValueError as error:
+            raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
+        if not self.manifest.get("complete"):
+            raise InputError(f"{folder}: is not complete; the command that began it goes on with it")
+        check_recorded(folder, self.manifest["artefacts"])
+        self._folder = folder
+        self._files = sorted(self.manifest["artefacts"])
+        parts = [_rows(folder / name) for name in self._files if name.endswith(".csv")]
+        self.rows = pd.concat(parts, ignore_index=True)
+
+    def has_table(self, name: str) -> bool:
+        """Whether the rows have such a table beside them."""
+        return any(file.endswith(f"-{name}.parquet") for file in self._files)
+
+    def table(self, name: str) -> pd.DataFrame:
+        """Read a table that the rows have beside them: its columns, and start, setup and panel of the row.
+
+        Raises
+        ------
+        InputError
+            If there is none, or a file is damaged.
+        """
+        files = [self._folder / file for file in self._files if file.endswith(f"-{name}.parquet")]
+        if not files:
+            raise InputError(f"{self._folder}: holds no table {name!r}")
+        parts = []
+        for path in files:
+            try:
+                parts.append(pd.read_parquet(path))
+            except (OSError, ArrowException) as error:
+                raise InputError(f"{path}: cannot be read ({error})") from None
+        return pd.concat(parts, ignore_index=True)
+
+    def mean(self, value: str, by: Sequence[str]) -> pd.Series:
+        """Means of a column over cluster starts, those of a start averaged first: index `by`, values `Estimate`."""
+        starts = self.rows.groupby([*by, "start"], sort=False)[value].mean().reset_index()
+        keys = list(by) if len(by) > 1 else by[0]
+        return pd.Series(
+            {key: Estimate.mean(own[value]) for key, own in starts.groupby(keys, sort=False)}, dtype=object
+        )
+
+    def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:
+        """Ratio of two conditions, given by the values of columns, over cluster starts.
+
+        Raises
+        ------
+        InputError
+            If one of them was not measured.
+        """
+        parts = []
+        for which in (over, under):
+            own = self.rows
+            for column, wanted in which.items():
+                own = own[own[column] == wanted]
+            if own.empty:
+                raise InputError(f"the experiment has no row with {dict(which)}")
+            parts.append(own.groupby("start")[value].mean())
+        return Estimate.ratio((parts[0] / parts[1]).dropna())
+
+
+def _folder(name_or_path: str) -> Path:
+    places = (Path(name_or_path), runs_dir() / name_or_path, project_root() / "data" / "trials" / name_or_path)
+    if found := next((own for own in places if own.is_dir()), None):
+        return found
+    raise InputError(f"{name_or_path}: there is no recorded experiment of that name in data, and no such folder")
+
+
+def _rows(path: Path) -> pd.DataFrame:
+    try:
+        table = pd.read_csv(path, dtype=dict.fromkeys(_WORDS, "str"))
+    except (OSError, pd.errors.ParserError, pd.errors.EmptyDataError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from None
+    return table.assign(**{name: table[name].fillna("") for name in _WORDS if name in table.columns})

@@ -1,0 +1,135 @@
+"""A run folder that is read: checked against its manifest before a single number is drawn from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from hdrh.histogram import HdrHistogram
+
+from cassbook.core.errors import InputError
+from cassbook.core.files import check_recorded
+from cassbook.core.paths import runs_dir
+from cassbook.core.schema import SAMPLES, read_cells
+from cassbook.latency import summaries
+from cassbook.records import digest, manifest
+
+
+class RecordedRun:
+    """A complete run.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        The name of a folder in `data/runs`, or a path.
+
+    Raises
+    ------
+    InputError
+        If the folder is missing, incomplete, of another schema version, or differs from its manifest's sums.
+    """
+
+    def __init__(self, name_or_path: str | Path) -> None:
+        folder = Path(name_or_path)
+        if not folder.is_dir():
+            folder = runs_dir() / name_or_path
+        if not (folder / "manifest.json").is_file():
+            known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
+            raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs: {known}")
+        self.folder = folder
+        self.manifest = manifest.read(folder)
+        if not self.manifest["complete"]:
+            raise InputError(f"{folder}: the run is incomplete; finish it with `cassbook run --resume --out {folder}`")
+        self._check_sums()
+
+    def _check_sums(self) -> None:
+        listed = self.manifest.get("artefacts", {})
+        if "cells.csv" not in listed or not any(name.startswith("samples/") for name in listed):
+            raise InputError(f"{self.folder / 'manifest.json'}: is damaged (it lists no cells or no samples)")
+        check_recorded(self.folder, listed)
+
+    @property
+    def name(self) -> str:
+        """The folder's name."""
+        return self.folder.name
+
+    @property
+    def data_hash(self) -> str:
+        """One hash over all artefacts; a notebook shows it, so that no stale output can pass for new."""
+        return hashlib.sha256(json.dumps(self.manifest["artefacts"], sort_keys=True).encode()).hexdigest()
+
+    @cached_property
+    def cells(self) -> pd.DataFrame:
+        """The cells, columns as in `schema.CELLS`."""
+        return read_cells(self.folder / "cells.csv")
+
+    @cached_property
+    def statistics(self) -> pd.DataFrame:
+        """Statistics of each cell (`summaries.cell_statistics`), made of all its samples, kept or not."""
+        if digest.STATISTICS in self.manifest["artefacts"]:
+            return digest.read_statistics(self.folder / digest.STATISTICS)
+        return summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
+
+    @cached_property
+    def histograms(self) -> Mapping[str, HdrHistogram]:
+        """Histograms of each cell's successful steady operations in microseconds, decoded when asked for.
+
+        By tag: `CELL.OPERATION` is service time, `CELL.OPERATION.response` response time, of paced operations only.
+        """
+        if digest.HISTOGRAMS in self.manifest["artefacts"]:
+            return digest.Histograms(self.folder / digest.HISTOGRAMS)
+        return digest.counted(self.samples(digest.COLUMNS))
+
+    def has_samples(self, cell_id: str) -> bool:
+        """Whether the samples of a cell were kept; a cell without any operation has nothing to keep."""
+        return cell_id in self._sampled
+
+    @cached_property
+    def _sampled(self) -> frozenset[str]:
+        column = self._dataset().to_table(columns=["cell_id"]).column("cell_id").unify_dictionaries()
+        used = (pc.unique(chunk).cast("string").to_pylist() for chunk in column.chunks)
+        return frozenset(cell_id for ids in used for cell_id in ids)
+
+    def _dataset(self) -> ds.Dataset:
+        listed = [str(self.folder / name) for name in self.manifest["artefacts"] if name.startswith("samples/")]
+        return ds.dataset(listed, format="parquet", schema=SAMPLES)
+
+    def _check_kept(self, cells: Sequence[str]) -> None:
+        """Refuse cells that there are not, or whose samples were measured but not kept."""
+        operations = self.cells.set_index("cell_id")["operations"]
+        for cell_id in cells:
+            if cell_id not in operations.index:
+                raise InputError(f"run {self.name}: has no cell {cell_id!r}")
+            if operations[cell_id] > 0 and not self.has_samples(cell_id):
+                raise InputError(
+                    f"run {self.name}: the samples of {cell_id} were not kept (its profile says keep_samples: "
+                    "figures); use its statistics and histograms, or measure with keep_samples: all"
+                )
+
+    def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
+        """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Only these.
+        cells : sequence of str, optional
+            Only those of these cells; otherwise all that were kept, which need not be all that were measured.
+
+        Raises
+        ------
+        InputError
+            If one of `cells` is none of the run's, or its samples were not kept.
+        """
+        wanted = None
+        if cells is not None:
+            self._check_kept(cells)
+            wanted = pc.field("cell_id").cast("string").isin(list(cells))
+        table = self._dataset().to_table(columns=list(columns) if columns else None, filter=wanted)
+        return table.unify_dictionaries().to_pandas()

@@ -1,0 +1,110 @@
+"""A recorded staleness run, read: what was measured, and what its traces predict."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.records.experiment import Results
+from cassbook.staleness.from_traces import Traced
+from cassbook.staleness.message_delays import Legs
+
+#: What panels are told apart by.
+KEYS = ["setup", "threads", "r", "w", "versions"]
+#: Of a read's own cost of tracing, so much counts: what comes before the read looks makes it later, hence fresher, and
+#: so does not count; what a write's tracing adds until it is applied does. Neither is known, half lies between.
+PART = 0.5
+
+
+class StalenessRun:
+    """A folder that `cassbook probe` has recorded.
+
+    Attributes
+    ----------
+    panels : DataFrame
+        A row a panel of a cluster start (see `panels.StalenessTrial.measure`).
+
+    Raises
+    ------
+    InputError
+        If there is no such run, or it is not complete.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        self.results = Results(name_or_path)
+        self.panels = self.results.rows
+        self.name = Path(name_or_path).name
+
+    @property
+    def has_traces(self) -> bool:
+        """Whether requests were traced."""
+        return self.results.has_table("legs")
+
+    @cached_property
+    def reads(self) -> pd.DataFrame:
+        """All reads, counted: start, setup, panel and `measured.COUNTED`."""
+        return self.results.table("counted")
+
+    @cached_property
+    def legs(self) -> pd.DataFrame:
+        """Every traced request at every replica (see `panels`)."""
+        return self.results.table("legs")
+
+    def counted(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
+        """Reads of a panel, of all cluster starts together (see `measured`).
+
+        Raises
+        ------
+        InputError
+            If it was not measured.
+        """
+        return self._of(self.reads, setup, threads, r, w, versions)
+
+    def traced(self, setup: str, threads: int, r: int, w: int, by_client: bool = True, part: float = PART) -> Traced:
+        """What the traces of a panel predict: its writes, and its reads, which were traced at the level of R.
+
+        `part` of what tracing adds to a read is taken off the time that a read would have needed; from none to all of
+        it is within the prediction's interval.
+        """
+        own = self._of(self.legs, setup, threads, r, w, 1)
+        writes, reads = (Legs.of_table(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
+        cost = self.tracing_ms(setup, threads)
+        return Traced(writes, reads, r, w, by_client, Estimate(part * cost.value, 0.0, cost.value, cost.n))
+
+    def tracing_ms(self, setup: str, threads: int) -> Estimate:
+        """What tracing adds to a read of one replica, from the same panels' reads with and without it, over cluster
+        starts.
+
+        Reads of more replicas do not tell: traced writes wait for all, so that their reads find nothing to repair.
+        """
+        own = self.panels[
+            (self.panels["setup"] == setup) & (self.panels["threads"] == threads) & (self.panels["r"] == 1)
+        ]
+        excess = (own["traced_read_ms"] - own["read_ms"]).groupby(own["start"]).mean().dropna()
+        mean = Estimate.mean(excess)
+        bounds = [max(0.0, own) for own in (mean.value, mean.low, mean.high)]  # NaN, of one start, becomes 0
+        return Estimate(bounds[0], min(bounds[:2]), max(bounds), mean.n)
+
+    def rows(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
+        """Rows of a panel, one a cluster start.
+
+        Raises
+        ------
+        InputError
+            If it was not measured.
+        """
+        own = self.panels
+        wanted = dict(zip(KEYS, (setup, threads, r, w, versions), strict=True))
+        for column, value in wanted.items():
+            own = own[own[column] == value]
+        if own.empty:
+            raise InputError(f"{self.name}: holds no panel with {wanted}")
+        return own
+
+    def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
+        own = self.rows(setup, threads, r, w, versions)
+        return table.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])

@@ -1,0 +1,135 @@
+"""What a read should have returned: judged from the history of writes and reads, as in Jepsen's set test.
+
+Each key has one writer, which writes versions 1, 2, 3, ..., each after the one before was acknowledged or given up. A
+read is *consistent* if it returns the newest version that had been acknowledged when it began, or a newer one. A write
+that is on its way while the read is may be seen or not; one that timed out is *unknown*: it may have taken effect or
+not, then or later, so that no read can be blamed for missing it, nor for seeing it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+
+#: Columns of a history. Times in seconds; `acked_s` is NaN where no acknowledgement came. On one clock, unless a column
+#: `host` says whose.
+WRITES = ("key", "version", "sent_s", "acked_s")
+READS = ("key", "sent_s", "returned_s", "version")
+
+
+def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str, float] | None = None) -> pd.DataFrame:
+    """Judge each read.
+
+    Parameters
+    ----------
+    writes : DataFrame
+        Columns `WRITES`; versions of a key rise with `sent_s`.
+    reads : DataFrame
+        Columns `READS`, perhaps more; `version` 0 where the row was not there.
+    clock_error_s : mapping of str to float, optional
+        By how much at most the clock of each host is off, where clients of several made the history. Whatever may have
+        been at the same time then counts as such: no read is blamed for what a clock did.
+
+    Returns
+    -------
+    DataFrame
+        `reads`, in their order, with newest (acknowledged before it began, 0 if none), t_ms (since then;
+        NaN if none), consistent, versions_behind (acknowledged ones that it missed) and behind_ms (for how long the
+        first of those had been acknowledged when it began; 0 where nothing was missed).
+
+    Raises
+    ------
+    InputError
+        If a key has two writers, as far as can be seen: a version that stands twice, or was sent before the last was
+        over; if a read returned a version that nobody had sent by then; or if clients were on several hosts and the
+        clock of one is not bounded.
+    """
+    given = reads
+    writes, reads = (table.assign(key=table["key"].astype(str)) for table in (writes, reads))
+    _check_writers(writes)
+    writes, reads = _on_one_clock(writes, reads, clock_error_s or {})
+    _check_versions(writes, reads)
+    acked = writes[writes["acked_s"].notna()].sort_values(["key", "version"])
+    acked = acked.assign(rank=acked.groupby("key").cumcount() + 1)
+    own = reads.reset_index(drop=True).assign(_place=np.arange(len(reads)))
+    newest = _nearest(
+        own, acked, ("sent_s", "acked_s"), {"version": "newest", "acked_s": "_newest_s", "rank": "_newest_rank"}
+    )
+    seen = _nearest(own, acked, ("version", "version"), {"rank": "_seen_rank"})
+    missed = _nearest(own, acked, ("version", "version"), {"acked_s": "_missed_s"}, forward=True)
+    found = own.join(newest).join(seen).join(missed)
+    newest_version = found["newest"].fillna(0).astype(int)
+    consistent = found["version"] >= newest_version
+    behind = (found["_newest_rank"] - found["_seen_rank"].fillna(0)).where(~consistent, 0)
+    return given.assign(
+        key=reads["key"],
+        newest=newest_version.to_numpy(),
+        t_ms=((found["sent_s"] - found["_newest_s"]) * 1000).to_numpy(),
+        consistent=consistent.to_numpy(),
+        versions_behind=behind.astype(int).to_numpy(),
+        behind_ms=((found["sent_s"] - found["_missed_s"]) * 1000).where(~consistent, 0.0).to_numpy(),
+    )
+
+
+def _on_one_clock(
+    writes: pd.DataFrame, reads: pd.DataFrame, error_s: Mapping[str, float]
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Let everything have taken as long as it may have, by clocks that are so far apart."""
+    named = ["host" in table for table in (writes, reads)]
+    if any(named) and not all(named):
+        raise InputError(
+            "history: column host is in one of the two tables only; both say whose clock it was, or neither"
+        )
+    hosts = sorted({*writes["host"].astype(str), *reads["host"].astype(str)}) if all(named) else []
+    if len(hosts) <= 1:
+        return writes, reads
+    if unknown := [host for host in hosts if not 0 <= error_s.get(host, np.inf) < np.inf]:
+        raise InputError(
+            f"history: made by clients on {', '.join(hosts)}, and nothing bounds the clock of {', '.join(unknown)}; "
+            "say by how many seconds each may be off, or measure from one host"
+        )
+    after, before = (table["host"].astype(str).map(error_s) for table in (writes, reads))
+    return (
+        writes.assign(sent_s=writes["sent_s"] - after, acked_s=writes["acked_s"] + after),
+        reads.assign(sent_s=reads["sent_s"] - before, returned_s=reads["returned_s"] + before),
+    )
+
+
+def _nearest(
+    reads: pd.DataFrame, acked: pd.DataFrame, on: tuple[str, str], columns: dict[str, str], forward: bool = False
+) -> pd.DataFrame:
+    """Columns of the acknowledged write of the key that is next to each read in some order, by the read's place."""
+    left, right = (
+        pd.Series(frame[name], dtype=float).rename("_on") for frame, name in zip((reads, acked), on, strict=True)
+    )
+    near = pd.merge_asof(
+        reads[["key", "_place"]].assign(_on=left).sort_values("_on"),
+        acked[["key", *columns]].rename(columns=columns).assign(_on=right).sort_values("_on"),
+        on="_on", by="key", direction="forward" if forward else "backward", allow_exact_matches=not forward,
+    )  # fmt: skip
+    return near.set_index("_place").sort_index()[list(columns.values())]
+
+
+def _check_writers(writes: pd.DataFrame) -> None:
+    ordered = writes.sort_values(["key", "version"])
+    same = ordered["key"] == ordered["key"].shift()
+    twice = same & (ordered["version"] == ordered["version"].shift())
+    early = same & (ordered["sent_s"] < ordered["acked_s"].fillna(ordered["sent_s"]).shift())
+    for wrong, what in ((twice, "stands twice"), (early, "was sent before the last was over")):
+        if wrong.any():
+            row = ordered[wrong].iloc[0]
+            raise InputError(f"history: version {row['version']} of key {row['key']!r} {what}; a key has one writer")
+
+
+def _check_versions(writes: pd.DataFrame, reads: pd.DataFrame) -> None:
+    sent = reads.merge(writes[["key", "version", "sent_s"]], on=["key", "version"], how="left", suffixes=("", "_write"))
+    strange = (reads["version"].to_numpy() != 0) & ~(sent["sent_s_write"] <= sent["returned_s"]).to_numpy()
+    if strange.any():
+        row = reads[strange].iloc[0]
+        raise InputError(
+            f"history: a read of key {row['key']!r} returned version {row['version']}, which nobody had sent"
+        )

@@ -1,0 +1,142 @@
+"""What a probe's history says: P(consistent) over t and k with intervals, and a prediction held against it.
+
+Reads are kept *counted*: columns `COUNTED`, a row for each wait, pair of coordinators, number of versions behind, and
+t to a few hundredths of itself. Pairs of coordinators count alike, however many reads each happened to have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from cassbook.core.errors import InputError
+
+Floats = NDArray[np.float64]
+#: P(consistent) at times (ms by the client's clock), of reads through coordinator `reader` after writes through
+#: `writer`.
+Predictor = Callable[[Floats, int, int], Floats]
+
+#: asked_t_ms: the wait asked for; t_ms: what it was; writer, reader: coordinators; reads: how many.
+COUNTED = ["asked_t_ms", "t_ms", "writer", "reader", "versions_behind", "reads"]
+#: Where consistency counts as reached: the study's curves end near it.
+REACHED = 0.999
+_Z = 1.959964
+_FINEST_MS, _PER_OCTAVE = 0.05, 128
+
+
+def counted(judged: pd.DataFrame) -> pd.DataFrame:
+    """Count reads.
+
+    Parameters
+    ----------
+    judged : DataFrame
+        From `history.judge`, of reads with asked_t_ms, writer and reader.
+
+    Raises
+    ------
+    InputError
+        If no read began after an acknowledged write.
+    """
+    own = judged[judged["t_ms"].notna()]
+    if own.empty:
+        raise InputError("measured: no read began after an acknowledged write")
+    table = own.assign(t_ms=_rounded(own["t_ms"].to_numpy(float)))
+    return table.groupby(COUNTED[:-1]).size().rename("reads").reset_index()
+
+
+def slim(counted: pd.DataFrame) -> pd.DataFrame:
+    """The same in fewer bytes."""
+    kinds = {"asked_t_ms": "float32", "t_ms": "float32", "writer": "int8", "reader": "int8", "versions_behind": "int16"}
+    return counted.astype(kinds | {"reads": "int32"})
+
+
+def _rounded(t_ms: Floats) -> Floats:
+    """Times to 0.05 ms, later ones to 1 / 128 of a power of two."""
+    step = np.maximum(_FINEST_MS, np.exp2(np.floor(np.log2(np.maximum(t_ms, _FINEST_MS)))) / _PER_OCTAVE)
+    return np.asarray(np.round(np.round(t_ms / step) * step, 4))
+
+
+def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None = None) -> pd.DataFrame:
+    """P(one of the last k versions) by the wait that was asked for.
+
+    Parameters
+    ----------
+    counted : DataFrame
+        Columns `COUNTED`.
+    within : int
+        k; 1 for the last version.
+    predictor : callable, optional
+        Asked for each read's own t and coordinators.
+
+    Returns
+    -------
+    DataFrame
+        One row a wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, from the counts of
+        each pair, half a read added to either side), noise (standard error), and predicted.
+    """
+    keys = ["asked_t_ms", "writer", "reader"]
+    own = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))
+    own["weighted_t"] = own["t_ms"] * own["reads"]
+    sums = ["reads", "good", "weighted_t"]
+    if predictor:
+        own["weighted_p"] = own["reads"] * _predicted(own, predictor)
+        sums.append("weighted_p")
+    pairs = own.groupby(keys)[sums].sum()
+    n = pairs["reads"]
+    smoothed = (pairs["good"] + 0.5) / (n + 1)
+    each = pd.DataFrame({
+        "t_ms": pairs["weighted_t"] / n, "reads": n, "p": pairs["good"] / n, "variance": smoothed * (1 - smoothed) / n,
+    })  # fmt: skip
+    if predictor:
+        each["predicted"] = pairs["weighted_p"] / n
+    waits = each.groupby("asked_t_ms")
+    found = waits.mean().assign(reads=waits["reads"].sum())
+    found["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
+    found["low"] = (found["p"] - _Z * found["noise"]).clip(lower=0.0)
+    found["high"] = (found["p"] + _Z * found["noise"]).clip(upper=1.0)
+    return found.drop(columns="variance").reset_index()
+
+
+def _predicted(counted: pd.DataFrame, predictor: Predictor) -> Floats:
+    found = np.empty(len(counted))
+    pairs = counted[["writer", "reader"]].to_numpy()
+    for writer, reader in np.unique(pairs, axis=0):
+        own = (pairs == (writer, reader)).all(axis=1)
+        found[own] = predictor(counted["t_ms"].to_numpy(float)[own], int(writer), int(reader))
+    return found
+
+
+def over_k(counted: pd.DataFrame, asked_t_ms: float, most: int = 10) -> pd.DataFrame:
+    """P(one of the last k versions) at one wait, k from 1: columns k and those of `over_t`."""
+    own = counted[counted["asked_t_ms"] == asked_t_ms]
+    if own.empty:
+        raise InputError(f"measured: no read waited {asked_t_ms:g} ms; there are {sorted(set(counted['asked_t_ms']))}")
+    parts = [over_t(own, within=k).assign(k=k) for k in range(1, most + 1)]
+    return pd.concat(parts, ignore_index=True)
+
+
+def reached_ms(table: pd.DataFrame, p: float = REACHED) -> float:
+    """Wait (of `over_t`) from which on the part of consistent reads is at least p, in ms; NaN if it never is."""
+    below = np.flatnonzero((table["p"] < p).to_numpy())
+    after = int(below[-1]) + 1 if below.size else 0
+    return float(table["t_ms"].iloc[after]) if after < len(table) else float("nan")
+
+
+def upto_reached(table: pd.DataFrame) -> pd.DataFrame:
+    """Rows of `over_t` from t = 0 to the first at which 99.9 % is reached for good; all if it never is."""
+    below = np.flatnonzero((table["p"] < REACHED).to_numpy())
+    return table.iloc[: (int(below[-1]) + 2 if below.size else 1)]
+
+
+def rmse(table: pd.DataFrame) -> float:
+    """Root of the mean square difference of column predicted and p, over `upto_reached`; each wait counts alike."""
+    own = upto_reached(table)
+    return float(np.sqrt(np.mean(np.square(own["p"] - own["predicted"]))))
+
+
+def noise(table: pd.DataFrame) -> float:
+    """What the `rmse` of a perfect prediction would be: the reads are so many only."""
+    return float(np.sqrt(np.mean(np.square(upto_reached(table)["noise"]))))

@@ -1,1 +1,0 @@
-"""Experiments at a distance, each for one question, on real nodes behind the relay."""

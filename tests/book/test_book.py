@@ -1,0 +1,229 @@
+"""The book as a reader meets it: no warning, links that lead somewhere, nothing asked of other hosts."""
+
+import functools
+import http.server
+import shutil
+import subprocess
+import threading
+from html.parser import HTMLParser
+from urllib.parse import unquote, urlsplit
+
+import pytest
+
+from cassbook.book import build, outputs
+from cassbook.book.chapters import record
+from cassbook.claims.registry import ledger
+from cassbook.core import paths
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.doctor import browser
+from cassbook.records.run import RecordedRun
+from tests.helpers.folder_of_logs import make
+
+pytestmark = pytest.mark.book
+SCORECARD = "notebooks/analyse/scorecard.html"
+NO_RUNS = [path for path in build.analyse_notebooks() if not outputs.shows_runs(path)]
+FRONT, CHAPTER = "book/index.html", "notebooks/analyse/mixed-estimates.html"
+
+
+@pytest.fixture(scope="module")
+def html(tmp_path_factory):
+    """The whole book, built from the recorded runs and, as if just measured, from a folder of another tool's logs."""
+    logs = tmp_path_factory.mktemp("logs")
+    run = RecordedRun("quick-2.1.20")
+    make(logs, run, tuple(run.cells["threads"].unique()))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CASSBOOK_BUILD", str(tmp_path_factory.mktemp("build")))
+        patch.setenv("CASSBOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
+        before = tracked()
+        index = build.build(fresh=logs, say=lambda line: None)
+        assert tracked() == before
+    return index.parent
+
+
+def tracked():
+    return {path: path.read_bytes() for path in (paths.project_root() / "notebooks").rglob("*.ipynb")}
+
+
+class Links(HTMLParser):
+    """Targets and anchors of a page."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.targets, self.anchors = [], set()
+        self.feed(text)
+
+    def handle_starttag(self, tag, attributes):
+        found = dict(attributes)
+        self.anchors |= {found.get("id"), found.get("name")}
+        for key in ("href", "src"):
+            if found.get(key) and found.get("rel") not in ("preconnect", "dns-prefetch"):
+                self.targets.append((tag, found[key]))
+
+
+def test_index_is_there_and_every_page_of_the_contents(html):
+    assert (html / "index.html").is_file()
+    for page in (
+        "book/methods",
+        "notebooks/measure/measure",
+        *(f"notebooks/analyse/{n.stem}" for n in build.analyse_notebooks()),
+    ):
+        assert (html / f"{page}.html").is_file()
+
+
+@pytest.mark.parametrize("notebook", NO_RUNS, ids=lambda path: path.stem)
+def test_a_chapter_without_runs_shows_what_is_stored(html, notebook):
+    """Those with runs, which differ in this book, are executed by nbval."""
+    assert not outputs.differences(notebook, html.parent / "source" / "notebooks" / "analyse" / notebook.name)
+
+
+def test_internal_links_lead_somewhere(html):
+    pages = {page: Links(page.read_text()) for page in html.rglob("*.html") if "_static" not in page.parts}
+    assert len(pages) > 8
+    broken = []
+    for page, links in pages.items():
+        for _, target in links.targets:
+            url = urlsplit(target)
+            if url.scheme or url.netloc or target == "#":
+                continue
+            file = (page.parent / unquote(url.path)).resolve() if url.path else page
+            if not file.is_file() or (
+                url.fragment and file.suffix == ".html" and url.fragment not in pages[file].anchors
+            ):
+                broken.append(f"{page.relative_to(html)}: {target}")
+    assert not broken
+
+
+def test_nothing_is_loaded_from_another_host(html):
+    foreign = [
+        f"{page.relative_to(html)}: {target}"
+        for page in html.rglob("*.html")
+        for tag, target in Links(page.read_text()).targets
+        if tag in {"script", "img", "link", "iframe"} and urlsplit(target).netloc
+    ]
+    assert not foreign
+
+
+def test_sources_stand_side_by_side_and_numbers_are_glued(html):
+    text = (html / "notebooks/analyse/latency.html").read_text()
+    for label in ("published", "recorded 2.1.20", "recorded 5.0.9", "measured now"):
+        assert label in text
+    for page in (html / "notebooks").rglob("*.html"):
+        assert "glue:text" not in page.read_text()
+        assert str(paths.project_root()) not in page.read_text()
+        assert "site-packages" not in page.read_text()  # as in a warning that a cell let through
+
+
+def test_the_library_a_claim_rests_on_is_linked(html):
+    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library.html").read_text()
+
+
+@pytest.fixture
+def served(html):
+    """Address of the book, served on loopback."""
+
+    class Quiet(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Quiet, directory=html)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/"
+        server.shutdown()
+
+
+@pytest.fixture
+def window():
+    """A tab of a browser for which no name resolves but this machine's: whatever a page asks of the world fails."""
+    chromium = browser()
+    if chromium is None:
+        pytest.skip("no Chromium on the PATH (Debian: package chromium); the page was not opened in a browser")
+    from playwright.sync_api import sync_playwright
+
+    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
+    arguments = ["--no-sandbox", "--disable-background-networking", rules]
+    with sync_playwright() as tools:
+        opened = tools.chromium.launch(executable_path=chromium, args=arguments)
+        yield opened.new_page(viewport={"width": 1280, "height": 900})
+        opened.close()
+
+
+@pytest.mark.parametrize("page", [FRONT, CHAPTER, "notebooks/analyse/regressions.html", SCORECARD])
+def test_a_browser_without_network_shows_it_whole(served, window, page):
+    errors, foreign = [], []
+    window.on("console", lambda message: errors.append(message.text) if message.type == "error" else None)
+    window.on("pageerror", lambda error: errors.append(str(error)))
+    window.on("requestfailed", lambda request: errors.append(f"failed: {request.url}"))
+    window.on(
+        "request",
+        lambda request: None if request.url.startswith((served, "data:", "blob:")) else foreign.append(request.url),
+    )
+    window.goto(served + page, wait_until="load")  # a script that computes for long looks idle before the page is whole
+    window.wait_for_load_state("networkidle")
+    pictures = window.eval_on_selector_all(
+        "article img", "all => all.map(i => [i.src, i.complete && i.naturalWidth > 0])"
+    )
+    plots = window.locator(".plotly-graph-div .main-svg").count()
+    title = window.title()
+    assert not foreign
+    assert not errors
+    assert "The Price of Consistency" in title
+    assert all(loaded for _, loaded in pictures)
+    if page == CHAPTER:
+        assert len(pictures) >= 2
+        assert plots >= 1
+
+
+def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):
+    """Opened from the disk, with no server and no network, as a reader who copied the book would."""
+    window.goto((html / SCORECARD).as_uri())
+    rows = window.locator("#every-claim-table tbody tr")
+    rows.nth(5).wait_for()
+    shown = window.locator(".dt-info")
+    everything = shown.inner_text()
+    assert f"of {len(ledger()):,} entries" in everything
+    window.locator(".dt-search input").last.fill("exponential progression")
+    window.wait_for_function("!document.querySelector('.dt-info').innerText.startsWith('Showing 1 to 25')")
+    texts = rows.all_inner_texts()
+    assert 1 <= len(texts) <= 5
+    assert all("exponential progression" in text for text in texts)
+    assert window.locator("#every-claim-table a").first.get_attribute("href").startswith("../../_modules/cassbook/")
+    window.locator(".dt-search input").last.fill("")
+    window.locator(".dtsp-nameCont", has_text="untestable").click()
+    window.wait_for_function("document.querySelector('.dt-info').innerText.includes('filtered')")
+    assert all("untestable" in text for text in rows.all_inner_texts())
+    window.locator(".dtsp-clearAll").click()
+    assert rows.first.inner_text().startswith("Gorbenko 2020")
+    window.locator("#every-claim-table thead th").first.click()
+    window.wait_for_function("document.querySelector('#every-claim-table tbody').innerText.startsWith('ccm study')")
+
+
+def test_every_claim_links_to_the_lines_that_recompute_it(html):
+    anchors = functools.cache(lambda page: Links(page.read_text()).anchors)
+    for finding in ledger():
+        if finding.function:
+            path, _, anchor = record.source_page(finding.function).partition("#")
+            assert anchor in anchors((html / "notebooks" / "analyse" / path).resolve()), finding.id
+
+
+def test_a_warning_stops_the_build(html, tmp_path, monkeypatch):
+    """A link to nowhere in a copy of the book's source: the build fails, the last book stays."""
+    monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
+    source = tmp_path / "source"
+    (source / "book").mkdir(parents=True)
+    root = paths.project_root()
+    shutil.copy(root / "_config.yml", source)
+    (source / "_toc.yml").write_text("format: jb-book\nroot: book/index\n")
+    shutil.copytree(root / "book" / "static", source / "_static")
+    shutil.copy(root / "book" / "references.bib", source / "book")
+    (source / "book" / "index.md").write_text("# Title\n\nSee {doc}`nowhere`.\n")
+    (tmp_path / "html").mkdir()
+    (tmp_path / "html" / "index.html").write_text("the last book")
+    with pytest.raises(LaboratoryError, match="nowhere"):
+        build._render(source, lambda line: None)
+    assert (tmp_path / "html" / "index.html").read_text() == "the last book"
+
+
+def test_make_alone_prints_help():
+    done = subprocess.run(["make"], cwd=paths.project_root(), capture_output=True, text=True, check=True)
+    for target in ("reproduce", "book", "test", "lint", "bench", "clean"):
+        assert f"make {target}" in done.stdout

@@ -1,0 +1,36 @@
+"""One cluster for all tests of this folder: a start takes longer than most of them."""
+
+import pytest
+
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.nodes import Nodes
+from cassbook.lab.load.ycsb import INSERT, KEYSPACE, create_table
+from tests.live.one_cluster.loading import ROWS, Bench
+
+
+@pytest.fixture(scope="package")
+def running():
+    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="module")
+def cluster(running):
+    """The cluster, without what another module's tests put there."""
+    session = running.connect()
+    session.execute(f"DROP KEYSPACE IF EXISTS {KEYSPACE}", timeout=60)
+    session.cluster.shutdown()
+    return running
+
+
+@pytest.fixture(scope="module")
+def bench(cluster):
+    session = cluster.connect()
+    create_table(session, ROWS, 3)
+    nodes = Nodes(session, cluster.addresses)
+    bench = Bench(cluster, session, nodes)
+    bench.run(INSERT, threads=20, bound=Bound())
+    yield bench
+    nodes.close()
+    session.cluster.shutdown()

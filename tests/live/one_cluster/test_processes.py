@@ -1,0 +1,113 @@
+"""Several client processes on a real cluster: one window for all, samples merged, nothing left of them."""
+
+import math
+import time
+from functools import partial
+from pathlib import Path
+
+import psutil
+import pyarrow.compute as pc
+import pytest
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine.connect import connect
+from cassbook.lab.experiments.staleness import background
+from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.ycsb import KEYSPACE, create_table
+from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.client import Client, Place
+from cassbook.lab.run.processes import ClientProcesses
+from cassbook.profile.profile import load_profile
+
+pytestmark = pytest.mark.live
+BOUND = Bound(0.1, 0.8)
+
+
+def cell(threads, share=0.5, rate_per_s=math.nan):
+    return Cell("c", "mixed", threads, "QUORUM", "QUORUM", share, 1, 1, 0, rate_per_s=rate_per_s)
+
+
+@pytest.fixture(scope="module")
+def profile(tmp_path_factory):
+    path = tmp_path_factory.mktemp("profile") / "tiny.yaml"
+    path.write_text(
+        "name: tiny\ntitle: t\nseed: 1\ntable: {record_count: 500}\n"
+        "load: {steady_s: 0.8, client_processes: 2}\npure: {threads: [10]}\n"
+    )
+    return load_profile(str(path))
+
+
+@pytest.fixture(scope="module")
+def place(profile, cluster):
+    session = cluster.connect()
+    create_table(session, profile.table, 3)
+    session.cluster.shutdown()
+    reach = partial(connect, cluster.addresses, cluster.release.protocol)
+    there = Place(reach, cluster.addresses, cluster.labels, KEYSPACE)
+    client = Client(profile, there, [1], 0.0)
+    assert client.fill(client.table, 20) == 0
+    client.close()
+    return there
+
+
+@pytest.mark.parametrize("threads", [1, 7, 40])
+def test_two_processes_make_one_cell(profile, place, tmp_path, threads):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        outcome, samples = processes.run(cell(threads), BOUND, tmp_path / "c.parquet")
+    assert set(samples["outcome"].to_pylist()) == {"ok"}
+    assert samples.num_rows == outcome.operations
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["c.parquet"]
+    starts = samples["started_s"].to_pylist()
+    assert starts == sorted(starts)
+    steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
+    window = outcome.window
+    assert window.steady_to - window.steady_from == pytest.approx(0.8)
+    assert pc.min(steady["started_s"]).as_py() >= window.steady_from - 1e-5
+    assert pc.max(steady["started_s"]).as_py() < window.steady_to + 1e-5
+    in_flight = pc.sum(steady["latency_us"]).as_py() / 1e6 / 0.8
+    assert 0.7 * threads < in_flight < 1.1 * threads  # Little's law, over the threads of both
+
+
+def test_a_rate_is_shared_out(profile, place, tmp_path):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        _, samples = processes.run(cell(20, rate_per_s=400.0), BOUND, tmp_path / "c.parquet")
+    steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
+    assert abs(steady.num_rows - 400 * 0.8) <= 4
+    assert steady["intended_s"].null_count == 0
+
+
+def test_no_process_outlives_the_block(profile, place, tmp_path):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        pids = [process.pid for process in processes._processes]
+        processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+    assert len(set(pids)) == 2
+    assert not [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
+
+
+def test_a_process_that_dies_is_told_of(profile, place, tmp_path):
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        processes._processes[1].kill()
+        processes._processes[1].join()
+        with pytest.raises(LaboratoryError, match="client process died"):
+            processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+
+
+def test_one_that_cannot_connect_says_why(profile, place, tmp_path):
+    nowhere = Place(partial(connect, ["127.0.0.9"], 3, attempts=1), ["127.0.0.9"], ["node1"], KEYSPACE)
+    with pytest.raises(LaboratoryError, match=r"127\.0\.0\.9"):
+        ClientProcesses(1, profile, nowhere, [1], 0.0)
+    assert not list(Path(tmp_path).iterdir())
+
+
+def test_a_load_beside_the_probe_goes_on_for_the_block_and_says_what_it_did(profile, place, cluster):
+    processes = background.client(cluster, profile, 1)
+    try:
+        with background.load(processes, 20, 0.5) as told:
+            time.sleep(0.5)
+    finally:
+        processes.close()
+    assert told.throughput_per_s > 100
+    assert told.latency_ms == pytest.approx(1000 * 20 / told.throughput_per_s, rel=0.3)  # Little's law
+    with background.load(None, 20, 0.5) as nothing:
+        pass
+    assert math.isnan(nothing.throughput_per_s)

@@ -1,0 +1,97 @@
+"""The adviser on a real cluster with a late replica: the paper's switch loses writes, the safe one does not."""
+
+from dataclasses import replace
+
+import pytest
+from cassandra.cluster import Session
+
+from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.cassandra_register import InCassandra
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.register import Epoch, Presence
+from cassbook.advisor.window import Load
+from cassbook.core.errors import InputError
+from cassbook.lab.experiments.adviser import scene as scenes
+from tests.helpers import made_runs
+
+pytestmark = pytest.mark.live
+PLAN = scenes.Plan(before_s=2.0, after_s=2.0)
+
+
+@pytest.fixture(scope="module")
+def session():
+    with scenes.late_replica("2.1.20", 0.4) as cluster:
+        found = cluster.connect()
+        scenes.create(found)
+        yield found
+        found.cluster.shutdown()
+
+
+@pytest.fixture(scope="module")
+def latency_map():
+    return LatencyMap(made_runs.run(noise=0.0), "known")
+
+
+@pytest.mark.parametrize(("now", "then", "late_s"), [("3R-1W", "1R-3W", 0.0), ("1R-3W", "3R-1W", 1.0)])
+def test_the_papers_switch_loses_acknowledged_writes(session: Session, now, then, late_s):
+    """Old writes where reads are lowered; those of a client that switched first where writes are."""
+    watched = scenes.naive(session, now, then, replace(PLAN, late_s=late_s))
+    before = watched.reads[watched.reads["started_s"] < 0]
+    assert len(before) > 30
+    assert not before["violation"].any()
+    assert watched.violations > 0
+
+
+@pytest.mark.parametrize(("now", "then"), [("3R-1W", "1R-3W"), ("1R-3W", "3R-1W")])
+def test_the_safe_switch_loses_none(session, latency_map, now, then):
+    scenes.create(session)
+    register = InCassandra(session, scenes.KEYSPACE, f"{now}-{then}")
+    shared = {"start": now, "register": register, "interval_s": 0.5, "lease_s": 5.0}
+    with (
+        Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="a", **shared) as writing,
+        Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="b", **shared) as reading,
+    ):
+        watched = scenes.safe(session, (writing, reading), then, PLAN)
+    assert watched.switched_s > 0
+    assert watched.violations == 0
+    after = watched.reads[watched.reads["started_s"] > watched.switched_s]
+    assert len(after) > 20
+
+
+def test_the_register_is_one_object_for_all(session):
+    register = InCassandra(session, scenes.KEYSPACE, "by_hand")
+    first = Epoch(0, Regime.settled(3, 2, 2), (2, 2))
+    with pytest.raises(InputError, match="an adviser opens it first"):
+        register.look()
+    register.open(first)
+    register.open(Epoch(0, Regime.settled(3, 1, 3), (1, 3)))  # somebody was here already
+    assert register.look().epoch == first
+    presence = Presence(0, 1, Load(12.5, float("nan"), 3.0))
+    assert register.beat("a", presence, 0)
+    assert not register.beat("b", presence, 7)
+    assert list(register.look().members) == ["a"]
+    following = Epoch(1, Regime(3, 2, 3, 2), (1, 3))
+    assert register.advance(following)
+    assert not register.advance(following)
+    assert register.look().epoch == following
+    assert not register.beat("a", Presence(0, 2, presence.load), 0)
+    register.leave("a", 5)
+    assert list(register.look().members) == ["a"]
+    register.leave("a", 1)
+    assert register.look().members == {}
+    with pytest.raises(InputError, match="the register is of 3 replicas, the adviser of 5"):
+        register.open(Epoch(0, Regime.settled(5, 3, 3), (3, 3)))
+
+
+@pytest.mark.parametrize(
+    ("keyspace", "table", "wrong"),
+    [
+        ("nowhere", "t", "there is no 'nowhere'"),
+        ("a; b", "t", "plain lower-case"),
+        ("switching", "T", "plain lower-case"),
+    ],
+)
+def test_a_register_that_cannot_be_is_refused(session, keyspace, table, wrong):
+    with pytest.raises(InputError, match=wrong):
+        InCassandra(session, keyspace, "x", table)

@@ -1,0 +1,100 @@
+"""Conditions on a real cluster: restarts keep the data, pages do go, and a paused node delays its own requests only."""
+
+import numpy as np
+import pytest
+
+from cassbook.lab.engine.pages import LEFT_TOLERANCE
+from cassbook.lab.run import measure
+from cassbook.lab.run.plan import plan
+from cassbook.profile.profile import load_profile
+from cassbook.records.run import RecordedRun
+
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
+
+PROFILE = """
+name: conditions
+title: Every condition once
+engine: 2.1.20
+seed: 11
+cluster: {heap_mb: 512}
+table: {record_count: 4000}
+load: {ramp_s: 0.2, steady_s: 0.5}
+warm_up: {threads: 40, window_s: 0.5, windows: 2, tolerance: 0.2, cap_s: 4}
+pure: {threads: [20], levels: [ONE]}
+cold: {threads: 20, levels: [ONE], steady_s: 1.0}
+paced:
+  rates_per_s: [300]
+  threads: 40
+  levels: [ONE]
+  steady_s: 2.0
+  pause: {node: 2, after_s: 0.4, for_s: 0.8}
+keep_samples: figures
+"""
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("conditions")
+    (folder / "profile.yaml").write_text(PROFILE)
+    profile = load_profile(str(folder / "profile.yaml"))
+    measure(profile, folder / "run")
+    found = RecordedRun(folder / "run")
+    assert set(found.cells["cell_id"]) >= {cell.cell_id for block in plan(profile) for cell in block}
+    return found
+
+
+def steady(run, condition, kind="cold"):
+    cell_id = run.cells.query("condition == @condition and kind == @kind")["cell_id"].item()
+    samples = run.samples(cells=[cell_id])
+    return samples[samples["phase"] == "steady"]
+
+
+def test_every_request_is_answered_and_every_row_is_there(run):
+    """Reads verify their row, so data that a restart lost would show as errors."""
+    assert (run.cells["errors"] == "").all()
+    assert (run.cells.query("kind in ('cold', 'paced')")["operations"] > 100).all()
+    assert run.cells.query("kind == 'cold'")["condition"].tolist() == [
+        "warm", "restarted_client", "cold_pages", "restarted_server",
+    ]  # fmt: skip
+
+
+def test_pages_really_left_under_running_nodes(run):
+    (note,) = run.manifest["cold_pages"]
+    assert note["data_bytes"] > 3 * 4000 * 1000 * 0.9
+    assert note["resident_before_bytes"] > 0.9 * note["data_bytes"]
+    assert note["resident_after_bytes"] <= LEFT_TOLERANCE * note["data_bytes"]
+    assert not run.cells["marks"].str.contains("pages").any()
+
+
+def test_a_restarted_server_is_slower_than_a_warm_one(run):
+    first = {c: steady(run, c)["latency_us"].head(200).median() for c in ("warm", "restarted_server")}
+    assert first["restarted_server"] > 1.5 * first["warm"]
+
+
+def test_a_paused_node_delays_what_it_coordinates_and_then_goes_on(run):
+    pauses = {note["cell_id"]: note for note in run.manifest["pauses"]}
+    cells = run.cells.query("condition == 'paused_node'").set_index("cell_id")
+    assert set(pauses) == set(cells.index)
+    for cell_id, note in pauses.items():
+        assert note["to_s"] - note["from_s"] == pytest.approx(0.8, abs=0.1)
+        assert note["from_s"] - cells.loc[cell_id, "steady_from_s"] == pytest.approx(0.4, abs=0.15)
+        samples = run.samples(cells=[cell_id])
+        ended_s = samples["started_s"] + samples["latency_us"] / 1e6
+        inside = (ended_s > note["from_s"] + 0.1) & (ended_s < note["to_s"])
+        assert not (inside & (samples["coordinator"] == "127.0.0.2")).any()
+        after = (samples["started_s"] > note["to_s"]) & (samples["coordinator"] == "127.0.0.2")
+        assert after.sum() > 10
+        assert samples.loc[(samples["coordinator"] == "127.0.0.2"), "latency_us"].max() > 0.6e6
+
+
+def test_a_closed_loop_hides_what_a_fixed_rate_shows(run):
+    """Coordinated omission: 80 requests are due at the paused node, 40 may be in flight, so the rest must wait."""
+    paused = run.cells.query("kind == 'paced' and condition == 'paused_node'").set_index("cell_id")["rate_per_s"]
+    paced, closed = paused.index[paused == 300].item(), paused.index[paused.isna()].item()
+    stats = run.statistics.set_index("cell_id")
+    assert stats.loc[paced, "response_us"] > 1.3 * stats.loc[paced, "latency_us"]
+    assert np.isnan(stats.loc[closed, "response_us"])
+    samples = {cell_id: run.samples(cells=[cell_id]).query("phase == 'steady'") for cell_id in (paced, closed)}
+    late_us = (samples[paced]["started_s"] - samples[paced]["intended_s"]) * 1e6
+    seen_by_users = (samples[paced]["latency_us"] + late_us > 100_000).mean()
+    assert seen_by_users > 5 * (samples[closed]["latency_us"] > 100_000).mean()

@@ -1,0 +1,89 @@
+"""A whole measurement on a real cluster, killed in the middle, resumed through its notebook, and checked."""
+
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pandas as pd
+import pytest
+
+from cassbook.book import build
+from cassbook.core import paths
+from cassbook.core.schema import read_cells
+from cassbook.lab.run.plan import plan
+from cassbook.latency import summaries
+from cassbook.latency.cell_checks import LITTLE_TOLERANCE
+from cassbook.profile.profile import load_profile
+from cassbook.records.run import RecordedRun
+
+pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
+NOTEBOOK = paths.project_root() / "notebooks" / "measure" / "measure.ipynb"
+
+
+def rows_of(folder):
+    path = folder / "cells.csv"
+    return read_cells(path) if path.exists() else pd.DataFrame()
+
+
+def test_killed_resumed_and_sound(tiny, tmp_path):
+    folder = tmp_path / "run"
+    killed = kill_in_the_middle(tiny, folder)
+    tracked = hashlib.sha256(NOTEBOOK.read_bytes()).hexdigest()
+    parameters = {"profile": str(tiny), "out": os.path.relpath(folder, paths.project_root()), "resume": True}
+    build.execute(NOTEBOOK, tmp_path / "executed.ipynb", parameters)
+    assert hashlib.sha256(NOTEBOOK.read_bytes()).hexdigest() == tracked
+    run = RecordedRun(folder)
+    check_nothing_was_lost_or_repeated(run, killed, tiny)
+    check_samples(run)
+
+
+def kill_in_the_middle(profile, folder):
+    """Start a run as a person would, SIGKILL it when some cells are done; the rows it had put down."""
+    command = [sys.executable, "-m", "cassbook.cli", "run", "--profile", str(profile), "--out", str(folder)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while len(rows_of(folder)) < 5:
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    rows = rows_of(folder)
+    assert len(rows) < 16
+    return rows
+
+
+def check_nothing_was_lost_or_repeated(run, killed, profile):
+    cells = run.cells
+    pd.testing.assert_frame_equal(cells.iloc[: len(killed)], killed)
+    planned = [cell.cell_id for block in plan(load_profile(str(profile))) for cell in block]
+    measured = cells.loc[cells["kind"] != "warmup", "cell_id"]
+    assert sorted(measured) == sorted(planned)
+    assert cells["cell_id"].is_unique
+    assert (cells["kind"] == "warmup").sum() == 2
+    assert len(run.manifest["cluster_starts"]) == 2
+    assert sorted(cells["cluster_start"].unique()) == [1, 2]
+
+
+def check_samples(run):
+    """Real reads and writes at three levels; Little's law recomputed from the samples."""
+    samples = run.samples()
+    assert (samples["outcome"] == "ok").all()
+    assert samples["latency_us"].between(50, 5e6).all()
+    assert set(samples["coordinator"].unique()) == {"127.0.0.1", "127.0.0.2", "127.0.0.3"}
+    counts = samples.groupby("cell_id", observed=True).size()
+    cells = run.cells.set_index("cell_id")
+    assert counts.sort_index().eq(cells["operations"].sort_index()).all()
+    stats = summaries.cell_statistics(samples, run.cells).set_index("cell_id")
+    assert set(zip(stats["read_cl"], stats["read_share"], strict=True)) >= {
+        (level, share) for level in ("ONE", "QUORUM", "ALL") for share in (0.0, 1.0)
+    }
+    # Each cell is short, so single ones may wander; together they must lie on the law.
+    assert (stats["little_ratio"] - 1).abs().median() < LITTLE_TOLERANCE
+    assert stats["little_ratio"].between(0.7, 1.3).all()
+    marked = cells.loc[stats.index, "marks"].str.contains("little")
+    assert marked.eq((cells.loc[stats.index, "little_ratio"] - 1).abs() > LITTLE_TOLERANCE).all()
+    assert stats["little_ratio"].sub(cells.loc[stats.index, "little_ratio"]).abs().max() < 1e-3

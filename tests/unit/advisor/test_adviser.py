@@ -1,0 +1,271 @@
+"""The adviser around a session: which requests it takes, at which levels, and what its answers are worth."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import pytest
+from cassandra import ConsistencyLevel, OperationTimedOut
+from cassandra.query import BatchStatement, SimpleStatement
+
+from cassbook.advisor.adviser import Adviser, OutcomeUnknown, is_read, replication_factor
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.register import InMemory
+from cassbook.core.errors import InputError
+from tests.helpers import made_runs
+
+ONE, QUORUM, ALL = ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL
+
+
+class Future:
+    """A ResponseFuture that is answered by hand."""
+
+    def __init__(self, statement):
+        self.statement, self.level = statement, statement.consistency_level
+        self._done, self._error, self._callbacks = threading.Event(), None, []
+
+    def add_callbacks(self, callback, errback):
+        self._callbacks.append((callback, errback))
+        if self._done.is_set():
+            self.answer(self._error)
+
+    def answer(self, error=None):
+        self._error = error
+        self._done.set()
+        for callback, errback in self._callbacks:
+            (errback if error else callback)(error or [])
+
+    def result(self):
+        assert self._done.wait(5)
+        if self._error:
+            raise self._error
+        return ["row"]
+
+
+class Session:
+    """As much of a session as the adviser asks for."""
+
+    def __init__(self, at_once=True, options=None, strategy=None):
+        column = SimpleNamespace(name="id")
+        table = SimpleNamespace(partition_key=[column], options=options or {})
+        strategy = strategy or SimpleNamespace(replication_factor=3)
+        keyspace = SimpleNamespace(tables={"orders": table}, replication_strategy=strategy)
+        self.cluster = SimpleNamespace(metadata=SimpleNamespace(keyspaces={"shop": keyspace}))
+        self._at_once, self.sent, self.refuse = at_once, [], None
+
+    def prepare(self, query):
+        return SimpleNamespace(query_string=query)
+
+    def execute_async(self, statement, parameters=None, **options):
+        if self.refuse:
+            raise self.refuse
+        future = Future(statement)
+        self.sent.append(future)
+        if self._at_once:
+            future.answer()
+        return future
+
+
+@pytest.fixture(scope="module")
+def latency_map():
+    return LatencyMap(made_runs.run(noise=0.0), "known")
+
+
+@pytest.fixture
+def advise(latency_map):
+    """Make advisers, and close them."""
+    made = []
+
+    def make(session=None, **options):
+        adviser = Adviser(session or Session(), "shop", ["orders"], latency_map, **({"interval_s": 0.02} | options))
+        made.append(adviser)
+        return adviser
+
+    yield make
+    for adviser in made:
+        adviser.close()
+
+
+@pytest.mark.parametrize(
+    ("start", "read", "write"), [("1R-3W", ONE, ALL), ("2R-2W", QUORUM, QUORUM), ("3R-1W", ALL, ONE)]
+)
+def test_reads_and_writes_get_the_levels_in_force(advise, start, read, write):
+    session = Session()
+    adviser = advise(session, start=start)
+    assert adviser.execute("SELECT * FROM shop.orders WHERE id = 1") == ["row"]
+    adviser.execute("update shop.orders SET total = 2 WHERE id = 1")
+    adviser.execute(SimpleStatement("  DELETE FROM shop.orders WHERE id = 1"))
+    batch = BatchStatement()
+    adviser.execute(batch)
+    assert [future.level for future in session.sent] == [read, write, write, write]
+
+
+def test_the_applications_own_statement_is_left_as_it_was(advise):
+    statement = SimpleStatement("SELECT * FROM shop.orders", consistency_level=ConsistencyLevel.TWO)
+    advise(start="1R-3W").execute(statement)
+    assert statement.consistency_level == ConsistencyLevel.TWO
+
+
+@pytest.mark.parametrize(
+    ("query", "wrong"),
+    [
+        ("UPDATE t SET a = 1 WHERE k = 1 IF a = 0", "a lightweight transaction keeps its own"),
+        ("INSERT INTO t (k) VALUES (1) IF NOT EXISTS", "lightweight"),
+        ("TRUNCATE t", "neither SELECT, INSERT, UPDATE nor DELETE"),
+        ("", "neither"),
+    ],
+)
+def test_what_has_no_level_of_ours_is_refused(advise, query, wrong):
+    session = Session()
+    with pytest.raises(InputError, match=wrong):
+        advise(session).execute(query)
+    assert session.sent == []
+
+
+def test_a_text_is_no_condition():
+    assert not is_read("INSERT INTO t (k, v) VALUES (1, 'if it''s so')")
+
+
+def test_a_request_that_cannot_be_sent_is_not_counted_as_under_way(advise):
+    session = Session()
+    adviser = advise(session, start="1R-3W")
+    session.refuse = OSError("no host")
+    with pytest.raises(OSError, match="no host"):
+        adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
+    session.refuse = None
+    adviser.go_to("3R-1W")
+    wait_for(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
+
+
+def wait_for(reached, seconds=5):
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_a_failed_request_raises_what_the_driver_says(advise):
+    session = Session(at_once=False)
+    request = advise(session).execute_async("SELECT * FROM t")
+    session.sent[0].answer(OperationTimedOut())
+    with pytest.raises(OperationTimedOut):
+        request.result()
+
+
+def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise):
+    session, register = Session(at_once=False), InMemory()
+    adviser = advise(session, start="3R-1W", register=register, lease_s=0.2, interval_s=0.05)
+    request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    adviser._stop.set()  # the process is halted: no beats
+    time.sleep(0.3)
+    session.sent[0].answer()
+    with pytest.raises(OutcomeUnknown, match="after its lease was over"):
+        request.result()
+    adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    assert session.sent[1].level == ALL
+
+
+def test_a_read_is_worth_its_answer_whenever_it_comes(advise):
+    session = Session(at_once=False)
+    adviser = advise(session, start="1R-3W", lease_s=0.2, interval_s=0.05)
+    request = adviser.execute_async("SELECT * FROM t")
+    adviser._stop.set()
+    time.sleep(0.3)
+    session.sent[0].answer()
+    assert request.result() == ["row"]
+
+
+def test_lowering_writes_by_hand_goes_by_two_steps(advise):
+    adviser = advise(start="1R-3W")
+    adviser.go_to("3R-1W")
+    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+    assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "3R-3W", "3R-1W"]
+
+
+def test_a_setting_that_is_not_strong_is_not_gone_to(advise):
+    with pytest.raises(InputError, match="can miss a write"):
+        advise().go_to("ONE/ONE")
+
+
+def test_two_clients_agree_through_one_register(advise):
+    register = InMemory()
+    first, second = (advise(start="2R-2W", register=register, name=name) for name in ("a", "b"))
+    first.go_to("3R-1W")
+    wait_for(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
+    session = second._session
+    second.execute("UPDATE t SET a = 1 WHERE k = 1")
+    assert session.sent[-1].level == ONE
+
+
+def test_the_load_is_watched(advise):
+    adviser = advise(window_s=1.0)
+    for _ in range(30):
+        adviser.execute("SELECT * FROM t")
+    adviser.execute("DELETE FROM t WHERE k = 1")
+    load = adviser.load()
+    assert load.read_share == pytest.approx(30 / 31)
+    assert load.per_s > 0
+
+
+def test_after_closing_requests_go_at_all(latency_map):
+    session = Session()
+    with Adviser(session, "shop", ["orders"], latency_map, start="1R-3W") as adviser:
+        pass
+    adviser.execute("SELECT * FROM t")
+    assert session.sent[-1].level == ALL
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        ({"start": "1R-1W"}, "unknown; use one of"),
+        ({"start": "ONE/ONE"}, "can miss a write"),
+        ({"start": Regime(5, 3, 3, 3)}, "of 5 replicas, the keyspace has 3"),
+        ({"lease_s": 1.0, "interval_s": 0.5}, "at least three times interval_s"),
+        ({"others": [(1, 1)]}, "which clients outside the register need"),
+    ],
+)
+def test_bad_parameters_are_refused(advise, options, wrong):
+    with pytest.raises(InputError, match=wrong):
+        advise(**options)
+
+
+def test_clients_outside_the_register_bound_the_start_and_what_is_asked_for_by_hand(advise):
+    others = [(2, 2)]
+    with pytest.raises(InputError, match="1R-3W: clients outside the register need reads of at least 2"):
+        advise(start="1R-3W", others=others)
+    adviser = advise(start="2R-2W", others=others)
+    with pytest.raises(InputError, match="3R-1W: clients outside the register need"):
+        adviser.go_to("3R-1W")
+
+
+def test_tables_that_a_sweep_cannot_heal_are_refused(latency_map):
+    with pytest.raises(InputError, match=r"there is no shop\.customers"):
+        Adviser(Session(), "shop", ["customers"], latency_map)
+    with pytest.raises(InputError, match="read_repair = 'NONE'"):
+        Adviser(Session(options={"read_repair": "NONE"}), "shop", ["orders"], latency_map)
+
+
+def test_the_replication_factor_is_the_keyspaces_in_one_data_centre():
+    assert replication_factor(Session(), "shop") == 3
+    one = SimpleNamespace(dc_replication_factors={"dc1": 5})
+    assert replication_factor(Session(strategy=one), "shop") == 5
+    two = SimpleNamespace(dc_replication_factors={"dc1": 3, "dc2": 3})
+    with pytest.raises(InputError, match="shop is in 2 data centres"):
+        replication_factor(Session(strategy=two), "shop")
+    with pytest.raises(InputError, match="there is no 'bank'"):
+        replication_factor(Session(), "bank")
+
+
+def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise):
+    session = Session(at_once=False)
+    adviser = advise(session, start="3R-1W", lease_s=0.2, interval_s=0.05)
+    request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    request._open.pop()  # the other thread has begun to end it
+    session.sent[0].answer()
+    assert request.result() == ["row"]
+    adviser._stop.set()
+    time.sleep(0.3)
+    with pytest.raises(OutcomeUnknown):
+        request.result()

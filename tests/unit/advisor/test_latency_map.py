@@ -1,0 +1,169 @@
+"""A map interpolates what was measured, and says nothing of what was not."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.cli import advise
+from cassbook.cli.main import main
+from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.errors import InputError
+from cassbook.latency.mixing import mixed
+from tests.helpers import made_runs
+
+
+@pytest.fixture
+def known():
+    return LatencyMap(made_runs.run(noise=0.0), "known")
+
+
+def test_measured_points_are_what_was_measured(known):
+    at = known.latencies_us([500], [0.9])[:, :, 0, 0]
+    for k, setting in enumerate(known.settings):
+        demand = mixed(made_runs.READ_US[setting.read_cl], made_runs.WRITE_US[setting.write_cl], 0.9)
+        assert at[k] == pytest.approx(500 * demand)
+
+
+def test_between_points_it_interpolates_over_threads_and_share(known):
+    advice = known.advise(400, 0.7)
+    demand = mixed(made_runs.READ_US["ONE"], made_runs.WRITE_US["ALL"], 0.7)
+    assert advice.best.setting.name == "1R-3W"
+    assert advice.best.latency_us.value == pytest.approx(400 * demand)
+    assert advice.mixed
+
+
+def test_pure_workloads_alone_give_the_papers_equations():
+    cells = made_runs.run(noise=0.0, excess={"1R-3W": 0.5})
+    pure = cells[cells["kind"] == "pure"]
+    advice = LatencyMap(pure, "pure").advise(250, 0.5)
+    one = next(choice for choice in advice.choices if choice.setting.name == "1R-3W")
+    assert one.latency_us.value == pytest.approx(250 * mixed(100.0, 160.0, 0.5))
+    assert not advice.mixed
+    assert len(advice.choices) == 3
+
+
+def test_mixes_count_for_more_than_their_parts():
+    cells = made_runs.run(noise=0.0, excess={"1R-3W": 0.5})
+    one = LatencyMap(cells, "x").latencies_us([500], [0.5, 0.7])[0, 0, :, 0]
+    assert one[0] == pytest.approx(1.5 * 500 * mixed(100.0, 160.0, 0.5))
+    assert one[1] == pytest.approx(1.5 * 500 * mixed(100.0, 160.0, 0.7))
+
+
+@pytest.mark.parametrize(
+    ("threads", "share", "wrong"),
+    [
+        (5, 0.5, r"threads: 5 is outside what known measured, 10 to 1000"),
+        (2000, 0.5, r"threads: 2000 is outside"),
+        (100, 1.5, "reads: 1.5 is not between 0 and 1"),
+        (100, -0.1, "reads: -0.1 is not between"),
+        (float("nan"), 0.5, "threads: nan is outside"),
+    ],
+)
+def test_outside_there_is_no_answer(known, threads, share, wrong):
+    with pytest.raises(InputError, match=wrong):
+        known.advise(threads, share)
+
+
+def test_without_pure_cells_the_shares_end_where_mixes_do():
+    cells = made_runs.run()
+    latency_map = LatencyMap(cells[cells["kind"] == "mixed"], "mixes")
+    with pytest.raises(InputError, match=r"reads: 0.95 is outside what mixes measured, 0.1 to 0.9"):
+        latency_map.advise(100, 0.95)
+
+
+def test_a_hole_between_measured_points_is_said():
+    cells = made_runs.run()
+    ragged = cells[(cells["threads"] <= 100) | (cells["read_share"] == 1.0)]
+    with pytest.raises(InputError, match="nothing was measured around 500 threads and 50% reads"):
+        LatencyMap(ragged, "ragged").advise(500, 0.5)
+
+
+def test_intervals_and_the_runner_up_rest_on_blocks():
+    advice = LatencyMap(made_runs.run(blocks=4, noise=0.02), "x").advise(300, 0.9)
+    estimate = advice.best.latency_us
+    assert estimate.n == 4
+    assert estimate.low < estimate.value < estimate.high
+    assert advice.runner_up.setting.name == "2R-2W"
+    assert advice.told is True
+    assert advice.margin_percent == pytest.approx(64, abs=8)
+
+
+def test_one_block_tells_nothing_of_the_order():
+    advice = LatencyMap(made_runs.run(blocks=1), "x").advise(300, 0.9)
+    assert np.isnan(advice.best.latency_us.low)
+    assert advice.told is None
+
+
+def test_wider_settings_are_advised_where_they_were_measured():
+    both = (*STRONG_SETTINGS, *WIDER_SETTINGS)
+    assert LatencyMap(made_runs.run(settings=both), "x").settings == both
+    assert LatencyMap(made_runs.run(), "x").settings == STRONG_SETTINGS
+
+
+def test_a_run_without_a_strong_setting_is_refused():
+    cells = made_runs.run()
+    with pytest.raises(InputError, match="no strong setting has both"):
+        LatencyMap(cells[(cells["read_share"] == 1.0)], "reads")
+
+
+def test_the_domain_leaves_out_what_was_not_measured(known):
+    found = known.domain([10, 400, 1000, 5000], [0.0, 0.5, 1.0])
+    assert sorted(found["threads"].unique()) == [10, 400, 1000]
+    assert found.set_index(["read_share", "threads"]).loc[(0.0, 400), "best"] == "3R-1W"
+    assert found.set_index(["read_share", "threads"]).loc[(1.0, 400), "best"] == "1R-3W"
+
+
+def test_a_point_in_words_and_as_json(known):
+    text = advise.point(known, 300, 0.9, "text")
+    assert "best       1R-3W  31.80" in text
+    assert "reads at ONE, writes at ALL" in text
+    assert "runner-up  2R-2W" in text
+    found = json.loads(advise.point(known, 300, 0.9, "json"))
+    assert found["best"]["setting"] == "1R-3W"
+    assert found["runner_up"]["setting"] == "2R-2W"
+    assert found["best"]["latency_us"] == pytest.approx(31800)
+
+
+def test_the_map_in_words_has_a_row_a_share(known):
+    lines = advise.domain(known, "text").splitlines()
+    assert lines[0].split()[1:] == [str(t) for t in made_runs.THREADS]
+    assert lines[2].startswith("0%")
+    assert "3R-1W" in lines[2]
+    assert "1R-3W" in lines[12]
+
+
+def test_the_command_line_advises_from_a_recorded_run():
+    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9"])
+    assert done.exit_code == 0, done.output
+    assert "best       1R-3W" in done.output
+    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--map", "--format", "csv"])
+    assert done.exit_code == 0
+    assert len(done.output.splitlines()) == 1 + 12 * 11
+
+
+@pytest.mark.parametrize(
+    ("options", "wrong"),
+    [
+        (["--threads", "5000", "--reads", "0.5"], "outside what standard-2.1.20 measured, 10 to 1000"),
+        (["--threads", "100"], "give both --threads and --reads, or --map alone"),
+        (["--map", "--threads", "100", "--reads", "0.5"], "or --map alone"),
+        ([], "or --map alone"),
+    ],
+)
+def test_the_command_line_says_what_is_wrong(options, wrong):
+    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
+    assert done.exit_code == 2
+    assert wrong in done.output
+
+
+def test_the_domain_says_at_each_point_what_advice_does():
+    latency_map = LatencyMap(made_runs.run(blocks=4, noise=0.1), "noisy")
+    for row in latency_map.domain([10, 55, 700], [0.1, 0.35, 0.9]).itertuples():
+        advice = latency_map.advise(row.threads, row.read_share)
+        assert (row.best, row.runner_up) == (advice.best.setting.name, advice.runner_up.setting.name)
+        assert row.latency_us == pytest.approx(advice.best.latency_us.value)
+        assert (row.margin_percent, row.p_value) == pytest.approx((advice.margin_percent, advice.p_value))
+        assert row.told is advice.told

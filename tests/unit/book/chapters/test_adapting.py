@@ -1,0 +1,132 @@
+"""What the chapter on adapting reads out of recorded switches and rides."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from cassbook.advisor import payback
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.book.chapters import adapting, adapting_figures
+from cassbook.records.schedule_runs import Rides
+from tests.helpers import made_runs
+from tests.unit.records.test_schedule_runs import ACTORS
+
+SCHEDULE = [{"seconds": 60, "threads": 100, "read_share": 0.9}, {"seconds": 60, "threads": 300, "read_share": 0.1}]
+TERMS = {"margin": 0.1, "dwell_s": 10.0, "horizon_s": 60.0, "fewest_per_s": 10.0}
+
+
+def turn(how, now, then, repeat, behind_ms):
+    return {
+        "how": how, "now": now, "then": then, "repeat": repeat, "reads": 100, "violations": len(behind_ms), "errors": 0,
+        "switched_s": 2.0 + repeat if how == "safe" else 0.0, "at_s": [0.5] * len(behind_ms), "behind_ms": behind_ms,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def turns():
+    pairs = [("3R-1W", "1R-3W"), ("1R-3W", "2R-2W")]
+    rows = [turn("naive", *pair, k, [40.0, 250.0] if pair == pairs[0] else []) for k in (1, 2) for pair in pairs]
+    return pd.DataFrame(rows + [turn("safe", *pair, k, []) for k in (1, 2) for pair in pairs])
+
+
+@pytest.fixture
+def rides(tmp_path):
+    manifest = {
+        "complete": True, "schedule": SCHEDULE, "terms": TERMS, "start": "2R-2W", "records": 1000, "blocks": 3,
+        "window_s": 5.0,
+    }  # fmt: skip
+    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
+    for block in (1, 2, 3):
+        for actor, mean_ms in ACTORS.items():
+            mean = mean_ms * 1000 * (1 + 0.01 * block * (actor == "naive"))
+            rows = [{"phase": k, "n": 9, "errors": 0, "mean_us": mean * (1 + k), "p99_us": 3 * mean} for k in range(3)]
+            watch = {"reads": 40, "writes": 30, "errors": 0, "violations": int(actor == "naive"), "behind_ms": []}
+            found = {"block": block, "actor": actor, "phases": rows, "watch": watch}
+            if actor == "adaptive":
+                found |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
+                found |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
+            (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(found))
+    return Rides(tmp_path)
+
+
+def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):
+    table = adapting.switch_table(turns)
+    row = table.loc[("3R-1W", "1R-3W")]
+    assert row["what can be lost"] == "old writes"
+    assert (row["lost"], row["at worst after, ms"], row["lost by the safe one"]) == ("4 of 200", "250", "0 of 200")
+    assert row["it takes, s"].startswith("3.5 [")
+    assert table.loc[("1R-3W", "2R-2W"), "what can be lost"] == "other clients"
+    told = {"naive_lost": 4, "naive_reads": 400, "safe_lost": 0, "safe_reads": 400, "spared": 1}
+    assert adapting.lost(turns) == told
+
+
+def test_actors_are_ordered_and_told_apart_within_blocks(rides):
+    table = adapting.comparison(rides)
+    assert list(table.index) == sorted(ACTORS, key=ACTORS.get)
+    assert table.loc["adaptive", "mean, by the adaptive one's"] == ""
+    assert table.loc["3R-1W", "mean, by the adaptive one's"] == "3.00 [3.00, 3.00] *"
+    assert table.loc["naive", "missed writes"] == "3 of 120"
+    phases = adapting.by_phase(rides)
+    assert list(phases.index) == ["100 threads, 90/10", "300 threads, 10/90"]
+    assert phases.loc["100 threads, 90/10", "naive"].endswith(" *")
+
+
+def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
+    told = adapting.verdict(rides)
+    fixed = {actor: ms for actor, ms in ACTORS.items() if actor not in ("adaptive", "naive")}
+    assert (told["best_fixed"], told["worst_fixed"]) == (min(fixed, key=fixed.get), max(fixed, key=fixed.get))
+    assert told["worst_ratio"] == f"{max(fixed.values()) / ACTORS['adaptive']:.2f} [3.00, 3.00]"
+    assert (told["naive_missed"], told["naive_watched"]) == (3, "120")
+    assert adapting.conditions(rides) == {
+        "starts": 3, "rows": "1,000", "window_s": 5.0, "horizon_s": 60.0, "margin": 10.0, "phase_s": 60,
+    }  # fmt: skip
+
+
+def test_sweeps_at_rest_are_kept_apart_from_those_beside_the_load(rides):
+    table = adapting.sweep_table(rides)
+    assert table.loc["at rest", "seconds, mean"] == "10"
+    assert table.loc["beside the load", ["seconds, mean", "others are slower by, %"]].tolist() == ["22", "100"]
+    assert adapting.mean_sweep(rides) == SweepCost(22.0, 2.0)
+
+
+def test_the_forecast_stands_beside_what_was_measured(rides):
+    table = adapting.forecast_table(rides, LatencyMap(made_runs.run(noise=0.0), "known"))
+    assert set(table.index) == {*ACTORS, "free switch"}
+    assert table.loc["adaptive", ["forecast, by the adaptive one's", "measured, by the adaptive one's"]].tolist() == [
+        "1.00", "1",
+    ]  # fmt: skip
+    assert set(table.index[:2]) == {"naive", "free switch"}  # they cost nothing
+
+
+def test_what_was_to_be_gained_is_told_from_the_fixed_rides_alone(rides):
+    latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
+    fixed = {actor: ms for actor, ms in ACTORS.items() if actor not in ("adaptive", "naive")}
+    told = adapting.gain(rides, latency_map)
+    free = rides.stitched(payback.fastest(latency_map, adapting.schedule_of(rides)))
+    best = min(fixed.values()) * 1000
+    assert told["there"].startswith(f"{(best / free).iloc[0]:.2f} [")
+    assert float(told["promised"]) >= 1
+    found = payback.forecast(latency_map, adapting.schedule_of(rides), SweepCost(1.0))
+    quickest = min(fixed, key=fixed.get)  # in the made rides, in every phase
+    agreed = sum(name == quickest for name in payback.fastest(latency_map, adapting.schedule_of(rides)))
+    assert (told["agreed"], told["of_phases"]) == (str(agreed), "2")
+    assert told["slower"] == f"{best / found[quickest]:.1f}"
+
+
+def test_break_even_is_where_adapting_stays_below_the_best_fixed_setting(rides):
+    latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
+    found = adapting.stays({"known": latency_map}, adapting.schedule_of(rides), 1.5)
+    (row,) = adapting.break_even(found).to_dict("records")
+    first = float(row["pays from, sweeps"])
+    table = found["known"]["adaptive"]
+    assert (table[table.index > first * 1.1] < 1).all()
+    assert float(row["saves at most, %"]) <= float(row["a free switch would save, %"]) + 0.05
+    assert len(adapting_figures.paying(found).axes) == 1
+
+
+def test_the_shortest_stay_grows_with_the_rows():
+    table = adapting.stay_table(SweepCost(30.0, 1.5), 100_000, (0.1, 0.5), (100_000, 10_000_000))
+    assert table.loc["100,000 rows"].tolist() == ["3", "1"]
+    assert table.loc["10,000,000 rows"].tolist() == ["300", "100"]

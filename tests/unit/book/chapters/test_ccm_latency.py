@@ -1,0 +1,61 @@
+"""The study's ratios from a record whose latencies are known."""
+
+import json
+
+import pandas as pd
+import pytest
+
+from cassbook.book.chapters import ccm_latency, staleness_figures
+from cassbook.core.files import sums
+from cassbook.lab.experiments.staleness.study import SETTINGS
+from cassbook.records.experiment import Results
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Three starts in which a request takes as many ms as it waits for replicas, and more with the start."""
+    setups = ("none", "1-ms", "regions")
+    for start in (1, 2, 3):
+        for setup in setups:
+            rows = [
+                {"start": start, "setup": setup, "r": r, "w": w}
+                | {
+                    f"{tool}_{kind}_ms": n * start
+                    for tool in ccm_latency.TOOLS
+                    for kind, n in (("read", r), ("write", w))
+                }
+                for r, w in SETTINGS
+            ]
+            pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-{setup}.csv", index=False)
+    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv")), "engine": "2.1.20", "starts": 3}
+    notes |= {"setups": {setup: {"nodes": 8, "replication": 3} for setup in setups}}
+    notes |= {"numbers": {"threads": 50, "operations": 10_000}}
+    (tmp_path / "manifest.json").write_text(json.dumps(notes))
+    return Results(str(tmp_path))
+
+
+def test_the_four_ratios_are_of_the_settings_they_name(results):
+    table = ccm_latency.ratios(results)
+    ours = table["no distance", "our generator"]
+    assert table["the study", "printed"].to_list() == ["9.4", "2.4", "3.5", "1.7"]
+    assert [float(text.split()[0]) for text in ours] == [3.0, 3.0, 2.0, 2.0]
+    assert ours.iloc[0] == "3.00 [3.00, 3.00]"
+
+
+def test_latencies_are_means_over_starts(results):
+    table = ccm_latency.latencies(results, "ours")
+    assert table.loc[("none", "write"), "1R-3W"].value == 6.0
+    assert table.loc[("regions", "read"), "3R-1W"].n == 3
+
+
+def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results):
+    told = ccm_latency.told(results)
+    assert (told["writes_inside"], told["reads_inside"], told["each"]) == (0, 0, 12)
+    assert (told["write_none"], told["read_regions"]) == pytest.approx((3.0, 3.0))
+    assert (told["nodes"], told["without"]) == (8, 5)
+
+
+def test_each_panel_says_where_the_nodes_were_and_who_measured(results):
+    titles = [panel.get_title() for panel in staleness_figures.study(results).axes]
+    assert titles[0] == "no distance\ncassandra-stress"
+    assert titles[-1] == "two nodes in each of four regions\nour generator"

@@ -1,0 +1,40 @@
+"""Which settings no other beats in both latency and freshness."""
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapters import staleness
+
+
+def test_what_is_beaten_in_both_is_told_apart_within_its_case():
+    rows = [
+        ("near", 1.0, np.nan), ("near", 2.0, 5.0), ("near", 3.0, 7.0), ("near", 4.0, 0.0), ("near", 1.5, np.nan),
+        ("far", 50.0, 100.0), ("far", 50.0, 90.0),
+    ]  # fmt: skip
+    table = pd.DataFrame(rows, columns=["setup", "latency_ms", "t_999_ms"]).assign(n=3, threads=0)
+    assert staleness.unbeaten(table).tolist() == [True, True, False, True, False, False, True]
+
+
+def test_equals_do_not_beat_each_other():
+    table = pd.DataFrame({"n": 3, "setup": "near", "threads": 0, "latency_ms": [1.0, 1.0], "t_999_ms": [np.nan] * 2})
+    assert staleness.unbeaten(table).all()
+
+
+def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart():
+    rows = [
+        (n, setup, threads, setting, r, w, read_ms * n, write_ms * n, (read_ms + write_ms) * n / 2, fresh, reads)
+        for n in (3, 5)
+        for setup in ("near", "far")
+        for threads in (0, 100)
+        for setting, r, w, read_ms, write_ms, fresh, reads in (
+            ("1R-1W", 1, 1, 1.0, 1.0, 60.0, 40), ("2R-1W", 2, 1, 9.0, 1.0, 50.0, 20),
+            ("2R-2W", 2, 2, 4.0, 4.0, 0.0, 30), ("1R-3W", 1, 3, 1.0, 8.0, 0.0, 50),
+        )
+    ]  # fmt: skip
+    names = ["n", "setup", "threads", "setting", "r", "w", "read_ms", "write_ms", "latency_ms", "t_999_ms"]
+    names.append("least_reads")
+    told = staleness.frontier_told(pd.DataFrame(rows, columns=names))
+    assert (told["all"], told["strong_setting"], told["strong_ms"]) == (32, "2R-2W", 12.0)
+    assert (told["five_strong_ms"], told["five_weakest_ms"], told["five_weakest_t"]) == (20.0, 5.0, 60.0)
+    assert (told["least_reads"], told["five_least_reads"]) == (20, 20)
+    assert (told["repaired_ms"], told["unrepaired_ms"]) == (27.0, 12.0)

@@ -1,0 +1,20 @@
+"""Glued figures come out in the book's prose as they were put."""
+
+import pytest
+from myst_nb.core.variables import format_plain_text
+
+from cassbook.book import chapter
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (53_911.4, "53,911"), ("100,000", "100,000"), ("1,000,000", "1,000,000"), (7, "7"), (0.98123, "0.981"),
+        ("0.98 [0.82, 1.16]", "0.98 [0.82, 1.16]"), ("3 of 60", "3 of 60"), ("1R-3W", "1R-3W"), ("yes", "yes"),
+    ],
+)  # fmt: skip
+def test_prose_has_the_text_that_was_put(monkeypatch, value, told):
+    glued = {}
+    monkeypatch.setattr(chapter, "glue", lambda name, text, display: glued.update({name: repr(text)}))
+    chapter.put(some_figure=value)
+    assert format_plain_text(glued["some-figure"], "") == told

@@ -1,0 +1,41 @@
+"""Which chapters show runs, and what an executed copy shows otherwise than what is stored."""
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook, new_output
+
+from cassbook.book.outputs import IGNORED, differences, shows_runs
+
+
+def saved(path, *cells):
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+def cell(source, shown, tags=()):
+    data = {"text/plain": shown, "image/png": "aGVsbG8="}
+    return new_code_cell(source, outputs=[new_output("display_data", data)], metadata={"tags": list(tags)})
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("sources = begin(globals())\nrun = Run(probed)", False), ('sources = begin(globals(), "probed")', False),
+        ("describe(sources)", True), ("sources = begin(globals())\nput(x=sources[1].x)", True),
+        ("resources = 1", False),
+    ],
+)  # fmt: skip
+def test_a_chapter_that_uses_its_sources_shows_runs(tmp_path, source, expected):
+    assert shows_runs(saved(tmp_path / "a.ipynb", new_code_cell(source))) is expected
+
+
+def test_a_changed_digit_is_a_difference_and_a_figure_is_none(tmp_path):
+    stored = saved(tmp_path / "a.ipynb", cell("show()\nmore()", "1.23"), cell("draw()", "<Figure>", [IGNORED]))
+    added = cell("recorded = 1", "", ["injected-parameters"])
+    alike = saved(tmp_path / "b.ipynb", added, cell("show()\nmore()", "1.23"), cell("draw()", "other", [IGNORED]))
+    assert differences(stored, alike) == []
+    other = saved(tmp_path / "c.ipynb", cell("show()\nmore()", "1.24"), cell("draw()", "<Figure>", [IGNORED]))
+    (found,) = differences(stored, other)
+    assert found.startswith("show()\n")
+    assert "1.23" in found
+    assert "1.24" in found

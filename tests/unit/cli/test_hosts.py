@@ -1,0 +1,379 @@
+"""Existing clusters, as far as no cluster is needed: what is asked, refused, counted and kept secret."""
+
+import importlib
+import json
+import pickle
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+
+import pytest
+from cassandra import AuthenticationFailed, DriverException
+from cassandra.cluster import NoHostAvailable
+from click.testing import CliRunner
+
+from cassbook.cli import hosts, main
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.lab.engine import cluster as local
+from cassbook.lab.engine import existing as module
+from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
+from cassbook.lab.engine.existing import ExistingCluster, FoundRelease
+from cassbook.lab.engine.hosts import Hosts, contact_points
+from cassbook.lab.run.hosts import Written, profile_for, same_place, written
+from cassbook.lab.run.plan import plan
+from cassbook.lab.run.store import RunStore
+from cassbook.profile.profile import load_profile
+from tests.unit.profile.test_profile import written as profile_file
+
+USER, SECRET = "name-of-the-user", "s3cret-of-the-test"
+
+
+@pytest.fixture(autouse=True)
+def _no_local_cluster(monkeypatch):
+    monkeypatch.setattr(local.CassandraCluster, "start", lambda self, keep=False: pytest.fail("a cluster was started"))
+    monkeypatch.delenv(USERNAME, raising=False)
+    monkeypatch.delenv(PASSWORD, raising=False)
+
+
+class Fake(ExistingCluster):
+    """A cluster of three nodes that was found, without one being there."""
+
+    def __init__(self, asked=None, replication_factor=3, run="0123456789ab", say=print, comment=None, version="4.1.7"):
+        self.asked = asked or Hosts(("10.1.2.3",), access=Access(USER, SECRET))
+        self.replication_factor, self.run, self.say = replication_factor, run, say
+        self.keyspace, self.name, self.data_centre = self.asked.keyspace, "Orders", "dc-north"
+        self.addresses, self.silent, self.others = ["10.1.2.3", "10.1.2.4", "10.1.2.5"], [], ["shop", "users"]
+        self.release, self.fingerprint, self._nodes_in_all = FoundRelease(version, 4), "ab12", 6
+        self._comment, self._counts_hints = comment, version.startswith("2")
+
+
+def run(*arguments, **options):
+    return CliRunner().invoke(main.main, ["run", "--profile", "quick", *[str(a) for a in arguments]], **options)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("a", (("a",), 9042)),
+        ("a.example, b.example", (("a.example", "b.example"), 9042)),
+        ("10.0.0.1:9142,10.0.0.2:9142", (("10.0.0.1", "10.0.0.2"), 9142)),
+        ("[::1]:9142", (("::1",), 9142)),
+        ("fe80::1,fe80::2", (("fe80::1", "fe80::2"), 9042)),
+        ("a,a", (("a",), 9042)),
+    ],
+)
+def test_contact_points(text, expected):
+    assert contact_points(text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "is no HOST"),
+        ("a,,b", "is no HOST"),
+        ("a:port", "is no HOST"),
+        ("a b", "is no HOST"),
+        ("a:0", "1 to 65535"),
+        ("a:70000", "1 to 65535"),
+        ("a:9042,b:9142", "one port for all nodes is supported, got 9042, 9142"),
+    ],
+)
+def test_contact_points_that_are_none(text, said):
+    with pytest.raises(InputError, match="--hosts") as caught:
+        contact_points(text)
+    assert said in str(caught.value)
+
+
+def test_a_name_without_an_address():
+    with pytest.raises(InputError, match=r"'no-such-host\.invalid' has no address"):
+        Hosts(("no-such-host.invalid",)).resolved()
+
+
+@pytest.mark.parametrize("name", ["", "Upper", "1st", "a-b", "system_auth", "x" * 49, "a; DROP KEYSPACE b"])
+def test_keyspaces_that_cannot_be(name):
+    with pytest.raises(InputError, match="--keyspace"):
+        Hosts(("a",), keyspace=name)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--hosts", "a", "--engine", "5.0.9"], "--engine: an existing cluster runs what it runs"),
+        (["--dc", "north"], "--dc: goes with --hosts"),
+        (["--tls"], "--tls: goes with --hosts"),
+        (["--yes"], "--yes: goes with --hosts"),
+        (["--at-most-mb", "0"], "--at-most-mb: goes with --hosts"),
+        (["--hosts", "a", "--tls-skip-hostname"], "--tls-skip-hostname: goes with --tls"),
+        (["--hosts", "a", "--tls-ca", "x.pem"], "--tls-ca: goes with --tls"),
+        (["--hosts", "a", "--tls", "--tls-key", "x.pem"], "--tls-key: goes with --tls-cert"),
+        (["--hosts", "a", "--tls", "--tls-ca", "missing.pem"], "--tls-ca: there is no file missing.pem"),
+        (["--hosts", "a", "--tls", "--tls-cert", "missing.pem"], "--tls-cert: there is no file missing.pem"),
+        (["--hosts", "a:b"], "is no HOST or HOST:PORT"),
+        (["--hosts", "a", "--keyspace", "A"], "--keyspace: 'A' cannot be used"),
+    ],
+)
+def test_options_that_contradict_one_another(tmp_path, options, said):
+    result = run("--out", tmp_path / "run", *options)
+    assert result.exit_code == 2
+    assert said in result.output
+    assert len(result.output.strip().splitlines()) == 1
+    assert not (tmp_path / "run").exists()
+
+
+def test_half_of_the_credentials(monkeypatch):
+    monkeypatch.setenv(USERNAME, USER)
+    result = run("--hosts", "a")
+    assert result.exit_code == 2
+    assert "CASSBOOK_USERNAME is set and CASSBOOK_PASSWORD is not" in result.output
+    assert USER not in result.output
+
+
+def test_a_file_that_is_no_certificate(tmp_path):
+    wrong = tmp_path / "ca.pem"
+    wrong.write_text("hello")
+    with pytest.raises(InputError, match=r"--tls-ca: .*ca\.pem holds no certificate in PEM form"):
+        Tls(wrong).context()
+    with pytest.raises(InputError, match=r"--tls-cert, --tls-key: .*ca\.pem"):
+        Tls(cert=wrong).context()
+
+
+def test_certificates_are_checked_unless_told_and_then_still_by_who_signed_them():
+    context = Tls().context()
+    assert context.check_hostname
+    assert context.verify_mode is ssl.CERT_REQUIRED
+    skipping = Tls(check_name=False).context()
+    assert not skipping.check_hostname
+    assert skipping.verify_mode is ssl.CERT_REQUIRED
+
+
+def test_secrets_show_in_no_repr_and_travel_to_other_processes():
+    hosts = Hosts(("a",), access=Access(USER, SECRET, Tls()))
+    assert SECRET not in repr(hosts)
+    assert USER not in repr(hosts)
+    assert pickle.loads(pickle.dumps(hosts)).access.password == SECRET  # noqa: S301 - our own bytes
+
+
+def failed(*reasons):
+    return NoHostAvailable("none", {f"10.1.2.{i}": reason for i, reason in enumerate(reasons)})
+
+
+def tls_error(text):
+    return ssl.SSLError(f"[SSL: {text}] (_ssl.c:1006)")
+
+
+ALONE, OVER_TLS, WITH_NAME = Access(), Access(tls=Tls()), Access(USER, SECRET)
+VERSION = DriverException("ProtocolError returned from server while using explicitly set client protocol_version 4")
+
+
+@pytest.mark.parametrize(
+    ("reason", "access", "kind", "said"),
+    [
+        (AuthenticationFailed(f"{USER} is not {SECRET}"), WITH_NAME, InputError, f"check {USERNAME} and {PASSWORD}"),
+        (AuthenticationFailed("requires authentication"), ALONE, InputError, f"set {USERNAME} and {PASSWORD}"),
+        (tls_error("WRONG_VERSION_NUMBER"), OVER_TLS, InputError, "does not speak TLS"),
+        (tls_error("CERTIFICATE_VERIFY_FAILED"), OVER_TLS, InputError, "--tls-ca"),
+        (tls_error("CERTIFICATE_VERIFY_FAILED: IP address mismatch"), OVER_TLS, InputError, "--tls-skip-hostname"),
+        (tls_error("SSLV3_ALERT_HANDSHAKE_FAILURE"), OVER_TLS, InputError, "--tls-old-ciphers"),
+        (ConnectionResetError("closed"), ALONE, LaboratoryError, "if it expects TLS, add --tls"),
+        (VERSION, ALONE, UnsupportedProtocolError, "protocol"),
+    ],
+)
+def test_what_the_drivers_reasons_mean(reason, access, kind, said):
+    error = explained(failed(reason), ["10.1.2.3"], access)
+    assert isinstance(error, kind)
+    assert said in str(error)
+    assert SECRET not in str(error)
+    assert USER not in str(error)
+
+
+def test_nobody_there():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    with pytest.raises(LaboratoryError, match=f"could not connect to 127.0.0.1 .port {port}.*refused.*add --tls"):
+        connect(["127.0.0.1"], 4, 2.0, Access(port=port), 1)
+
+
+def test_tls_asked_of_a_server_that_has_none(tmp_path, capfd):
+    """A server that answers as a Cassandra without TLS would, in plain bytes."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer():
+            while True:
+                try:
+                    peer, _ = server.accept()
+                except OSError:
+                    return
+                with peer:
+                    peer.recv(1024)
+                    peer.sendall(b"\x84\x00\x00\x00\x00\x00\x00\x00\x08\x00\x00\x00\x0a\x00\x00")
+
+        threading.Thread(target=answer, daemon=True).start()
+        access = Access(USER, SECRET, Tls(), server.getsockname()[1])
+        with pytest.raises(InputError, match="does not speak TLS there"):
+            connect(["127.0.0.1"], 4, 3.0, access, 1)
+        server.shutdown(socket.SHUT_RDWR)
+    shown = capfd.readouterr()
+    assert USER not in shown.out + shown.err
+    assert "Traceback" not in shown.err
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with a key")
+def test_a_clients_own_certificate_and_a_key_with_a_passphrase(tmp_path):
+    key, cert, locked = tmp_path / "key.pem", tmp_path / "cert.pem", tmp_path / "locked.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert, "-subj", "/CN=me"],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    subprocess.run(
+        ["openssl", "rsa", "-aes256", "-passout", "pass:x", "-in", key, "-out", locked], check=True, capture_output=True
+    )
+    assert Tls(cert, cert, key).context().get_ca_certs()[0]["subject"] == ((("commonName", "me"),),)
+    with pytest.raises(InputError, match="unencrypted"):
+        Tls(cert=cert, key=locked).context()
+
+
+@pytest.mark.parametrize(
+    ("version", "major"), [("2.1.20", (2, 1)), ("4.0.11", (4, 0)), ("5.0-beta1", (5, 0)), ("4.0.0.6816", (4, 0))]
+)
+def test_releases_that_this_laboratory_does_not_have(version, major):
+    assert FoundRelease(version, 4).major == major
+
+
+def test_the_profile_that_fits(tmp_path):
+    fitting = profile_for(load_profile("quick"), Fake(), print)
+    assert fitting.engine == "4.1.7"
+    assert fitting.cluster.nodes == 3
+    with pytest.raises(InputError, match=r"cluster.options \(authenticator\) cannot be set"):
+        profile_for(load_profile(profile_file(tmp_path, cluster__options={"authenticator": "x"})), Fake(), print)
+    with pytest.raises(InputError, match="there are nodes 1 to 3"):
+        profile_for(load_profile(profile_file(tmp_path, load__coordinator="node5", cluster__nodes=5)), Fake(), print)
+
+
+def test_what_will_be_written_grows_with_what_makes_it(tmp_path):
+    quick = load_profile("quick")
+    cells = [cell for block in plan(quick) for cell in block]
+    whole = written(quick, cells)
+    # 25000 rows of ten fields of 100 bytes, on three replicas, twice: at least that, at most twice that
+    assert 25000 * 1000 * 3 * 2 / 1e6 < whole.table_mb < 2 * 25000 * 1000 * 3 * 2 / 1e6
+    one_block = written(quick, plan(quick)[0])
+    assert whole.table_mb == pytest.approx(2 * one_block.table_mb)
+    reads = [cell for cell in cells if cell.read_share == 1.0]
+    warm_up_alone = written(quick, reads).updates_mb
+    assert warm_up_alone < written(quick, cells).updates_mb
+    assert written(quick, []).total_mb == 0
+    counted = load_profile(profile_file(tmp_path, load__steady_s=None, load__operations_per_thread=10))
+    assert written(counted, cells).updates_mb < whole.updates_mb
+
+
+def test_the_estimate_is_above_what_a_client_can_send():
+    """Twice the fastest that this load generator was seen at, values alone, is still below it."""
+    profile = load_profile("quick")
+    cells = plan(profile)[0]
+    writing = next(cell for cell in cells if cell.read_share == 0.0)
+    reading = next(cell for cell in cells if cell.read_share == 1.0)
+    estimate_mb = written(profile, [writing]).updates_mb - written(profile, [reading]).updates_mb
+    operations = 2 * 12_000 * (profile.load.ramp_s + profile.load.steady_s)
+    assert estimate_mb > operations * profile.table.field_length * profile.cluster.replication_factor / 1e6
+
+
+def asked(tmp_path, monkeypatch, *options, answer=None, terminal=False, comment=None, resume=False):
+    """What `run --hosts` does with a cluster that was found; measuring itself is only noted."""
+    measured = []
+    monkeypatch.setattr(module, "ExistingCluster", lambda *a: Fake(a[0], a[1], a[2], a[3], comment))
+    measuring = importlib.import_module("cassbook.lab.run.measure")  # the package's name for it is the function's
+    monkeypatch.setattr(measuring, "measure", lambda profile, folder, **more: measured.append((profile, folder, more)))
+    monkeypatch.setattr(hosts, "_at_a_terminal", lambda: terminal)
+    if answer is not None:
+        monkeypatch.setattr(hosts.click, "confirm", lambda question, **_: answer)
+    monkeypatch.setenv(USERNAME, USER)
+    monkeypatch.setenv(PASSWORD, SECRET)
+    result = run("--out", tmp_path / "run", "--hosts", "10.1.2.3", *options)
+    assert SECRET not in result.output
+    assert USER not in result.output
+    return result, measured
+
+
+def test_a_person_is_shown_the_cluster_and_asked(tmp_path, monkeypatch):
+    result, measured = asked(tmp_path, monkeypatch, terminal=True, answer=False)
+    assert result.exit_code == 2
+    assert "nothing was written, as you said" in result.output
+    assert "cluster 'Orders', Cassandra 4.1.7, data centre 'dc-north': 3 of 3 nodes answer" in result.output
+    assert "keyspace cassbook: made for this run, 3 replicas, dropped at the end; the 2 others" in result.output
+    assert not measured
+    result, measured = asked(tmp_path, monkeypatch, terminal=True, answer=True)
+    assert result.exit_code == 0
+    assert measured[0][0].engine == "4.1.7"
+
+
+def test_a_script_is_told_the_numbers(tmp_path, monkeypatch):
+    result, measured = asked(tmp_path, monkeypatch)
+    assert result.exit_code == 2
+    assert "more than the 500 MB it was told; nothing was written" in result.output
+    assert not measured
+    enough = result.output.split("--at-most-mb ")[1].split(",")[0]
+    result, measured = asked(tmp_path, monkeypatch, "--at-most-mb", enough)
+    assert result.exit_code == 0
+    assert measured
+    result, measured = asked(tmp_path, monkeypatch, "--yes")
+    assert measured
+
+
+def test_a_keyspace_of_somebody_is_refused_before_the_question(tmp_path, monkeypatch):
+    for comment, said in (("", "is not ours"), ("made by cassbook for run 2", "is of another run of cassbook")):
+        result, measured = asked(tmp_path, monkeypatch, "--yes", comment=comment)
+        assert result.exit_code == 2
+        assert f"cassbook exists and {said}" in result.output
+        assert "nothing was touched" in result.output
+        assert not measured
+
+
+def test_a_run_stays_on_its_cluster(tmp_path):
+    profile = profile_for(load_profile("quick"), Fake(), print)
+    store = RunStore.create(tmp_path / "run", profile)
+    same_place(store, Fake())
+    noted = (tmp_path / "run" / "manifest.json").read_text()
+    for private in (SECRET, USER, "10.1.2.", "Orders", "dc-north", "shop"):
+        assert private not in noted
+    assert json.loads(noted)["existing_cluster"]["nodes_in_all"] == 6
+    same_place(store, Fake())
+    with pytest.raises(InputError, match="give --hosts again"):
+        same_place(store, None)
+    other = Fake()
+    other.fingerprint = "cd34"
+    with pytest.raises(InputError, match="was begun on another cluster"):
+        same_place(store, other)
+    store.close()
+    begun_here = RunStore.create(tmp_path / "local", load_profile("quick"))
+    begun_here.notes["cluster_starts"].append({"start": 1})
+    with pytest.raises(InputError, match="was begun on a local cluster"):
+        same_place(begun_here, Fake())
+    begun_here.close()
+
+
+def test_a_manifest_that_was_tampered_with_drops_nothing():
+    cluster = Fake()
+    with pytest.raises(InputError, match="is damaged"):
+        cluster.take_up("x'; DROP KEYSPACE shop; --")
+    cluster.take_up("ba9876543210")
+    assert cluster.run == "ba9876543210"
+
+
+def test_notes_say_what_could_not_be_known():
+    assert Fake().notes()["hints"] == "unknown"
+    assert Fake(version="2.1.9").notes()["hints"] == "counted"
+    assert Fake().notes()["java"]["version"] == "unknown"
+    assert Fake().hints(None) is None
+    assert Fake().labels == ["node1", "node2", "node3"]
+
+
+def test_the_dry_run_of_an_existing_cluster_connects_to_nobody():
+    result = run("--hosts", "no-such-host.invalid", "--dry-run")
+    assert result.exit_code == 0
+    assert "cells in 2 blocks" in result.output
+
+
+def test_totals():
+    assert Written(1.5, 2.0).total_mb == 3.5

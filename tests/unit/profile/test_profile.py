@@ -1,0 +1,139 @@
+import pytest
+import yaml
+
+from cassbook.core.errors import InputError
+from cassbook.core.paths import resource
+from cassbook.lab.run.plan import forecast_s, plan
+from cassbook.profile.profile import load_profile
+
+QUICK = yaml.safe_load((resource("profiles") / "quick.yaml").read_text())
+
+
+def written(tmp_path, **changes):
+    """A copy of `quick` with dotted keys changed; a value of None removes the key."""
+    content = yaml.safe_load(yaml.safe_dump(QUICK))
+    for dotted, value in changes.items():
+        *parents, last = dotted.split("__")
+        part = content
+        for key in parents:
+            part = part[key]
+        if value is None:
+            part.pop(last)
+        else:
+            part[last] = value
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump(content))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"pure__levels": ["ONE", "MOST"]}, "'MOST'"),
+        ({"cluster__replication_factor": 4}, "replication_factor 4"),
+        ({"pure__threads": [10, 0]}, "pure.threads.1"),
+        ({"pure__threads": [-5]}, "-5"),
+        ({"mixed__read_shares": [0.1, 1.2]}, "mixed.read_shares.1"),
+        ({"mixed__read_shares": [-0.1]}, "-0.1"),
+        ({"warmup": {"cap_s": 3}}, "warmup: unknown key"),
+        ({"load__stady_s": 3}, "load.stady_s: unknown key"),
+        ({"engine": "2.1.99"}, "2.1.99"),
+        ({"pure__threads": []}, "pure.threads"),
+        ({"pure__threads": [10, 50, 10]}, "10 given twice"),
+        ({"pure__threads": [40_000]}, "40000"),
+        ({"pure__threads": [True]}, "pure.threads.0"),
+        ({"pure__levels": []}, "pure.levels"),
+        ({"mixed__read_shares": [0.5, 0.5]}, "0.5 given twice"),
+        ({"cluster__replication_factor": 1, "pure__levels": ["TWO"]}, "waits for more replicas"),
+        ({"seed": -5}, "seed"),
+        ({"name": "../elsewhere"}, "name"),
+        ({"load__steady_s": float("inf")}, "load.steady_s"),
+        ({"load__coordinator": "farthest"}, "farthest"),
+        ({"load__coordinator": "node7"}, "node7"),
+        ({"load__operations_per_thread": 5}, "either steady_s or operations_per_thread"),
+        ({"mixed__settings": ["1R-1W"]}, "1R-1W"),
+        ({"table__record_count": None}, "table.record_count: is missing"),
+        ({"table__request_distribution": "latest"}, "zipfian"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_file_and_key(tmp_path, changes, named):
+    path = written(tmp_path, **changes)
+    with pytest.raises(InputError) as caught:
+        load_profile(path)
+    assert named in str(caught.value)
+    assert "mine.yaml" in str(caught.value)
+
+
+def test_unknown_profile_names_the_known():
+    with pytest.raises(InputError, match="paper, quick, standard"):
+        load_profile("quik")
+
+
+def test_not_a_mapping_not_yaml_not_text(tmp_path):
+    for content in (b"- a\n- b\n", b"a: [1,\n", b"", b"\xff\xfe\x00"):
+        path = tmp_path / "bad.yaml"
+        path.write_bytes(content)
+        with pytest.raises(InputError, match=r"bad\.yaml"):
+            load_profile(str(path))
+
+
+def test_paper_is_the_papers_plan():
+    blocks = plan(load_profile("paper"))
+    assert len(blocks) == 1
+    cells = blocks[0]
+    assert len(cells) == 252
+    assert sorted({c.threads for c in cells}) == [10, 50, *range(100, 1001, 100)]
+    assert {round(c.read_share, 2) for c in cells if c.kind == "mixed"} == {0.1, 0.3, 0.5, 0.7, 0.9}
+    assert load_profile("paper").load.operations_per_thread == 1000
+
+
+def test_standard_keeps_all_cells_in_three_blocks_under_90_minutes():
+    standard, paper = load_profile("standard"), load_profile("paper")
+    kinds = ("pure", "mixed")  # cold and paced cells come behind those of the paper
+    strip = lambda cells: {(c.threads, c.read_cl, c.write_cl, c.read_share, c.kind) for c in cells if c.kind in kinds}  # noqa: E731
+    blocks = plan(standard)
+    assert len(blocks) == 3
+    assert all(strip(block) == strip(plan(paper)[0]) for block in blocks)
+    assert standard.table.record_count >= 100_000
+    assert forecast_s(standard, [c for b in blocks for c in b]) < 90 * 60
+
+
+def test_quick_has_what_the_book_needs():
+    quick = load_profile("quick")
+    assert len(quick.pure.threads) >= 9
+    assert quick.pure.repeats >= 2
+    assert len(quick.mixed.threads) >= 3
+    assert quick.mixed.read_shares == [0.1, 0.3, 0.5, 0.7, 0.9]
+    assert quick.table.record_count == 25_000
+
+
+def test_order_is_random_but_recorded():
+    quick = load_profile("quick")
+    first, second = plan(quick)
+    assert plan(quick)[0] == first
+    assert [c.cell_id[3:] for c in first] != [c.cell_id[3:] for c in second]
+    assert sorted(c.cell_id[3:] for c in first) == sorted(c.cell_id[3:] for c in second)
+    ids = [c.cell_id for block in (first, second) for c in block]
+    assert len(ids) == len(set(ids))
+
+
+def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path):
+    path = written(tmp_path, pure__levels=["SERIAL", "ANY", "ONE"], pure__threads=[10], pure__repeats=1, mixed=None)
+    cells = plan(load_profile(path))[0]
+    assert sorted((c.read_cl, c.read_share) for c in cells) == [
+        ("ANY", 0.0), ("ONE", 0.0), ("ONE", 1.0), ("SERIAL", 1.0),
+    ]  # fmt: skip
+
+
+def test_mixes_take_any_pair_of_levels(tmp_path):
+    path = written(tmp_path, mixed__settings=["1R-3W", "QUORUM/ONE"], mixed__threads=[10], mixed__read_shares=[0.5])
+    mixes = {c.cell_id[3:]: (c.read_cl, c.write_cl) for c in plan(load_profile(path))[0] if c.kind == "mixed"}
+    assert mixes == {"t0010-mix50-1R-3W": ("ONE", "ALL"), "t0010-mix50-QUORUM+ONE": ("QUORUM", "ONE")}
+    with pytest.raises(InputError, match="MOST"):
+        load_profile(written(tmp_path, mixed__settings=["MOST/ONE"]))
+
+
+def test_shares_that_differ_little_make_cells_of_their_own(tmp_path):
+    path = written(tmp_path, mixed__read_shares=[0.101, 0.104], mixed__threads=[10], mixed__settings=["1R-3W"])
+    ids = [c.cell_id for c in plan(load_profile(path))[0] if c.kind == "mixed"]
+    assert len(set(ids)) == 2

@@ -1,0 +1,299 @@
+"""Demands found again in cells of a cluster that is known, and what is predicted and said of it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from cassbook.advisor import from_calibration
+from cassbook.book.chapters import queueing_calibrated as tables
+from cassbook.book.chapters import queueing_figures, what_if
+from cassbook.book.chapters.choosing_figures import fastest
+from cassbook.cli import predict
+from cassbook.cli.main import main
+from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.core.errors import InputError
+from cassbook.core.files import sums
+from cassbook.lab.experiments.calibration.catalogue import CALIBRATIONS
+from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
+from cassbook.queueing.mva import analyse
+from cassbook.records.calibration import CROWDING, CalibrationRun, by_level
+
+COSTS = {
+    "READ": Costs(0.10, 0.08, 0.12, 0.04, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.04, 0.05, 0.6, 0.5)
+}  # fmt: skip
+SLOWER = slowdown(np.array([3.0, 2.0, 1.3, 0.9]))
+CROWDED = {"READ": 0.3, "UPDATE": 0.6}
+TRUE = Calibrated(COSTS, SLOWER, CROWDED, 4, 2)
+
+
+def row(cell, nodes, start):
+    question = Question(cell.operation, cell.level, nodes, cell.replication, cell.ask_all)
+    own, disturbed = COSTS[cell.operation], 1 + 0.01 * start
+    found = analyse(TRUE.network(question), cell.jobs)
+    return {
+        "start": start, "setup": {4: "four", 6: "six"}[nodes], "nodes": nodes, "operation": cell.operation,
+        "level": cell.level, "jobs": cell.jobs, "field_length": cell.field_length, "ask_all": cell.ask_all,
+        "replication": cell.replication, "errors": "", "marks": "", "latency_ms": disturbed * found.response_ms[-1],
+        "throughput_per_s": found.throughput_per_s[-1] / disturbed,
+        # CPU time is more than what requests wait for.
+        "node_cpu_us": 1300 * np.dot(question.design, (own.coordinator, own.local, own.elsewhere, own.waiting)),
+        "client_cpu_us": 1000 * own.client, "other_cpu_us": 1.0, "busy": 0.9, "compiling": 0.0,
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A record whose cells are what the analysis of a known cluster says."""
+    own, trial = tmp_path_factory.mktemp("calibration"), CALIBRATIONS["calibration"]()
+    for start in (1, 2):
+        for setup, cells in trial.cells.items():
+            rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
+            pd.DataFrame(rows).to_csv(own / f"start-{start}-{setup}.csv", index=False)
+        phases = pd.DataFrame([
+            {"start": start, "setup": "four", "panel": 0, "operation": operation, "level": level, "local": True,
+             "parse_us": 40.0, "serve_us": 60.0, "end_us": 40.0, "duration_us": 200.0}
+            for operation in ("READ", "UPDATE") for level in ("ONE", "QUORUM", "ALL")
+        ])  # fmt: skip
+        phases.to_parquet(own / f"start-{start}-four-phases.parquet")
+    files = [*own.glob("*.csv"), *own.glob("*.parquet")]
+    notes = {
+        "complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4", "starts": 2,
+        "numbers": {"repetitions": 1, "steady_s": 1.0},
+    }  # fmt: skip
+    (own / "manifest.json").write_text(json.dumps(notes))
+    return own
+
+
+@pytest.fixture(scope="module")
+def run(folder):
+    """It opened, whose fits are kept."""
+    return CalibrationRun(str(folder))
+
+
+def test_what_was_put_in_is_found_again(run):
+    assert 0.2 < run.held_out.mean() < 0.7
+    assert (run.cells[run.held_out]["level"] == "QUORUM").any()
+    for own in run.calibrated():
+        for operation, costs in COSTS.items():
+            seen = own.costs[operation]
+            for name in ("coordinator", "local", "elsewhere", "waiting", "client"):
+                assert getattr(seen, name) == pytest.approx(getattr(costs, name), rel=0.1), (operation, name)
+            assert (seen.replica_part, seen.parse_part) == (pytest.approx(0.6), pytest.approx(0.5))
+        assert own.crowding == pytest.approx(CROWDED, abs=0.03)
+        assert own.slowdown[0] == pytest.approx(3.0, rel=0.1)
+    table = by_level(run)
+    assert table["held_out"].any()
+    assert table["off_throughput"].abs().max() < 0.05
+    assert table["off_response"].abs().max() < 0.05
+    blind = by_level(run, without=CROWDING)
+    six = blind["nodes"] == 6
+    assert blind.loc[six, "off_throughput"].min() > 0.05, "six nodes work more than four, which nobody told it"
+    assert blind.loc[~six, "off_throughput"].to_numpy() == pytest.approx(table.loc[~six, "off_throughput"])
+
+
+def test_longer_rows_have_costs_of_their_own_and_the_usual_slowdown(run):
+    usual, longer = run.calibrated()[0], run.calibrated(400)[0]
+    assert longer.slowdown == usual.slowdown
+    assert longer.costs["READ"].elsewhere == pytest.approx(COSTS["READ"].elsewhere, rel=0.1)
+
+
+def test_tables_tell_of_it(run):
+    runs = {"2.2.4": run}
+    costs = tables.costs(runs)
+    assert list(costs.index.get_level_values("row")) == ["10 x 100 bytes"] * 2 + ["10 x 400 bytes"] * 2
+    assert float(costs["elsewhere"].iloc[0].split()[0]) == pytest.approx(120, rel=0.1)
+    assert set(tables.estimators(runs).index.get_level_values("level")) == {"ONE", "QUORUM", "ALL"}
+    errors = tables.errors(runs)
+    assert errors["throughput"][list(tables.HELD_OUT)].max(axis=None) < 5
+    quorum = by_level(run).query(f"operation == 'UPDATE' and {tables.HELD_OUT['QUORUM']}")
+    assert errors.loc[("2.2.4", "UPDATE"), ("throughput", "QUORUM")] == pytest.approx(
+        100 * np.mean(np.abs(quorum["predicted_per_s"] - quorum["throughput_per_s"]) / quorum["throughput_per_s"])
+    )
+    assert (errors["throughput", tables.SIX_WHOLE] > 5).all()
+    told = tables.told(run, "blind_")
+    assert told["blind_throughput_within_10"] == "9 of 9"
+    assert tables.six_told(run)["throughput_six"] > told["blind_throughput_worst"]
+    worth = tables.mechanisms(runs)["throughput, %"]["mean"]
+    assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
+    assert tables.protocol(runs)["starts"] == 2
+    kinds = tables.cells(runs)
+    assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
+    assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
+    pays = tables.replication_pays(run)
+    assert (pays["throughput_model"].iloc[1:] < 1).all()
+    told = tables.pays_told(run, pays)
+    assert told["model_least"] < 0 < told["model_most"]
+    assert told["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
+    what_if = tables.what_if(run)
+    assert list(what_if.index) == list(tables.WHAT_IF)
+    assert tables.what_if_told(run)["by_processors"] > 1.5
+    assert what_if.loc["eight processors", "outside"] == "cores: 8"
+    assert "disk" in what_if.loc["disks that take 8 ms a look", "busiest"]
+
+
+def test_figures_show_what_they_are_given(run):
+    figure = queueing_figures.predicted({"2.2.4": by_level(run)}, "READ")
+    assert [panel.get_title() for panel in figure.axes] == [
+        "2.2.4: 4 nodes, replication 1", "2.2.4: 4 nodes, replication 2", "2.2.4: 4 nodes, replication 3",
+        "2.2.4: 6 nodes, replication 3",
+    ]  # fmt: skip
+    assert len(queueing_figures.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 1
+    assert len(queueing_figures.replication_pays({"2.2.4": tables.replication_pays(run)}).axes) == 2
+
+
+def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
+    question = Question("READ", "QUORUM", 8, 3)
+    found = run.predict(question, [1, 45, 100], cores=4)
+    assert found.throughput_per_s[1].low < found.throughput_per_s[1].value < found.throughput_per_s[1].high
+    assert found.outside == [
+        "nodes: 8; measured were 4 to 6", "jobs: 100; measured were 1 to 64", "cores: 4; measured were 2",
+    ]  # fmt: skip
+    assert found.bottleneck(2) == "CPU"
+    assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
+    with pytest.raises(InputError, match=r"rows of fields of 7 bytes were not measured; there are 100, 400"):
+        run.predict(question, [1], field_length=7)
+    with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
+        run.predict(Question("READ", "ONE", 4, 5), [1])
+
+
+@pytest.fixture(scope="module")
+def mixed(run):
+    """Mixes as they would be measured if the network were right, but for blocks, and for 2R-2W: twice as slow."""
+    own, shares, jobs = from_calibration.latency_map(run), (0.1, 0.5, 0.9), (4, 64)
+    means_us = own.means_us(jobs, shares)
+    return pd.DataFrame([
+        {"kind": "mixed", "cell_id": f"b{block}", "block": block, "read_cl": setting.read_cl, "read_share": share,
+         "write_cl": setting.write_cl, "threads": threads,
+         "latency_us": means_us[k, i, j] * (0.98 + 0.01 * block) * (2 if setting.name == "2R-2W" else 1)}
+        for block in (1, 2, 3)
+        for k, setting in enumerate(STRONG_SETTINGS) for i, share in enumerate(shares) for j, threads in enumerate(jobs)
+    ])  # fmt: skip
+
+
+def test_foretold_mixes_are_held_against_measured_ones(run, mixed):
+    found = what_if.compared(from_calibration.latency_map(run), mixed).set_index(["setting", "read_share", "threads"])
+    assert len(found) == 18
+    assert found.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
+    assert found.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
+    assert found["within"].sum() == 12
+    one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
+    assert found.loc[("1R-3W", 0.9, 64), "foretold_ms"] > one, "a tenth are writes at ALL"
+    assert len(queueing_figures.mixes(found.reset_index()).axes) == 2
+
+
+def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
+    own = from_calibration.latency_map(run)
+    alone = own.means_us((4, 64), (0.0, 1.0))
+    pure = pd.DataFrame([
+        {"kind": "pure", "cell_id": f"p{block}", "block": block, "read_cl": setting.read_cl, "read_share": float(share),
+         "write_cl": setting.write_cl, "threads": threads, "latency_us": alone[k, share, j] * (0.98 + 0.01 * block)}
+        for block in (1, 2, 3) for k, setting in enumerate(STRONG_SETTINGS) for share in (0, 1)
+        for j, threads in enumerate((4, 64))
+    ])  # fmt: skip
+    cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
+    found = what_if.by_setting(own, cells)
+    assert list(found.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
+    assert found.loc["2R-2W", what_if.PARTS_OFF].value == pytest.approx(0, abs=0.1)
+    assert found.loc["2R-2W", what_if.MIXES_OFF].value == pytest.approx(-50, abs=0.1)
+    assert found.loc["2R-2W", what_if.ABOVE].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
+
+
+def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
+    choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: what_if.pure_map(run)}
+    found = what_if.regrets(choosers, mixed)
+    assert found.loc[what_if.NETWORK, "right"].right == 6
+    assert found.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
+    assert found.loc["always 2R-2W", "regret"].value > 50
+    assert {what_if.WEIGHTED, "always 1R-3W"} < set(found.index)
+    # Mixes of other costs than those foretold: what is chosen is judged by what was measured.
+    other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
+    assert what_if.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
+
+
+def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
+    latency_map = from_calibration.latency_map(run, 6)
+    assert latency_map.name.endswith("foretold for 6 nodes")
+    assert latency_map.blocks == (1, 2)
+    reads, writes = latency_map.advise(16, 1.0), latency_map.advise(16, 0.0)
+    alone = run.predict(Question("READ", "ONE", 6, 3), [16]).response_ms[0].value
+    assert reads.best.setting.name == "1R-3W"
+    assert reads.best.latency_us.value == pytest.approx(1000 * alone)
+    assert reads.told
+    assert writes.best.setting.name == "3R-1W"
+    mixed = latency_map.advise(16, 0.5)
+    assert mixed.mixed
+    turn = from_calibration.turns_at(latency_map, 16)
+    assert 0 < turn < 100
+    assert latency_map.advise(16, turn / 100 - 0.02).best.setting.name != "1R-3W"
+    assert latency_map.advise(16, turn / 100 + 0.02).best.setting.name == "1R-3W"
+    assert reads.best.latency_us.value < mixed.best.latency_us.value
+    with pytest.raises(InputError, match="threads: 100 is outside what"):
+        latency_map.advise(100, 0.5)
+    with pytest.raises(InputError, match="nodes: 8; measured were 4 to 6"):
+        from_calibration.latency_map(run, 8)
+    assert len(fastest([latency_map], "foretold").axes) == 1
+
+
+def test_a_mix_of_one_kind_is_that_kind(run):
+    own, question = run.calibrated()[0], Question("READ", "ALL", 6, 3)
+    both = {question: 0.5, Question("UPDATE", "ONE", 6, 3): 0.5}
+    alone = analyse(own.network(question), 8).response_ms[-1]
+    assert analyse(own.mixed({question: 3.0}), 8).response_ms[-1] == pytest.approx(alone)
+    other = analyse(own.network(Question("UPDATE", "ONE", 6, 3)), 8).response_ms[-1]
+    assert min(alone, other) < analyse(own.mixed(both), 8).response_ms[-1] < max(alone, other)
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("READ", "SEVEN", 4, 3), r"level: 'SEVEN'; use one of ONE, TWO, "),
+        (("UPDATE", "THREE", 4, 2), "level: THREE waits for 3 replicas, and there are 2"),
+        (("UPDATE", "ONE", 4, 3, True), "ask_all: is for reads"),
+    ],
+)
+def test_a_question_that_makes_no_sense_is_refused(asked, said):
+    with pytest.raises(InputError, match=said):
+        Question(*asked)
+
+
+def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
+    cells = run.cells.query("replication == 3 and nodes == 4 and operation == 'READ'")
+    with pytest.raises(InputError, match="cannot tell what a coordinator costs from what a local look does"):
+        parts(cells.assign(node_ms=1.0))
+    with pytest.raises(InputError, match="no cell has one job only"):
+        calibrate(run.cells.query("jobs > 1"), pd.DataFrame({"operation": []}), 4, 2)
+
+
+def test_the_command_answers_for_people_and_for_programs(folder):
+    asked = ["predict", "--run", str(folder), "--nodes", "6", "--level", "QUORUM"]
+    said = CliRunner().invoke(main, [*asked, "--jobs", "1..200"]).output
+    assert said.startswith("READ at QUORUM, 6 nodes, replication 3: 2 asked, 2 waited for\n")
+    assert "take it as a guess:\n  jobs: 200; measured were 1 to 64" in said
+    assert len(said.splitlines()) < 18
+    rows = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)["rows"]
+    assert [own["jobs"] for own in rows] == [1, 8]
+    assert rows[1]["throughput_per_s"]["value"] > rows[0]["throughput_per_s"]["value"]
+
+
+def test_advice_can_be_foretold(folder):
+    asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
+    said = CliRunner().invoke(main, asked).output
+    assert "foretold for 4 nodes, 16 threads, 100% reads, 2 cluster starts" in said
+    assert "best       1R-3W" in said
+    wrong = CliRunner().invoke(main, [*asked[:4], "2", *asked[5:]])
+    assert wrong.exit_code != 0
+    assert "nodes: 2; measured were 4 to 6" in wrong.output
+
+
+@pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])
+def test_jobs_that_are_none_are_refused(text):
+    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1"):
+        predict.jobs_of(text)
+
+
+def test_a_record_of_another_kind_is_refused():
+    with pytest.raises(InputError, match="is no record of `cassbook calibrate`"):
+        CalibrationRun("stale-five-2.1.20")

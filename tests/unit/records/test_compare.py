@@ -1,0 +1,159 @@
+"""Two made-up runs beside each other: ratios, their intervals, what is said where blocks are missing."""
+
+import json
+from dataclasses import dataclass, field
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+from scipy import stats
+
+from cassbook.cli import main
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.records import compare
+from cassbook.records.compare import FIGURES
+from cassbook.records.run import RecordedRun
+
+
+@dataclass
+class Made:
+    """A run that has nothing but statistics."""
+
+    name: str
+    statistics: pd.DataFrame
+    manifest: dict = field(default_factory=dict)
+
+
+def run(name, *rows, engine="2.1.20"):
+    blank = {"kind": "pure", "workload": "", "condition": "", "engine": engine, "threads": 100, "read_share": 1.0}
+    blank |= {"read_cl": "ONE", "write_cl": "ONE", "rate_per_s": np.nan, "block": 1, "latency_us": 1000.0}
+    table = pd.DataFrame([blank | row for row in rows])
+    for figure in FIGURES:
+        name_, unit = (figure.removesuffix("_per_s"), "per_s") if figure.endswith("_per_s") else (figure[:-3], "us")
+        base = table["latency_us"] if not figure.startswith("response") else np.nan
+        for column, factor in ((figure, 1.0), (f"{name_}_low_{unit}", 0.9), (f"{name_}_high_{unit}", 1.1)):
+            if column not in table.columns:
+                table[column] = base * factor
+    return Made(name, table)
+
+
+def blocks(*latencies, **row):
+    return [{"block": number, "latency_us": value, **row} for number, value in enumerate(latencies, start=1)]
+
+
+def figure(found, name="latency_us"):
+    rows = found.figures[found.figures["figure"] == name]
+    assert len(rows) == 1
+    return rows.iloc[0]
+
+
+def test_the_interval_of_a_ratio_is_welchs_on_logarithms():
+    first, second = [1000.0, 1100.0, 1050.0], [1500.0, 1450.0, 1600.0, 1520.0]
+    row = figure(compare.compare(run("a", *blocks(*first)), run("b", *blocks(*second))))
+    logs = np.log(first), np.log(second)
+    bounds = stats.ttest_ind(logs[1], logs[0], equal_var=False).confidence_interval(0.95)
+    assert row["ratio"] == pytest.approx(np.exp(logs[1].mean() - logs[0].mean()))
+    assert (row["ratio_low"], row["ratio_high"]) == pytest.approx((np.exp(bounds.low), np.exp(bounds.high)))
+    assert (row["interval"], row["distinguishable"]) == ("blocks", True)
+    assert (row["first_value"], row["first_blocks"], row["second_blocks"]) == (1050, 3, 4)
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_side_that_does_not_vary_is_no_cause_for_a_warning():
+    row = figure(compare.compare(run("a", *blocks(1000.0, 1000.0, 1000.0)), run("b", *blocks(1100.0, 1200.0, 1150.0))))
+    assert row["distinguishable"] is True
+    assert row["ratio_low"] < row["ratio"] < row["ratio_high"]
+
+
+def test_noise_is_not_a_difference():
+    row = figure(compare.compare(run("a", *blocks(900.0, 1200.0)), run("b", *blocks(1000.0, 1100.0))))
+    assert row["distinguishable"] is False
+
+
+def test_false_differences_are_five_in_a_hundred(monkeypatch):
+    monkeypatch.setattr(compare, "FIGURES", ("latency_us",))
+    rng = np.random.default_rng(11)
+    rows = [[{**row, "threads": threads} for threads in range(1, 601)
+             for row in blocks(*np.exp(rng.normal(7, 0.1, 4)))] for _ in range(2)]  # fmt: skip
+    found = compare.compare(run("a", *rows[0]), run("b", *rows[1]))
+    latency = found.figures[found.figures["figure"] == "latency_us"]
+    assert latency["distinguishable"].astype(bool).mean() == pytest.approx(0.05, abs=0.027)
+
+
+def test_one_cluster_start_is_said_and_nothing_told_apart():
+    row = figure(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
+    assert (row["interval"], row["distinguishable"]) == ("one cluster start", None)
+    half = np.hypot(np.log(1 / 0.9), np.log(1 / 0.9))  # the wider side of each interval
+    assert (row["ratio_low"], row["ratio_high"]) == pytest.approx((3 * np.exp(-half), 3 * np.exp(half)))
+    mixed = figure(compare.compare(run("a", *blocks(1000.0, 1100.0)), run("b", *blocks(3000.0))))
+    over_blocks = Estimate.mean(np.log([1000, 1100]))
+    half = np.hypot(over_blocks.high - over_blocks.value, np.log(1 / 0.9))
+    assert (mixed["interval"], mixed["distinguishable"]) == ("one cluster start", None)
+    assert mixed["ratio_high"] == pytest.approx(mixed["ratio"] * np.exp(half))
+    text = compare.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
+    assert "one cluster start" in text
+    assert "| unknown |" in text
+
+
+def test_repeats_in_a_block_are_not_blocks():
+    row = figure(compare.compare(run("a", {"latency_us": 1000.0}, {"latency_us": 3000.0}), run("b", *blocks(2000.0))))
+    assert (row["first_value"], row["first_blocks"], row["interval"]) == (2000, 1, "")
+    assert np.isnan(row["ratio_low"])
+
+
+def test_cells_are_matched_by_what_they_are():
+    first = run("a", {"threads": 10}, {"read_share": 0.0, "write_cl": "ALL"}, {"kind": "mixed", "read_share": 0.5},
+                {"kind": "workload", "workload": "A", "read_share": 0.5})  # fmt: skip
+    second = run("b", {"threads": 10, "write_cl": "ALL"}, {"read_share": 0.0, "write_cl": "QUORUM"},
+                 {"kind": "mixed", "read_share": 0.5, "read_cl": "ALL"},
+                 {"kind": "workload", "workload": "A", "read_share": 0.5},
+                 {"kind": "paced", "rate_per_s": 500.0}, engine="5.0.9")  # fmt: skip
+    found = compare.compare(first, second)
+    assert sorted(set(found.figures["operation"])) == ["READ", "workload A"]  # a write level is nothing to a read
+    assert found.only_first == ["mixed reads 50 % ONE/ONE, 100 threads", "pure WRITE ALL, 100 threads"]
+    assert found.only_second == [
+        "mixed reads 50 % ALL/ONE, 100 threads",
+        "paced READ ONE, 100 threads, 500 a second",
+        "pure WRITE QUORUM, 100 threads",
+    ]
+    assert (found.first["engine"], found.second["engine"]) == ("2.1.20", "5.0.9")
+    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in compare.as_markdown(found)
+
+
+def test_response_time_is_compared_where_there_is_one():
+    paced = {"kind": "paced", "rate_per_s": 100.0, "response_us": 5000.0, "response_low_us": 4900.0,
+             "response_high_us": 5100.0}  # fmt: skip
+    found = compare.compare(run("a", paced, {}), run("b", paced, {}))
+    assert figure(found, "response_us")["rate_per_s"] == 100
+    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in compare.as_markdown(found)
+
+
+def test_formats_agree_and_what_is_unknown_is_null():
+    found = compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(2000.0)))
+    told = json.loads(compare.as_json(found))
+    assert told["figures"][0]["ratio"] == pytest.approx(2)
+    assert told["figures"][0]["distinguishable"] is None
+    assert told["figures"][0]["rate_per_s"] is None
+    lines = compare.as_csv(found).splitlines()
+    assert lines[0].startswith("first_run,second_run,kind,")
+    assert len(lines) == 1 + len(told["figures"])
+
+
+def test_nothing_in_common_is_refused():
+    with pytest.raises(InputError, match="a and b have no cell in common"):
+        compare.compare(run("a", {"threads": 1}), run("b", {"threads": 2}))
+
+
+def test_the_command_takes_names_and_folders():
+    folder = RecordedRun("quick-2.1.20").folder
+    result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", str(folder), "--format", "json"])
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.output)
+    assert found["only_first"] == found["only_second"] == []
+    assert {row["ratio"] for row in found["figures"]} == {1.0}
+    assert not any(row["distinguishable"] for row in found["figures"])
+    result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", "nowhere"])
+    assert result.exit_code == 2
+    assert "nowhere is no run folder" in result.output

@@ -1,0 +1,136 @@
+"""The checker against histories whose violations are known."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from cassbook.core.errors import InputError
+from cassbook.staleness.checker import judge
+
+NAN = float("nan")
+
+
+def writes(*rows):
+    return pd.DataFrame(rows, columns=["key", "version", "sent_s", "acked_s"])
+
+
+def reads(*rows):
+    return pd.DataFrame(rows, columns=["key", "sent_s", "returned_s", "version"])
+
+
+def test_one_that_returns_the_last_acknowledged_version_is_consistent():
+    found = judge(writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3)), reads(("a", 0.4, 0.5, 2))).iloc[0]
+    assert found["consistent"]
+    assert (found["newest"], found["versions_behind"], found["behind_ms"]) == (2, 0, 0.0)
+    assert found["t_ms"] == pytest.approx(100)
+
+
+def test_one_that_misses_two_is_two_behind_since_the_first_of_them():
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, 0.5))
+    found = judge(history, reads(("a", 0.6, 0.7, 1))).iloc[0]
+    assert not found["consistent"]
+    assert found["versions_behind"] == 2
+    assert found["behind_ms"] == pytest.approx(300)
+    assert found["t_ms"] == pytest.approx(100)
+
+
+def test_nothing_of_a_row_that_was_acknowledged_is_a_version_behind():
+    found = judge(writes(("a", 1, 0.0, 0.1)), reads(("a", 0.2, 0.3, 0))).iloc[0]
+    assert (found["consistent"], found["versions_behind"]) == (False, 1)
+    assert found["behind_ms"] == pytest.approx(100)
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_write_on_its_way_may_be_seen_or_not(version):
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.5))
+    assert judge(history, reads(("a", 0.3, 0.4, version)))["consistent"].all()
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_a_write_that_timed_out_is_unknown_for_ever(version):
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, NAN))
+    assert judge(history, reads(("a", 9.0, 9.1, version)))["consistent"].all()
+
+
+def test_a_later_acknowledgement_covers_the_unknown():
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, NAN), ("a", 3, 12.0, 12.1))
+    found = judge(history, reads(("a", 13.0, 13.1, 2))).iloc[0]
+    assert (found["consistent"], found["versions_behind"]) == (False, 1)  # the unknown one is not counted
+
+
+def test_keys_are_apart():
+    history = writes(("a", 1, 0.0, 0.1), ("b", 1, 0.0, 5.0), ("b", 2, 6.0, 6.5))
+    found = judge(history, reads(("b", 0.2, 0.3, 0), ("a", 0.2, 0.3, 1), ("b", 7.0, 7.1, 1)))
+    assert found["consistent"].tolist() == [True, True, False]
+    assert found["newest"].tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("history", "seen", "message"),
+    [
+        (writes(("a", 1, 0.0, 0.1), ("a", 1, 0.2, 0.3)), reads(), "stands twice"),
+        (writes(("a", 1, 0.0, 0.5), ("a", 2, 0.2, 0.6)), reads(), "sent before the last was over"),
+        (writes(("a", 1, 0.0, 0.1)), reads(("a", 0.2, 0.3, 2)), "returned version 2, which nobody had sent"),
+        (writes(("a", 1, 1.0, 1.1)), reads(("a", 0.2, 0.3, 1)), "returned version 1, which nobody had sent"),
+    ],
+)
+def test_what_cannot_be_is_refused(history, seen, message):
+    with pytest.raises(InputError, match=message):
+        judge(history, seen)
+
+
+@st.composite
+def histories(draw):
+    """A history of several keys, and for each read what a plain reading of the definition says."""
+    rows, asked = [], []
+    for key in range(draw(st.integers(1, 3))):
+        now, own = 0.0, []
+        for version in range(1, draw(st.integers(0, 6)) + 1):
+            sent = now + draw(st.floats(0.0, 1.0))
+            acked = sent + draw(st.floats(0.01, 1.0))
+            known = draw(st.booleans())
+            own.append((key, version, sent, acked if known else NAN))
+            now = acked
+        rows += own
+        for _ in range(draw(st.integers(0, 4))):
+            sent = draw(st.floats(0.0, 8.0))
+            returned = sent + draw(st.floats(0.0, 1.0))
+            may = [0] + [v for _, v, s, _ in own if s <= returned]
+            asked.append((key, sent, returned, draw(st.sampled_from(may))))
+    return rows, asked
+
+
+@given(histories())
+@settings(max_examples=80, deadline=None)
+def test_it_says_what_the_definition_says(history):
+    rows, asked = history
+    found = judge(writes(*rows), reads(*asked))
+    for (key, sent, _, version), row in zip(asked, found.itertuples(), strict=True):
+        acked = [(v, at) for k, v, _, at in rows if k == key and not np.isnan(at) and at <= sent]
+        missed = [(v, at) for v, at in acked if v > version]
+        assert row.consistent == (not missed)
+        assert row.versions_behind == len(missed)
+        assert row.behind_ms == pytest.approx(1000 * (sent - missed[0][1]) if missed else 0.0)
+        assert row.newest == max((v for v, _ in acked), default=0)
+
+
+def from_hosts(table, *hosts):
+    return table.assign(host=list(hosts))
+
+
+def test_clocks_of_several_hosts_must_be_bounded():
+    written, read = from_hosts(writes(("a", 1, 0.0, 0.1)), "x"), from_hosts(reads(("a", 0.105, 0.2, 0)), "y")
+    with pytest.raises(InputError, match="made by clients on x, y, and nothing bounds the clock of x, y"):
+        judge(written, read)
+    with pytest.raises(InputError, match="nothing bounds the clock of y; say by how many seconds"):
+        judge(written, read, {"x": 0.01, "y": float("nan")})
+    assert judge(written, read, {"x": 0.01, "y": 0.01})["consistent"].all()  # may have been at the same time
+    found = judge(written, read, {"x": 0.001, "y": 0.001}).iloc[0]
+    assert not found["consistent"]
+    assert found["sent_s"] == 0.105
+    with pytest.raises(InputError, match="column host is in one of the two tables only"):
+        judge(written, read.drop(columns="host"))
+    one = judge(written, from_hosts(read, "x"))
+    assert not one["consistent"].any()

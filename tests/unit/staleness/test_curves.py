@@ -1,0 +1,92 @@
+"""Counted reads, P(consistent) over t and k, and a prediction held against it."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.staleness import curves
+
+
+def judged(*rows):
+    names = ["asked_t_ms", "t_ms", "writer", "reader", "versions_behind"]
+    table = pd.DataFrame(rows, columns=names)
+    return table.assign(consistent=table["versions_behind"] == 0)
+
+
+def drawn(p_of, reads=4000, waits=(0.0, 1.0, 5.0), seed=1):
+    """Reads of two pairs of coordinators, consistent with probability p_of(t, writer, reader)."""
+    random = np.random.default_rng(seed)
+    rows = []
+    for _ in range(reads):
+        t, (writer, reader) = random.choice(waits), ((0, 1), (1, 2))[random.integers(2)]
+        rows.append((t, t + random.uniform(0, 0.4), writer, reader, int(random.random() > p_of(t, writer, reader))))
+    return curves.counted(judged(*rows))
+
+
+def test_counting_loses_no_read_and_little_of_t():
+    own = judged((0.0, 0.011, 0, 1, 0), (0.0, 0.012, 0, 1, 0), (0.0, 0.3, 0, 1, 2), (50.0, 50.2, 1, 0, 1))
+    found = curves.counted(own)
+    assert found["reads"].sum() == 4
+    assert found.loc[found["versions_behind"] == 2, "t_ms"].iloc[0] == pytest.approx(0.3)
+    assert found.loc[found["asked_t_ms"] == 50, "t_ms"].iloc[0] == pytest.approx(50.2, abs=0.13)
+    with pytest.raises(InputError, match="no read began after"):
+        curves.counted(own.assign(t_ms=np.nan))
+
+
+def test_pairs_count_alike_however_often_they_came():
+    rows = [(0.0, 0.0, 0, 1, 0)] * 90 + [(0.0, 0.0, 1, 2, 1)] * 10
+    found = curves.over_t(curves.counted(judged(*rows))).iloc[0]
+    assert found["p"] == 0.5
+    assert found["reads"] == 100
+    # Nothing of it is by chance: each pair is always, or never, consistent.
+    assert found["high"] - found["low"] < 0.15
+
+
+def test_intervals_hold_the_truth():
+    inside = 0
+    for seed in range(40):
+        found = curves.over_t(drawn(lambda t, writer, reader: 0.9 if writer else 0.5, 400, (0.0,), seed)).iloc[0]
+        inside += found["low"] <= 0.7 <= found["high"]
+    assert inside >= 35
+
+
+def test_a_true_prediction_is_off_by_chance_only_and_a_wrong_one_by_what_it_is_off():
+    def truth(t, writer, reader):
+        return 0.6 if t < 0.5 else 0.9 if t < 3 else 1.0
+
+    counted = drawn(truth, 20_000)
+    right = curves.over_t(counted, predictor=lambda t, w, r: np.vectorize(truth)(t - 0.2, w, r))
+    assert curves.rmse(right) < 3 * curves.noise(right)
+    wrong = curves.over_t(counted, predictor=lambda t, w, r: np.vectorize(truth)(t - 0.2, w, r) - 0.1)
+    assert curves.rmse(wrong) == pytest.approx(0.1, abs=0.02)
+
+
+def test_a_prediction_is_asked_for_the_t_and_the_pair_of_each_read():
+    asked = []
+
+    def predictor(t, writer, reader):
+        asked.append((writer, reader, t.tolist()))
+        return np.ones_like(t)
+
+    curves.over_t(curves.counted(judged((1.0, 1.3, 0, 1, 0), (1.0, 1.1, 2, 1, 0))), predictor=predictor)
+    assert asked == [(0, 1, [pytest.approx(1.3)]), (2, 1, [pytest.approx(1.1)])]
+
+
+def test_the_error_is_taken_from_0_to_where_almost_all_is_consistent():
+    table = pd.DataFrame({"t_ms": [0.0, 1, 2, 3], "p": [0.5, 1.0, 0.9995, 1.0], "predicted": [0.5, 1.0, 0.0, 0.0]})
+    assert curves.reached_ms(table) == 1.0
+    assert curves.rmse(table) == 0.0
+    # One that falls below again has not reached it.
+    table = table.assign(p=[0.5, 1.0, 0.9, 1.0], predicted=[0.5, 1.0, 0.9, 0.0])
+    assert curves.reached_ms(table) == 3.0
+    assert curves.rmse(table) == pytest.approx(0.5)
+    assert np.isnan(curves.reached_ms(table.assign(p=0.5)))
+
+
+def test_versions():
+    rows = [(0.0, 0.0, 0, 1, behind) for behind in (0, 1, 1, 3)]
+    found = curves.over_k(curves.counted(judged(*rows)), 0.0, 4)
+    assert found["p"].tolist() == [0.25, 0.75, 0.75, 1.0]
+    with pytest.raises(InputError, match="no read waited 7 ms"):
+        curves.over_k(curves.counted(judged(*rows)), 7.0)
