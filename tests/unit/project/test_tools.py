@@ -20,7 +20,7 @@ def machine(tmp_path):
     shutil.copytree(project_root() / "tools", tmp_path / "checkout" / "tools")
     binaries = tmp_path / "bin"
     binaries.mkdir()
-    for name in ("sh", "dirname", "cmp", "cp"):
+    for name in ("sh", "dirname", "cmp", "cat"):
         (binaries / name).symlink_to(shutil.which(name))
 
     def run(script, **programs):
@@ -70,6 +70,7 @@ def test_without_python_and_conda_it_says_what_is_needed(machine):
 
 def test_conda_is_given_environment_yml_and_the_package_is_installed_in_place(machine):
     (machine.checkout / "requirements.lock").write_text("x==1\n")
+    (machine.checkout / "pyproject.toml").write_text("[project]\n")
     log = machine.checkout / "log"
     python = machine.checkout / ".conda" / "bin" / "python"
     python.parent.mkdir(parents=True)
