@@ -20,6 +20,7 @@ import pandas as pd
 from cassbook.core import schema
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.files import write_text
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
@@ -173,9 +174,7 @@ def _pair(ours: Ours, stress: Stress, point: _Point, pair: int, ours_first: bool
 
 
 def _write(rows: list[dict[Hashable, Any]], path: Path) -> None:
-    draft = path.with_suffix(".draft")
-    pd.DataFrame(rows, columns=_COLUMNS).to_csv(draft, index=False, lineterminator="\n")
-    draft.rename(path)
+    write_text(path, pd.DataFrame(rows, columns=_COLUMNS).to_csv(index=False, lineterminator="\n"))
 
 
 def main(folder: Path | None = None) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +11,7 @@ import pandas as pd
 from cassbook.book.chapter import Source
 from cassbook.book.chapters import tables
 from cassbook.core.errors import InputError
+from cassbook.core.files import whole
 from cassbook.latency import histograms, summaries
 from cassbook.records.run import RecordedRun
 
@@ -217,15 +217,10 @@ def export(run: RecordedRun, to: Path, form: str = "both") -> list[Path]:
         raise InputError(f"form: {form!r} is not one of {', '.join(FORMS)}")
     if to.exists() and (not to.is_dir() or any(to.iterdir())):
         raise InputError(f"{to}: is not an empty folder; name a new one, nothing is overwritten")
-    draft = to.with_name(to.name + ".draft")
-    try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-    except OSError as error:
-        raise InputError(f"{to}: cannot be written ({error.strerror}); name a folder you may write to") from None
-    try:
+    with whole(to) as draft:  # an empty folder in its place is replaced
+        try:
+            draft.mkdir(parents=True)
+        except OSError as error:
+            raise InputError(f"{to}: cannot be written ({error.strerror}); name a folder you may write to") from None
         _write(draft, run, Source(run.name, run), form)
-        draft.replace(to)  # an empty folder in its place goes
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)
     return sorted(to.iterdir())

@@ -15,6 +15,7 @@ from nbclient import NotebookClient
 
 from cassbook.book.build import analyse_notebooks
 from cassbook.book.kernels import QuietKernelManager
+from cassbook.core.files import whole
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
 
@@ -35,9 +36,8 @@ def store(notebook: Path) -> None:
         if IGNORED in cell.metadata.get("tags", []):
             cell.outputs = []
     content.metadata.language_info = {"name": "python"}
-    draft = notebook.with_suffix(".draft")
-    nbformat.write(content, draft)
-    draft.rename(notebook)
+    with whole(notebook) as draft:
+        nbformat.write(content, draft)
 
 
 def shows_runs(notebook: Path) -> bool:

@@ -1,12 +1,49 @@
-"""Compare files with their pinned SHA-256; a mismatch stops with both sums."""
+"""Write files that appear whole or not at all; compare files with their pinned SHA-256."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+import secrets
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from cassbook.core.errors import ChecksumError, InputError
+
+
+@contextmanager
+def whole(path: Path) -> Iterator[Path]:
+    """Yield where to write a file or a folder that takes its place at `path` by rename, once the block has succeeded.
+
+    Whatever was written is removed if the block fails. Each writer has a draft of its own, so that of two processes
+    which write the same file the later one wins, and neither sees half of it.
+
+    >>> import tempfile
+    >>> note = Path(tempfile.mkdtemp(), "note.txt")
+    >>> with whole(note) as draft:
+    ...     _ = draft.write_text("done")
+    ...     print(note.exists())
+    False
+    >>> note.read_text()
+    'done'
+    """
+    draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}.draft")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        if draft.is_dir():
+            shutil.rmtree(draft, ignore_errors=True)
+        else:
+            with suppress(OSError):  # never written, or its folder could not be
+                draft.unlink()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file (UTF-8) that appears whole or not at all."""
+    with whole(path) as draft:
+        draft.write_text(text, encoding="utf-8")
 
 
 def sha256(path: Path) -> str:

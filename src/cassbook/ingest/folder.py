@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
@@ -149,10 +147,7 @@ class LogFolder(RecordedRun):
         if not kept.is_file():
             kept.parent.mkdir(parents=True, exist_ok=True)
             found = {self.folder / name: self._formats[name] for name in logs["file"]}
-            with tempfile.TemporaryDirectory(dir=kept.parent) as scratch:
-                made = Path(scratch) / "samples.parquet"
-                to_samples(found, made, cell_id, Options(), ramp_s)
-                os.replace(made, kept)
+            to_samples(found, kept, cell_id, Options(), ramp_s)
         return kept
 
     @cached_property

@@ -8,7 +8,6 @@ part each: the output is a folder of Parquet files, which Arrow, pandas and Dask
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,13 +16,14 @@ from typing import Any
 from distributed import Client
 
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.files import whole
 from cassbook.core.progress import bar
 from cassbook.ingest import easy_stress, ycsb_raw
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, compressed, open_log
 from cassbook.ingest.log import Log
 from cassbook.ingest.merge import Options, cell_id_of, notes_of, settle, summed_up, tally_of
-from cassbook.ingest.samples import Operations, Writer, to_batch
+from cassbook.ingest.samples import Operations, to_batch, writing
 from cassbook.ingest.ycsb_lines import BLOCK_BYTES, blocks, parse
 
 PARTITION_BYTES = 256 << 20
@@ -85,23 +85,18 @@ def read_operations_on(
     if to.exists():
         raise InputError(f"--to {to}: is there already, and with --dask becomes a folder; name another place")
     parts = partitions({path.resolve(): form for path, form in found.items()}, size)
-    draft = to.resolve().with_name(to.name + ".draft")
     with _connected(address) as client:
         logs = _merged(parts, _run(client, survey, parts), options)
         begun = dict(zip([log.tally.path for log in logs], settle(logs, options), strict=True))
         notes = notes_of(logs, list(begun.values()))
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir()
-        try:
+        with whole(to.resolve()) as draft:
+            draft.mkdir()
             places = [draft / f"part-{number:05d}.parquet" for number in range(len(parts))]
             epochs = [begun[part.path] for part in parts]
             cell_id = cell_id_of(list(found), to)
             written = _run(client, write_part, parts, epochs, places, cell_id=cell_id, notes=notes)
             if sum(written) != sum(log.rows for log in logs):
                 raise LaboratoryError(f"a log changed while it was read ({', '.join(log.name for log in logs)})")
-            draft.rename(to)
-        finally:
-            shutil.rmtree(draft, ignore_errors=True)
     return summed_up(logs, to, options)
 
 
@@ -155,7 +150,7 @@ def survey(part: Partition) -> Log:
 def write_part(part: Partition, begun_us: int, path: Path, cell_id: str, notes: dict[str, str]) -> int:
     """Write a partition's samples and count them. Runs on a worker."""
     rows = 0
-    with Writer(path, notes) as writer:
+    with writing(path, notes) as writer:
         for operations in _operations(part):
             if len(operations.operation):
                 writer.add(to_batch(operations, begun_us, cell_id))

@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +19,7 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.files import whole
 from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
 from cassbook.ingest.pipeline import ahead
 
@@ -94,55 +94,51 @@ class Spool:
 
 
 class Writer:
-    """Write samples as Parquet, row group by row group; the file appears whole, by rename, or not at all.
-
-    Parameters
-    ----------
-    path : Path
-    notes : dict of str to str
-        Metadata beside the schema's own.
-    """
+    """Write samples as Parquet, row group by row group (see `writing`)."""
 
     def __init__(self, path: Path, notes: dict[str, str]) -> None:
-        self._path, self._draft = path, path.with_name(path.name + ".draft")
+        self._folder = path.parent
         self._waiting: list[pa.RecordBatch] = []
         self._rows = 0
         labels = [field.name for field in SAMPLES if pa.types.is_dictionary(field.type)]
         schema = SAMPLES.with_metadata((SAMPLES.metadata or {}) | {k.encode(): v.encode() for k, v in notes.items()})
         self._parquet = pq.ParquetWriter(
-            self._draft, schema, compression="zstd", compression_level=1, use_dictionary=labels,
+            path, schema, compression="zstd", compression_level=1, use_dictionary=labels,
             use_byte_stream_split=["started_s", "intended_s", "latency_us"], write_statistics=["cell_id", "started_s"],
         )  # fmt: skip
-
-    def __enter__(self) -> Writer:
-        """Return itself."""
-        return self
 
     def add(self, batch: pa.RecordBatch) -> None:
         """Take some rows; a row group is written when there are enough."""
         self._waiting.append(batch)
         self._rows += batch.num_rows
         if self._rows >= _ROW_GROUP:
-            self._flush()
+            self.flush()
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the rows that wait."""
         if self._waiting:
-            with _on_disk(self._path.parent):
+            with _on_disk(self._folder):
                 self._parquet.write_table(pa.Table.from_batches(self._waiting), row_group_size=self._rows)
         self._waiting, self._rows = [], 0
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Put the file in its place, or remove what there is of it."""
-        try:
-            if kind is None:
-                self._flush()
-            self._parquet.close()
-            if kind is None:
-                self._draft.rename(self._path)
-        finally:
-            self._draft.unlink(missing_ok=True)
+    def close(self) -> None:
+        """End the file."""
+        self._parquet.close()
+
+
+@contextmanager
+def writing(path: Path, notes: dict[str, str]) -> Iterator[Writer]:
+    """Yield a writer of samples; the file appears whole, by rename, or not at all.
+
+    Parameters
+    ----------
+    path : Path
+    notes : dict of str to str
+        Metadata in addition to the schema's own.
+    """
+    with whole(path) as draft, closing(Writer(draft, notes)) as writer:
+        yield writer
+        writer.flush()
 
 
 def write(
@@ -166,7 +162,7 @@ def write(
         for spool, epoch_us in spools:
             yield from ((operations, epoch_us) for operations in spool.read())
 
-    with Writer(path, notes) as writer:
+    with writing(path, notes) as writer:
         for batch in ahead(lambda part: to_batch(*part, cell_id, ramp_s), batches()):
             writer.add(batch)
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cassbook.core.files import whole
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Tally
 
@@ -69,9 +70,5 @@ def numbered(stream: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table as Parquet, by rename."""
-    draft = path.with_name(path.name + ".draft")
-    try:
+    with whole(path) as draft:
         pq.write_table(table, draft, compression="zstd")
-        draft.rename(path)
-    finally:
-        draft.unlink(missing_ok=True)

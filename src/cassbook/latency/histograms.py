@@ -19,6 +19,7 @@ from hdrh.log import HistogramLogWriter
 from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.files import whole
 
 #: Bounds of what is told apart: 1 us and 1 hour.
 LOWEST_US = 1
@@ -136,8 +137,7 @@ def write_log(path: Path, histograms: Mapping[str, Interval]) -> None:
     for tag in histograms:
         if not tag or set(tag) & set(", \r\n"):
             raise InputError(f"tag: {tag!r} cannot be written; a tag has no comma and no blank, and is not empty")
-    draft = path.with_name(path.name + ".draft")
-    with draft.open("w", encoding="utf-8") as file:
+    with whole(path) as draft, draft.open("w", encoding="utf-8") as file:
         writer = HistogramLogWriter(file)
         writer.output_comment("[Latencies in microseconds; times in seconds since the run began]")
         writer.output_log_format_version()
@@ -145,7 +145,6 @@ def write_log(path: Path, histograms: Mapping[str, Interval]) -> None:
         for tag, (counted, start_s, end_s) in histograms.items():
             file.write(f"Tag={tag},")
             writer.output_interval_histogram(counted, start_s, end_s, max_value_unit_ratio=1.0)
-    draft.rename(path)
 
 
 def read_log(path: Path) -> dict[str, HdrHistogram]:

@@ -10,6 +10,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
+from cassbook.core.files import whole
 from cassbook.core.schema import CELLS
 from cassbook.latency import histograms, summaries
 from cassbook.profile.profile import Profile
@@ -142,12 +143,10 @@ def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples) -> None:
     for cell_id, start_s, end_s in zip(cells["cell_id"], cells["steady_from_s"], cells["steady_to_s"], strict=True):
         added |= cell_histograms(read(cell_id), start_s, end_s)
     before = [line for tag, line in _tagged(path) if tag not in added] if path.exists() else []
-    draft = path.with_name("block." + path.name + ".draft")
-    histograms.write_log(draft, added)
-    header = [line for line in draft.read_text().splitlines() if not line.startswith("Tag=")]
-    text = "\n".join([*header, *before, *(line for _, line in _tagged(draft))]) + "\n"
-    draft.write_text(text)
-    draft.rename(path)
+    with whole(path) as draft:
+        histograms.write_log(draft, added)
+        header = [line for line in draft.read_text().splitlines() if not line.startswith("Tag=")]
+        draft.write_text("\n".join([*header, *before, *(line for _, line in _tagged(draft))]) + "\n")
 
 
 def _tagged(path: Path) -> Iterator[tuple[str, str]]:

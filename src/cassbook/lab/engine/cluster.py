@@ -16,6 +16,7 @@ import psutil
 from cassandra.cluster import Session
 
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
 from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
@@ -286,9 +287,7 @@ class CassandraCluster(Cleared):
             "addresses": self.addresses,
             "spec": asdict(self.spec),
         }
-        draft = self.folder / f"{teardown.STATE}.draft"
-        draft.write_text(json.dumps(note, indent=1))
-        draft.rename(self.folder / teardown.STATE)
+        write_text(self.folder / teardown.STATE, json.dumps(note, indent=1))
 
     def _prepare(self) -> None:
         """Write the home, the folder and the configuration of each node."""

@@ -16,11 +16,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cassbook.core.errors import InputError
-from cassbook.core.files import sums
+from cassbook.core.files import sums, whole, write_text
 from cassbook.core.progress import bar
 from cassbook.lab.experiments.distance.catalogue import TRIALS
 from cassbook.lab.experiments.experiment import Row, Trial
-from cassbook.lab.run.store import write_whole
 from cassbook.records import manifest
 
 SEED = 20211212
@@ -98,7 +97,7 @@ def _path(folder: Path, start: int, setup: str) -> Path:
 
 
 def _save(folder: Path, notes: dict[str, Any]) -> None:
-    write_whole(folder / "manifest.json", json.dumps(notes, indent=1) + "\n")
+    write_text(folder / "manifest.json", json.dumps(notes, indent=1) + "\n")
 
 
 def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> dict[str, Any]:
@@ -148,11 +147,11 @@ def write_rows(path: Path, rows: list[Row]) -> None:
         if parts:
             whole = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
             write_parquet(whole, path.with_name(f"{path.stem}-{table}.parquet"))
-    write_whole(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
+    write_text(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
 
 
 def write_parquet(table: pd.DataFrame, path: Path) -> None:
     """Write a table that appears whole."""
-    draft = path.with_name(f"{path.name}.draft")
-    pq.write_table(pa.Table.from_pandas(table, preserve_index=False), draft, compression="zstd", compression_level=19)
-    draft.rename(path)
+    arrow = pa.Table.from_pandas(table, preserve_index=False)
+    with whole(path) as draft:
+        pq.write_table(arrow, draft, compression="zstd", compression_level=19)

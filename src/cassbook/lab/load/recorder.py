@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.files import whole
 from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
 
 #: Rows, and seconds, that are collected before it hands them over.
@@ -159,19 +160,18 @@ class Recorder:
 
 def write_samples(samples: pa.Table, path: Path) -> None:
     """Write samples as Parquet, by rename; numbers are split by bytes, which is what makes them small."""
-    draft = path.with_suffix(".draft")
     numbers = ["started_s", "intended_s", "latency_us"]
     labels = [name for name in SAMPLES.names if pa.types.is_dictionary(SAMPLES.field(name).type)]
-    pq.write_table(
-        samples,
-        draft,
-        compression="zstd",
-        compression_level=9,
-        use_dictionary=labels,
-        use_byte_stream_split=numbers,
-        row_group_size=1 << 20,
-    )
-    draft.rename(path)
+    with whole(path) as draft:
+        pq.write_table(
+            samples,
+            draft,
+            compression="zstd",
+            compression_level=9,
+            use_dictionary=labels,
+            use_byte_stream_split=numbers,
+            row_group_size=1 << 20,
+        )
 
 
 def _labels(indices: array[int] | np.ndarray, words: tuple[str, ...] | list[str]) -> pa.DictionaryArray:

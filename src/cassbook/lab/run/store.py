@@ -24,17 +24,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 from cassbook.lab.load.recorder import write_samples
 from cassbook.profile.profile import Profile
 from cassbook.records import digest, manifest
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file so that it appears whole or not at all."""
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text)
-    draft.rename(path)
 
 
 class RunStore:
@@ -147,7 +141,7 @@ class RunStore:
 
     def save_notes(self) -> None:
         """Write the manifest."""
-        write_whole(self.folder / "manifest.json", json.dumps(self.notes, indent=1) + "\n")
+        write_text(self.folder / "manifest.json", json.dumps(self.notes, indent=1) + "\n")
 
     def sample_path(self, cell_id: str) -> Path:
         """Where the samples of a cell go while its block is in hand."""
@@ -162,7 +156,7 @@ class RunStore:
     def finish_cell(self, row: dict[str, Any]) -> None:
         """Put down a cell's row: from now on it is finished."""
         self._rows.append({"schema_version": SCHEMA_VERSION, **row})
-        write_whole(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
+        write_text(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
 
     def _cells(self) -> pd.DataFrame:
         return pd.DataFrame(self._rows, columns=list(CELLS)).astype(CELLS)
@@ -189,7 +183,7 @@ class RunStore:
             return pq.read_table(self.sample_path(cell_id), columns=digest.COLUMNS).to_pandas()
 
         path = self.folder / digest.STATISTICS
-        write_whole(path, digest.with_block(path, digest.statistics(cells, read)))
+        write_text(path, digest.with_block(path, digest.statistics(cells, read)))
         digest.add_to_log(self.folder / digest.HISTOGRAMS, cells, read)
 
     def _keep_samples(self, block: int, cell_ids: list[str]) -> None:

@@ -26,6 +26,7 @@ from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.window import Window
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.files import write_text
 from cassbook.core.progress import bar
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.adviser import scene
@@ -102,7 +103,7 @@ def record(
                     folder, block, actors, latency_map, engine, terms, records, tuple(schedule), say, progress.update
                 )
     done = json.loads((folder / "manifest.json").read_text()) | {"complete": True}
-    _write(folder / "manifest.json", json.dumps(done, indent=1))
+    write_text(folder / "manifest.json", json.dumps(done, indent=1))
     return folder
 
 
@@ -128,17 +129,11 @@ def _begin(folder: Path, notes: dict[str, Any]) -> None:
         return
     folder.mkdir(parents=True, exist_ok=True)
     began = {"began": datetime.now(UTC).isoformat(timespec="seconds"), "load_before": psutil.getloadavg()[0]}
-    _write(path, json.dumps(notes | began | {"complete": False}, indent=1))
+    write_text(path, json.dumps(notes | began | {"complete": False}, indent=1))
 
 
 #: A later session may run on a machine that was updated meanwhile.
 _MAY_DIFFER = frozenset({"python", "kernel"})
-
-
-def _write(path: Path, text: str) -> None:
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(text, encoding="utf-8")
-    draft.rename(path)
 
 
 def _path(folder: Path, block: int, actor: str) -> Path:
@@ -174,7 +169,7 @@ def _block(
             for actor in actors:
                 say(f"block {block}: {actor}")
                 found = _ride(actor, session, nodes, table, latency_map, terms, schedule, rng, say)
-                _write(_path(folder, block, actor), json.dumps({"block": block, "actor": actor} | found))
+                write_text(_path(folder, block, actor), json.dumps({"block": block, "actor": actor} | found))
                 advance()
         finally:
             nodes.close()

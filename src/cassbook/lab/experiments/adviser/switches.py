@@ -20,6 +20,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import breaks
 from cassbook.core.consistency import STRONG_SETTINGS, setting
+from cassbook.core.files import write_text
 from cassbook.core.progress import bar
 from cassbook.lab.experiments.adviser import scene
 
@@ -69,9 +70,7 @@ def record(
         finally:
             session.cluster.shutdown()
     path.parent.mkdir(parents=True, exist_ok=True)
-    draft = path.with_name(path.name + ".draft")
-    draft.write_text(json.dumps(rows, indent=1), encoding="utf-8")
-    draft.rename(path)
+    write_text(path, json.dumps(rows, indent=1))
     return path
 
 
