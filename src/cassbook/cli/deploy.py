@@ -1,166 +1,60 @@
-"""What `cassbook deploy` does: predict a deployment, and measure it."""
+"""`cassbook deploy`."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
+import click
 
-from cassbook.core.estimate import Estimate
-from cassbook.deployment.distances import Distances, Placement, placed, printed, read
-from cassbook.deployment.forecast import Forecast, forecast, near
-from cassbook.deployment.notation import parse
-from cassbook.ingest.folder import open_run
-
-FORMATS = ("text", "json")
-#: Of a node, as long as there are few of them.
-_HEAP_MB, _FEW = 1024, 3
+from cassbook.cli.common import Renamed, engine_option, format_option, log, output_option
 
 
-def place(notation: str, rtt: Path | None, regions: str | None) -> Placement:
-    """Read a deployment and its distances; regions as 'eu_west_2,us_west_2', the client's first."""
-    deployment = parse(notation)
-    names = [name.strip() for name in regions.split(",")] if regions else None
-    return placed(deployment, names, printed() if rtt is None else read(rtt))
+@click.command()
+@click.argument("notation")
+@click.option("--rtt", type=click.Path(path_type=Path), help="CSV of round-trip times, ms. Default: the 2021 paper's.")
+@click.option("--regions", help="Names of its regions, the client's first: A,B,... Default: the table's first ones.")
+@click.option("--level", default="QUORUM", show_default=True, help="Consistency level: ONE, QUORUM, LOCAL_QUORUM, ...")
+@click.option(
+    "--concurrency", "--threads", "threads", cls=Renamed, type=click.IntRange(1), default=100, show_default=True,
+    help="Requests in flight.",
+)  # fmt: skip
+@click.option(
+    "--coordinator",
+    default="nearest_dc",
+    show_default=True,
+    help="Coordinator: nearest_dc, nearest, round_robin or R2.",
+)
+@click.option("--replication", type=click.IntRange(1), help="Replicas of each row. Default: every node.")
+@click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Baseline run without distance.")
+@click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")
+@click.option("--netem", is_flag=True, help="Delay in the kernel instead of the relay, where that is possible.")
+@engine_option()
+@output_option("Run folder of --measure. Default: in _build/runs.")
+@format_option("text", "json")
+def deploy(
+    notation: str, rtt: Path | None, regions: str | None, level: str, threads: int, coordinator: str,
+    replication: int | None, name: str, measure: bool, netem: bool, engine: str, output: Path | None, form: str,
+) -> None:  # fmt: skip
+    """Predict latency and throughput of a deployment across regions.
 
+    \b
+    NOTATION is such as "{[C], ([R1]}, {R2}, {R3})":
+    ()  the cluster    {}  a region    []  a zone    C  the client    R1, R2, ...  nodes
+    """  # noqa: D301 - click wants the character itself
+    from cassbook.cli.answers import deploy as answer
+    from cassbook.core.paths import project_root
 
-def predict(
-    placement: Placement, level: str, threads: float, run: str, policy: str, replication: int | None
-) -> list[Forecast]:
-    """Forecast reads and writes on the ground of a run."""
-    return forecast(placement, level, threads, near(open_run(run).statistics), policy, replication)
-
-
-def text(found: Sequence[Forecast], run: str) -> str:
-    """As people read it."""
-    model = found[0].model
-    placement = model.placement
-    lines = [
-        f"{placement.deployment}  in {', '.join(placement.regions)}",
-        "round trips, ms:",
-        placement.rtt_ms().to_string(float_format="{:.1f}".format, index_names=False),
-        f"{model.level}, {found[0].threads:g} in flight, coordinator {_coordinators(found[0])}",
-    ]
-    for own in found:
-        latency, rate = _interval(own.latency_ms, "{:.1f}"), _interval(own.throughput_per_s, "{:,.0f}")
-        lines.append(f"  {own.operation.lower() + 's':7} {latency} ms, {rate} a second, bound by {_BOUNDS[own.bound]}")
-    lines.append(f"  what is not distance is as {run} measured it: another machine differs, --run takes yours")
-    return "\n".join(lines)
-
-
-_BOUNDS = {
-    "distance": "distance",
-    "coordinator": "what a coordinator holds at a time (native_transport_max_threads)",
-    "processors": "the processors",
-}
-
-
-def _coordinators(found: Forecast) -> str:
-    ways = found.model.ways()
-    return ", ".join(
-        f"{way.coordinator} ({way.client_ms:.1f} ms away, waits {way.hold_ms:.1f} ms for replicas)" for way in ways
-    )
-
-
-def _interval(value: Estimate, spec: str) -> str:
-    if np.isnan(value.low):
-        return spec.format(value.value)
-    return f"{spec.format(value.value)} [{spec.format(max(0.0, value.low))}, {spec.format(value.high)}]"
-
-
-def as_json(found: Sequence[Forecast], measured: pd.DataFrame | None = None) -> str:
-    """The same for programs."""
-    model = found[0].model
-    table: dict[str, Any] = {
-        "deployment": str(model.placement.deployment), "regions": list(model.placement.regions), "level": model.level,
-        "threads": found[0].threads, "policy": model.policy, "replication": model.replication,
-        "coordinators": [{"name": w.coordinator, "client_ms": w.client_ms, "hold_ms": w.hold_ms} for w in model.ways()],
-        "predicted": [
-            {"operation": own.operation, "bound": own.bound, "latency_ms": _numbers(own.latency_ms),
-             "throughput_per_s": _numbers(own.throughput_per_s)}
-            for own in found
-        ],
-    }  # fmt: skip
-    if measured is not None:
-        table["measured"] = measured.to_dict("records")
-    return json.dumps(table, indent=2)
-
-
-def _numbers(value: Estimate) -> dict[str, float | None]:
-    bounds = {"low": value.low, "high": value.high}
-    return {"value": round(value.value, 3)} | {k: None if np.isnan(v) else round(v, 3) for k, v in bounds.items()}
-
-
-def measure(
-    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, say: Callable[[str], None],
-    means: str = "relay",
-) -> pd.DataFrame:  # fmt: skip
-    """Measure reads and writes of a deployment on this machine, behind the relay.
-
-    Returns
-    -------
-    DataFrame
-        operation, latency_ms, throughput_per_s, marks.
-    """
-    from cassbook.lab.run.measure import measure as run
-    from cassbook.profile.profile import Profile
-
-    where, nodes = placement.deployment, len(placement.deployment.replicas)
-    longest_s = placement.rtt_ms().to_numpy().max() * 3 / 1000
-    profile = Profile.model_validate(
-        {
-            "name": folder.name, "title": str(where), "engine": engine, "seed": 20211207,
-            "cluster": {
-                "nodes": nodes, "replication_factor": nodes, "heap_mb": _HEAP_MB if nodes <= _FEW else _HEAP_MB // 2,
-            },
-            "table": {"record_count": 10_000},
-            "load": {
-                "coordinator": _policy(policy, placement), "ramp_s": 1 + longest_s, "steady_s": 5 + 10 * longest_s,
-            },
-            "pure": {"threads": [threads], "levels": [level]},
-            "distance": {
-                "deployments": {"asked": {"notation": str(where), "regions": list(placement.regions)}},
-                "distances": rows(placement.distances),
-                "means": means,
-            },
-        }
-    )  # fmt: skip
-    store = open_run(str(run(profile, folder, say=say)))
-    found = store.statistics
-    found = found[found["kind"] == "pure"]
-    return pd.DataFrame(
-        {
-            "operation": np.where(found["read_share"] == 1, "READ", "WRITE"),
-            "latency_ms": found["latency_us"] / 1000,
-            "throughput_per_s": found["throughput_per_s"],
-            "marks": found["marks"],
-        }
-    )
-
-
-def _policy(policy: str, placement: Placement) -> str:
-    names = [host.name for host in placement.deployment.replicas]
-    return f"node{names.index(policy) + 1}" if policy in names else policy
-
-
-def rows(distances: Distances) -> list[dict[str, Any]]:
-    """Distances as the rows of a table."""
-    found = []
-    for (sender, receiver), link in distances.links.items():
-        back = distances.links.get((receiver, sender), link)
-        row = {"from": sender, "to": receiver, "there_ms": link.delay_ms, "back_ms": back.delay_ms}
-        further = {"jitter_ms": link.jitter_ms} if link.jitter_ms else {}
-        further |= {"mbit_per_s": link.mbit_per_s} if np.isfinite(link.mbit_per_s) else {}
-        found.append(row | further)
-    return found
-
-
-def folder_name(placement: Placement, level: str, threads: int) -> str:
-    """Of the run that `--measure` makes."""
-    words = re.sub(r"[^A-Za-z0-9]+", "-", f"{placement.deployment} {' '.join(placement.regions)} {level} {threads}")
-    return f"deploy-{words.strip('-')}"
+    level = level.upper()
+    placement = answer.place(notation, rtt, regions)
+    found = answer.predict(placement, level, threads, name, coordinator, replication)
+    measured = None
+    if form == "text":
+        click.echo(answer.text(found, name))
+    if measure:
+        folder = output or project_root() / "_build" / "runs" / answer.folder_name(placement, level, threads)
+        means = "netem" if netem else "relay"
+        measured = answer.measure(placement, level, threads, engine, coordinator, folder, log, means)
+        if form == "text":
+            click.echo(f"measured, {folder.name}:\n{measured.to_string(index=False, float_format='{:.1f}'.format)}")
+    if form == "json":
+        click.echo(answer.as_json(found, measured))

@@ -1,94 +1,43 @@
-"""What `cassbook predict` prints: throughput and response time of a cluster that was not measured."""
+"""`cassbook predict`."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Sequence
-from typing import Any
+import click
 
-import numpy as np
-
-from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
-from cassbook.queueing.calibration import Question
-from cassbook.records.calibration import Predicted
-
-_MOST_JOBS = 2000
-_MOST_LINES = 12
+from cassbook.cli.common import Renamed, format_option
 
 
-def jobs_of(text: str) -> list[int]:
-    """Numbers of jobs of '45', '1,8,32' or '1..200'.
+@click.command()
+@click.option("--run", "name", required=True, metavar="RUN", help="Calibration of a measured cluster.")
+@click.option("--nodes", default=4, show_default=True, type=click.IntRange(1), help="Number of nodes.")
+@click.option("--replication", default=3, show_default=True, type=click.IntRange(1), help="Replicas of each row.")
+@click.option("--level", default="ONE", show_default=True, help="Consistency level.")
+@click.option(
+    "--operation", type=click.Choice(["READ", "UPDATE"]), default="READ", show_default=True, help="Operation."
+)
+@click.option(
+    "--concurrency", "--jobs", "--threads", "jobs", cls=Renamed, default="1..200", show_default=True,
+    help="Requests in flight: 45, 1,8,32 or 1..200.",
+)  # fmt: skip
+@click.option("--ask-all", is_flag=True, help="Speculative retry ALWAYS: reads query one replica more.")
+@click.option("--length", default=100, show_default=True, help="Bytes of each of a row's ten fields.")
+@click.option("--cores", type=click.IntRange(1), help="Cores of the machine. Default: those of the measured one.")
+@click.option(
+    "--disk-ms", default=0.0, show_default=True, type=click.FloatRange(0), help="Disk time of a replica's request, ms."
+)
+@format_option("text", "json")
+def predict(
+    name: str, nodes: int, replication: int, level: str, operation: str, jobs: str, ask_all: bool, length: int,
+    cores: int | None, disk_ms: float, form: str,
+) -> None:  # fmt: skip
+    """Predict throughput and response time of a cluster that was not built.
 
-    Raises
-    ------
-    InputError
-        For anything else.
+    It is computed by a queueing network from the calibration of a cluster that was measured.
     """
-    wrong = InputError(f"jobs: {text!r}; give a number, some with commas, or a range such as 1..{_MOST_JOBS}")
-    if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
-        low, high = map(int, found.groups())
-        jobs = list(range(low, high + 1))
-    elif re.fullmatch(r"\d+(,\d+)*", text):
-        jobs = sorted({int(part) for part in text.split(",")})
-    else:
-        raise wrong
-    if not jobs or jobs[0] < 1 or jobs[-1] > _MOST_JOBS:
-        raise wrong
-    return jobs
+    from cassbook.cli.answers import predict as answer
+    from cassbook.queueing.calibration import Question
+    from cassbook.records.calibration import CalibrationRun
 
-
-def text(question: Question, found: Predicted) -> str:
-    """For people: some of the numbers of jobs, if there are many."""
-    lines = [
-        f"{question.operation} at {question.level}, {question.nodes} nodes, replication {question.replication}: "
-        f"{question.asked} asked, {question.waits} waited for",
-        f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",
-    ]
-    for place in _some(len(found.jobs)):
-        name = found.bottleneck(place)
-        busy = found.utilisation(place)[name].value
-        lines.append(
-            f"{found.jobs[place]:>6}{_interval(found.throughput_per_s[place], 0):>24}"
-            f"{_interval(found.response_ms[place], 2):>26}   {name} {100 * busy:.0f} %"
-        )
-    if found.outside:
-        lines += ["outside what was measured, so take it as a guess:", *(f"  {said}" for said in found.outside)]
-    return "\n".join(lines)
-
-
-def _some(count: int) -> Sequence[int]:
-    if count <= _MOST_LINES:
-        return range(count)
-    places = np.unique(np.round(np.geomspace(1, count, _MOST_LINES)).astype(int)) - 1
-    return [int(place) for place in places]
-
-
-def _interval(value: Estimate, digits: int) -> str:
-    if np.isnan(value.low):
-        return f"{value.value:.{digits}f}"
-    return f"{value.value:.{digits}f} [{max(0.0, value.low):.{digits}f}, {value.high:.{digits}f}]"
-
-
-def as_json(question: Question, found: Predicted) -> str:
-    """For programs: all of them."""
-    rows = [
-        {
-            "jobs": int(jobs), "throughput_per_s": _numbers(found.throughput_per_s[place]),
-            "response_ms": _numbers(found.response_ms[place]), "bottleneck": found.bottleneck(place),
-            "utilisation": {name: _numbers(own) for name, own in found.utilisation(place).items()},
-        }
-        for place, jobs in enumerate(found.jobs)
-    ]  # fmt: skip
-    told = {
-        "operation": question.operation, "level": question.level, "nodes": question.nodes,
-        "replication": question.replication, "asked": question.asked, "waits": question.waits,
-        "outside": found.outside, "rows": rows,
-    }  # fmt: skip
-    return json.dumps(told, indent=2)
-
-
-def _numbers(value: Estimate) -> dict[str, Any]:
-    parts = {"value": value.value, "low": value.low, "high": value.high}
-    return {name: None if np.isnan(number) else round(number, 5) for name, number in parts.items()}
+    question = Question(operation, level, nodes, replication, ask_all)
+    found = CalibrationRun(name).predict(question, answer.jobs_of(jobs), length, cores or 0, disk_ms)
+    click.echo((answer.as_json if form == "json" else answer.text)(question, found))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from cassbook.core.errors import InputError
+
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 
@@ -34,6 +36,23 @@ def project_root() -> Path:
         if (folder / "_toc.yml").is_file() and (folder / "notebooks").is_dir():
             return folder
     return _CHECKOUT if (_CHECKOUT / "_toc.yml").is_file() else here
+
+
+def checkout() -> Path:
+    """Return the checkout, for what an installed package has not: the notebooks and the pages of the book.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    root = project_root()
+    if not (root / "_toc.yml").is_file():
+        raise InputError(
+            "no checkout of cassbook above this folder: clone its repository and run the command there, for the "
+            "notebooks and pages are not part of the installed package"
+        )
+    return root
 
 
 def runs_dir() -> Path:

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.cli import advise
+from cassbook.cli.answers import advise
 from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError

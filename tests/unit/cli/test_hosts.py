@@ -1,6 +1,5 @@
 """Existing clusters, as far as no cluster is needed: what is asked, refused, counted and kept secret."""
 
-import importlib
 import json
 import pickle
 import shutil
@@ -21,6 +20,7 @@ from cassbook.lab.engine import existing as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
 from cassbook.lab.engine.existing import ExistingCluster, FoundRelease
 from cassbook.lab.engine.hosts import Hosts, contact_points
+from cassbook.lab.run import measure
 from cassbook.lab.run.hosts import Written, profile_for, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
@@ -283,8 +283,7 @@ def asked(tmp_path, monkeypatch, *options, answer=None, terminal=False, comment=
     """What `run --hosts` does with a cluster that was found; measuring itself is only noted."""
     measured = []
     monkeypatch.setattr(module, "ExistingCluster", lambda *a: Fake(a[0], a[1], a[2], a[3], comment))
-    measuring = importlib.import_module("cassbook.lab.run.measure")  # the package's name for it is the function's
-    monkeypatch.setattr(measuring, "measure", lambda profile, folder, **more: measured.append((profile, folder, more)))
+    monkeypatch.setattr(measure, "measure", lambda profile, folder, **more: measured.append((profile, folder, more)))
     monkeypatch.setattr(hosts, "_at_a_terminal", lambda: terminal)
     if answer is not None:
         monkeypatch.setattr(hosts.click, "confirm", lambda question, **_: answer)

@@ -11,7 +11,7 @@ from cassbook.advisor import from_calibration
 from cassbook.book.chapters import queueing_calibrated as tables
 from cassbook.book.chapters import queueing_figures, what_if
 from cassbook.book.chapters.choosing_figures import fastest
-from cassbook.cli import predict
+from cassbook.cli.answers import predict
 from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError

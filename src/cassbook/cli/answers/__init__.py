@@ -1,0 +1,1 @@
+"""What the answering commands print: text for people, JSON for programs."""

@@ -1,0 +1,77 @@
+"""What `cassbook stale` prints: how likely a read is to see the last write, and what more certainty costs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+
+from cassbook.advisor.freshness import Freshness, Known, stronger
+from cassbook.core.estimate import Estimate
+
+
+def text(known: Known, r: int, w: int, t_ms: float) -> str:
+    """For people."""
+    own, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
+    lines = [
+        known.basis,
+        f"{r} of {known.n} replicas read, {w} written, {t_ms:g} ms after the write was acknowledged:",
+        f"  {_chance(own)}",
+        f"  reads take {_ms(own.read_ms)} ms, writes {_ms(own.write_ms)} ms",
+    ]
+    if r + w > known.n:
+        lines.append("  the quorums meet: always consistent, whatever t")
+    if more:
+        lines.append("next stronger:")
+    for other in more:
+        lines.append(
+            f"  {other.r} read, {other.w} written: {_chance(other)}; reads {_change(own.read_ms, other.read_ms)}, "
+            f"writes {_change(own.write_ms, other.write_ms)}"
+        )
+    return "\n".join(lines)
+
+
+def _chance(own: Freshness) -> str:
+    p = own.p_consistent
+    said = f"consistent with probability {p.value:.4f} [{p.low:.4f}, {p.high:.4f}]"
+    if own.predicted:
+        q = own.predicted
+        said += f" (its traces predict {q.value:.4f} [{q.low:.4f}, {q.high:.4f}])"
+    return said
+
+
+def _ms(value: Estimate) -> str:
+    if np.isnan(value.value):
+        return "an unknown number of"
+    interval = "" if np.isnan(value.low) else f" [{max(0.0, value.low):.2f}, {value.high:.2f}]"
+    return f"{value.value:.2f}{interval}"
+
+
+def _change(before: Estimate, after: Estimate) -> str:
+    if np.isnan(before.value) or np.isnan(after.value):
+        return "unknown"
+    return f"{after.value - before.value:+.2f} ms (times {after.value / before.value:.2f})"
+
+
+def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
+    """For programs."""
+    own = known.at(r, w, t_ms)
+    told = {
+        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_told(own),
+        "stronger": [_told(other) for other in stronger(known, r, w, t_ms)],
+    }  # fmt: skip
+    return json.dumps(told, indent=2)
+
+
+def _told(own: Freshness) -> dict[str, Any]:
+    return {
+        "r": own.r, "w": own.w, "p_consistent": _numbers(own.p_consistent),
+        "predicted": _numbers(own.predicted) if own.predicted else None,
+        "read_ms": _numbers(own.read_ms), "write_ms": _numbers(own.write_ms),
+    }  # fmt: skip
+
+
+def _numbers(value: Estimate) -> dict[str, float | None]:
+    parts = {"value": value.value, "low": value.low, "high": value.high}
+    return {name: None if np.isnan(number) else round(number, 5) for name, number in parts.items()}

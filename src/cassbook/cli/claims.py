@@ -1,0 +1,37 @@
+"""`cassbook claims`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import click
+
+from cassbook.cli.common import format_option
+
+
+@click.command()
+@click.option("--run", "folder", type=click.Path(path_type=Path), help="Run to test the claims on as well.")
+@format_option("md", "csv", "json")
+@click.option("--paper", multiple=True, help="Paper: g20, pbs, g21, thesis or d16; repeatable. Default: all.")
+@click.option("--id", "identity", multiple=True, help="Id of a claim; repeatable. Default: all.")
+def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
+    """List every quantitative claim of the five texts, recomputed, with a verdict.
+
+    \b
+    reproduced      it follows from the paper's own numbers, to the digits printed
+    other_reading   it follows in a reading that the note names
+    not_reproduced  it follows in no reading we could think of
+    untestable      nothing is left to compute with; the note says what is lost
+    """  # noqa: D301 - click wants the character itself
+    from cassbook.claims.registry import ledger, with_ids
+    from cassbook.claims.report import FORMATS
+    from cassbook.claims.statement import papers_named
+    from cassbook.claims.study import Study
+    from cassbook.ingest.folder import open_run
+    from cassbook.latency.summaries import level_stats
+
+    asked = papers_named(paper)
+    run = None if folder is None else Study.of(level_stats(open_run(folder).statistics))
+    findings = ledger(run, asked, progress=sys.stderr.isatty())
+    click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))

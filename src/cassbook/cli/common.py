@@ -1,0 +1,93 @@
+"""What the commands share: options that mean the same everywhere, messages, and which extra brings which package."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from cassbook.core.releases import DEFAULT_ENGINE, RELEASES
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+#: A message for a person, on standard error, so that standard output holds the answer alone.
+log = functools.partial(click.echo, err=True)
+
+#: Imported package -> the extra that installs it.
+EXTRAS = {
+    "numba": "predict",
+    "cassandra": "advisor",
+    "ccmlib": "lab",
+    "psutil": "lab",
+    "distributed": "dask",
+    "dask": "dask",
+    "IPython": "book",
+    "itables": "book",
+    "jupyter_book": "book",
+    "matplotlib": "book",
+    "myst_nb": "book",
+    "nbclient": "book",
+    "nbformat": "book",
+    "papermill": "book",
+    "plotly": "book",
+    "seaborn": "book",
+    "sklearn": "book",
+    "sphinx": "book",
+}
+
+
+class Renamed(click.Option):
+    """An option with names of before: the first is shown, the others go on working."""
+
+    @contextmanager
+    def _newest(self) -> Iterator[None]:
+        names, self.opts = self.opts, self.opts[:1]
+        try:
+            yield
+        finally:
+            self.opts = names
+
+    def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
+        """Return what help says, under the first name."""
+        with self._newest():
+            return super().get_help_record(ctx)
+
+    def get_error_hint(self, ctx: click.Context | None) -> str:
+        """Return what errors call it: the first name."""
+        with self._newest():
+            return super().get_error_hint(ctx)
+
+
+def output_option(describe: str, required: bool = False) -> Callable[[F], F]:
+    """`--output`, a file or folder to write; `--to` and `--out` are its names of before."""
+    return click.option(
+        "--output", "--to", "--out", "output", cls=Renamed, required=required, type=click.Path(path_type=Path),
+        help=describe,
+    )  # fmt: skip
+
+
+def blocks_option(what: str = "Cluster starts per set-up.") -> Callable[[F], F]:
+    """`--blocks`; `--starts` and `--repeats` are its names of before."""
+    return click.option(
+        "--blocks", "--starts", "--repeats", "blocks", cls=Renamed, type=click.IntRange(1), default=3,
+        show_default=True, help=what,
+    )  # fmt: skip
+
+
+def format_option(*formats: str) -> Callable[[F], F]:
+    """`--format`, the first being the default."""
+    return click.option(
+        "--format", "form", type=click.Choice(formats), default=formats[0], show_default=True, help="Output format."
+    )
+
+
+def engine_option(default: str | None = DEFAULT_ENGINE) -> Callable[[F], F]:
+    """`--engine`; without a default it is the profile's."""
+    versions = f"Cassandra version: {', '.join(RELEASES)}."
+    if default is None:
+        return click.option("--engine", help=f"{versions} Default: the profile's.")
+    return click.option("--engine", default=default, show_default=True, help=versions)

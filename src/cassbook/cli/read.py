@@ -1,0 +1,34 @@
+"""`cassbook read`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cassbook.cli.common import log, output_option
+
+
+@click.command()
+@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@output_option("Parquet file to write.", required=True)
+@click.option("--skip-damaged", is_flag=True, help="Leave damaged lines out and count them. Default: refuse the first.")
+@click.option("--clocks-apart", is_flag=True, help="Count the time of each file from its own first operation.")
+@click.option("--unit", type=click.Choice(["ns", "us", "ms"]), help="Unit of an HdrHistogram log. Default: us.")
+@click.option("--dask", metavar="ADDRESS", help="Dask scheduler, tcp://..., whose workers read; writes a folder.")
+def read(logs: tuple[Path, ...], output: Path, **how: Any) -> None:
+    """Convert logs of YCSB, cassandra-stress, easy-stress or HdrHistogram to Parquet.
+
+    Logs of single operations become samples; several files are the clients of one run. Logs of sums or histograms
+    become a table of those. Formats are recognised by content, gzip and Zstandard too.
+    """
+    from cassbook.ingest.merge import Options, read_logs
+
+    try:
+        report = read_logs(logs, output, Options(**how))
+    except KeyboardInterrupt:
+        log("cassbook: interrupted; nothing was written")
+        sys.exit(130)
+    click.echo("\n".join(report))

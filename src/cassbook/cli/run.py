@@ -1,0 +1,49 @@
+"""`cassbook run`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from cassbook.cli.common import engine_option, log, output_option
+from cassbook.cli.hosts import asked_hosts, confirm, host_options, look
+
+
+@click.command()
+@click.option(
+    "--profile", required=True, help="Profile: quick, standard, paper, workloads, or the path of a .yaml file."
+)
+@engine_option(default=None)
+@output_option("Run folder. Default: _build/runs/PROFILE-ENGINE.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted run.")
+@click.option("--dry-run", is_flag=True, help="Number of cells and estimated minutes only; nothing is started.")
+@host_options
+def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry_run: bool, **existing: Any) -> None:
+    """Measure a profile on a local cluster or, with --hosts, on yours.
+
+    Finished cells are kept however the run ends.
+    """
+    from cassbook.core.paths import project_root
+    from cassbook.profile.profile import load_profile
+
+    hosts = asked_hosts(existing, engine)
+    asked = load_profile(profile, engine=engine)
+    if dry_run:
+        from cassbook.lab.run.plan import forecast_s, plan
+
+        cells = [cell for block in plan(asked) for cell in block]
+        click.echo(f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min")
+        return
+
+    from cassbook.lab.run.measure import measure
+
+    runs = project_root() / "_build" / "runs"
+    if hosts is None:
+        measure(asked, output or runs / f"{asked.name}-{asked.engine}", resume=resume, say=log)
+    else:
+        asked, there = look(hosts, asked, log)
+        folder = output or runs / f"{asked.name}-existing-{asked.engine}"
+        confirm(there, asked, folder, resume, existing, log)
+        measure(asked, folder, resume=resume, say=log, existing=there)
