@@ -1,9 +1,11 @@
-"""What a read should have returned: judged from the history of writes and reads, as in Jepsen's set test.
+"""Did a read miss an acknowledged write? Judged from the history of writes and reads, as in Jepsen's set test.
 
 Each key has one writer, which writes versions 1, 2, 3, ..., each after the one before was acknowledged or given up. A
 read is *consistent* if it returns the newest version that had been acknowledged when it began, or a newer one. A write
-that is on its way while the read is may be seen or not; one that timed out is *unknown*: it may have taken effect or
-not, then or later, so that no read can be blamed for missing it, nor for seeing it.
+in flight during the read may be seen or not; one that timed out is *unknown*: it may have taken effect or not, then or
+later, so that no read can be blamed for missing it, nor for seeing it.
+
+The probes of staleness and the watchers of the adviser's switches are judged by this one definition.
 """
 
 from __future__ import annotations
@@ -22,17 +24,17 @@ READS = ("key", "sent_s", "returned_s", "version")
 
 
 def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str, float] | None = None) -> pd.DataFrame:
-    """Judge each read.
+    """Say of each read whether it missed an acknowledged write.
 
     Parameters
     ----------
     writes : DataFrame
         Columns `WRITES`; versions of a key rise with `sent_s`.
     reads : DataFrame
-        Columns `READS`, perhaps more; `version` 0 where the row was not there.
+        Columns `READS`, perhaps more; `version` 0 where the row did not exist.
     clock_error_s : mapping of str to float, optional
-        By how much at most the clock of each host is off, where clients of several made the history. Whatever may have
-        been at the same time then counts as such: no read is blamed for what a clock did.
+        By how much at most the clock of each host is off, where clients on several hosts made the history. Whatever may
+        have been concurrent then counts as concurrent: no read is blamed for what a clock did.
 
     Returns
     -------
@@ -44,10 +46,13 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str,
     Raises
     ------
     InputError
-        If a key has two writers, as far as can be seen: a version that stands twice, or was sent before the last was
-        over; if a read returned a version that nobody had sent by then; or if clients were on several hosts and the
-        clock of one is not bounded.
+        If a column is missing; if a key has two writers, as far as can be seen: a version that stands twice, or was
+        sent before the last was over; if a read returned a version that nobody had sent by then; or if clients were on
+        several hosts and the clock of one is not bounded.
     """
+    for name, table, columns in (("writes", writes, WRITES), ("reads", reads, READS)):
+        if missing := [column for column in columns if column not in table]:
+            raise InputError(f"history: {name} has no column {', '.join(missing)}; it needs {', '.join(columns)}")
     given = reads
     writes, reads = (table.assign(key=table["key"].astype(str)) for table in (writes, reads))
     _check_writers(writes)
@@ -78,7 +83,7 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str,
 def _on_one_clock(
     writes: pd.DataFrame, reads: pd.DataFrame, error_s: Mapping[str, float]
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Let everything have taken as long as it may have, by clocks that are so far apart."""
+    """Widen every write and read by the error of its clock, so that whatever may have overlapped does."""
     named = ["host" in table for table in (writes, reads)]
     if any(named) and not all(named):
         raise InputError(
@@ -102,7 +107,7 @@ def _on_one_clock(
 def _nearest(
     reads: pd.DataFrame, acked: pd.DataFrame, on: tuple[str, str], columns: dict[str, str], forward: bool = False
 ) -> pd.DataFrame:
-    """Columns of the acknowledged write of the key that is next to each read in some order, by the read's place."""
+    """Return columns of the acknowledged write of the key nearest to each read in some order, by the read's place."""
     left, right = (
         pd.Series(frame[name], dtype=float).rename("_on") for frame, name in zip((reads, acked), on, strict=True)
     )

@@ -54,6 +54,28 @@ def test_a_write_that_timed_out_is_unknown_for_ever(version):
     assert judge(history, reads(("a", 9.0, 9.1, version)))["consistent"].all()
 
 
+@pytest.mark.parametrize(
+    ("sent_s", "version", "consistent"),
+    [(0.05, 0, True), (0.15, 1, True), (0.25, 2, True), (0.15, 0, False), (0.35, 1, False), (0.3, 1, False)],
+)
+def test_only_what_was_acknowledged_when_the_read_began_counts(sent_s, version, consistent):
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3))
+    assert judge(history, reads(("a", sent_s, 0.4, version)))["consistent"].tolist() == [consistent]
+
+
+def test_keys_may_be_numbers_and_an_empty_history_is_fine():
+    found = judge(writes((1, 1, 0.0, 1.0), (2, 1, 0.0, 9.0)), reads((2, 5.0, 5.1, 0), (1, 5.0, 5.1, 0)))
+    assert found.set_index("key")["consistent"].to_dict() == {"2": True, "1": False}
+    assert judge(writes((1, 1, 0.0, NAN)), reads()).empty
+
+
+def test_a_history_without_a_column_is_refused():
+    with pytest.raises(InputError, match="history: reads has no column version; it needs key, sent_s, returned_s, ver"):
+        judge(writes(("a", 1, 0.0, 0.1)), reads().drop(columns="version"))
+    with pytest.raises(InputError, match="history: writes has no column acked_s"):
+        judge(writes(("a", 1, 0.0, 0.1)).drop(columns="acked_s"), reads())
+
+
 def test_a_later_acknowledgement_covers_the_unknown():
     history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, NAN), ("a", 3, 12.0, 12.1))
     found = judge(history, reads(("a", 13.0, 13.1, 2))).iloc[0]

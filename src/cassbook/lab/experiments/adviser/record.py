@@ -232,7 +232,7 @@ def summary(ride: Ride, watch: scene.Load, schedule: Sequence[Phase]) -> dict[st
     good = samples[samples["ok"]]
     by_second = good.groupby(good["started_s"].astype(int))["latency_us"].agg(["mean", "size"])
     judged = watch.judged()
-    bad = judged[judged["violation"]]
+    bad = judged[~judged["consistent"]]
     return {
         "phases": rows,
         "seconds": {

@@ -1,12 +1,13 @@
-"""A switch of setting, watched: writers and readers that note everything, on a cluster with one late replica.
+"""A switch of setting, watched: writers and readers that record everything, on a cluster with one late replica.
 
-Each key has one writer; a write carries the next sequence number, a read notes the one it got. `history.check` then
-says which reads missed an acknowledged earlier write. Writing and reading are two clients, each with an object that
-sets levels: `Adviser`, or `naive.Switch`.
+Each key has one writer; a write carries the next version, a read records the one it got. `checker.judge` then says
+which reads missed an acknowledged earlier write. Writing and reading are two clients, each with an object that sets
+levels: `Adviser`, or `naive.Switch`.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -20,16 +21,17 @@ from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.adviser import OutcomeUnknown
-from cassbook.advisor.history import check
 from cassbook.advisor.naive import Switch
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.wan.relay import Relay, Route
+from cassbook.staleness.checker import READS, WRITES, judge
 
 KEYSPACE, TABLE = "switching", "register_rows"
 _INTERNODE_PORT = 7000
 _LATE_NODE = 3
 _clock = time.monotonic
+_scenes = itertools.count()
 
 
 class Levels(Protocol):
@@ -117,11 +119,14 @@ class Load:
         self._read = session.prepare(f"SELECT sequence FROM {keyspace}.{TABLE} WHERE key = ?")
         self._clients, self._plan = (writing, reading), plan
         self._stop = threading.Event()
-        self.writes: list[tuple[int, int, float]] = []
-        self.reads: list[tuple[int, float, int]] = []
+        self.writes: list[tuple[int, int, float, float]] = []
+        self.reads: list[tuple[int, float, float, int]] = []
         self.errors = 0
+        # Keys that no scene of this process had before: what arrives late of an earlier one is of other rows.
+        first = next(_scenes) * plan.keys
+        self._keys = range(first, first + plan.keys)
         self._threads = [
-            threading.Thread(target=self._writer, args=(range(k, plan.keys, plan.writers),), daemon=True)
+            threading.Thread(target=self._writer, args=(self._keys[k :: plan.writers],), daemon=True)
             for k in range(plan.writers)
         ]
         self._threads += [threading.Thread(target=self._reader, args=(k,), daemon=True) for k in range(plan.readers)]
@@ -137,28 +142,29 @@ class Load:
             thread.join()
 
     def _writer(self, keys: range) -> None:
-        sequence = 0
+        version = 0
         while not self._stop.is_set():
-            sequence += 1
+            version += 1
             for key in keys:
+                sent_s = _clock()
                 try:
-                    self._clients[0].execute(self._write, (sequence, key))
-                    acknowledged = _clock()
+                    self._clients[0].execute(self._write, (version, key))
+                    acked_s = _clock()
                 except (DriverException, NoHostAvailable, OutcomeUnknown):
-                    acknowledged, self.errors = float("nan"), self.errors + 1
-                self.writes.append((key, sequence, acknowledged))
+                    acked_s, self.errors = float("nan"), self.errors + 1
+                self.writes.append((key, version, sent_s, acked_s))
                 self._pause()
 
     def _reader(self, seed: int) -> None:
         rng = np.random.default_rng(seed)
         while not self._stop.is_set():
-            key, began = int(rng.integers(self._plan.keys)), _clock()
+            key, sent_s = self._keys[int(rng.integers(len(self._keys)))], _clock()
             try:
                 row = self._clients[1].execute(self._read, (key,)).one()
             except (DriverException, NoHostAvailable):
                 self.errors += 1
                 continue
-            self.reads.append((key, began, row.sequence if row and row.sequence else 0))
+            self.reads.append((key, sent_s, _clock(), row.sequence if row and row.sequence else 0))
             self._pause()
 
     def _pause(self) -> None:
@@ -166,10 +172,13 @@ class Load:
             self._stop.wait(self._plan.pause_s)
 
     def judged(self) -> pd.DataFrame:
-        """Every read, judged (see `history.check`)."""
-        writes = pd.DataFrame(self.writes, columns=["key", "sequence", "acknowledged_s"])
-        reads = pd.DataFrame(self.reads, columns=["key", "started_s", "seen"])
-        return check(writes, reads)
+        """Every read, judged (see `checker.judge`)."""
+        return judge(pd.DataFrame(self.writes, columns=list(WRITES)), pd.DataFrame(self.reads, columns=list(READS)))
+
+    @property
+    def acknowledged(self) -> int:
+        """How many writes were acknowledged."""
+        return int(np.isfinite([acked_s for *_, acked_s in self.writes]).sum())
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +188,7 @@ class Watched:
     Attributes
     ----------
     reads : DataFrame
-        From `history.check`, started_s counted from the switch.
+        From `checker.judge`, sent_s counted from the switch.
     writes : int
         Acknowledged.
     errors : int
@@ -196,7 +205,7 @@ class Watched:
     @property
     def violations(self) -> int:
         """Reads that missed an acknowledged earlier write."""
-        return int(self.reads["violation"].sum())
+        return int((~self.reads["consistent"]).sum())
 
 
 def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
@@ -245,5 +254,4 @@ def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, tim
 
 def _watched(load: Load, at: float, switched_s: float) -> Watched:
     reads = load.judged()
-    acknowledged = int(np.isfinite([when for _, _, when in load.writes]).sum())
-    return Watched(reads.assign(started_s=reads["started_s"] - at), acknowledged, load.errors, switched_s)
+    return Watched(reads.assign(sent_s=reads["sent_s"] - at), load.acknowledged, load.errors, switched_s)

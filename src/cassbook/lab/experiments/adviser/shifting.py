@@ -1,7 +1,7 @@
 """A load whose mix and intensity shift over ten minutes, under the adviser, fixed settings and the paper's switching.
 
 The load is the light path's closed loop on usertable, so that the client stays small; beside it a few ordinary driver
-threads write and read a table of their own and note everything, for `history.check`. Both take their levels from the
+threads write and read a table of their own and record everything, for `checker.judge`. Both take their levels from the
 same object: an `Adviser`, a `Naive` that switches when the same policy says so, or a `Fixed`.
 """
 

@@ -103,10 +103,10 @@ def watched(found: scene.Watched) -> dict[str, Any]:
         reads, writes (acknowledged), errors, switched_s, violations; of these at_s (when the read began, from the
         switch on), behind_ms and versions_behind.
     """
-    bad = found.reads[found.reads["violation"]]
+    bad = found.reads[~found.reads["consistent"]]
     return {
         "reads": len(found.reads), "writes": found.writes, "errors": found.errors,
         "switched_s": round(found.switched_s, 3), "violations": found.violations,
-        "at_s": bad["started_s"].round(3).tolist(), "behind_ms": bad["behind_ms"].round(1).tolist(),
+        "at_s": bad["sent_s"].round(3).tolist(), "behind_ms": bad["behind_ms"].round(1).tolist(),
         "versions_behind": bad["versions_behind"].tolist(),
     }  # fmt: skip
