@@ -69,11 +69,42 @@ class Estimate:
             logs = cls.mean(np.log(np.asarray(list(ratios), dtype=float)))
         return cls(float(np.exp(logs.value)), float(np.exp(logs.low)), float(np.exp(logs.high)), logs.n)
 
+    def times(self, factor: float) -> Estimate:
+        """Return the same figure in another unit; `factor` is positive."""
+        return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)
+
+    def at_least(self, least: float) -> Estimate:
+        """Return the estimate with an interval that begins no lower than `least`, as where less cannot be."""
+        return self if np.isnan(self.low) else Estimate(self.value, max(least, self.low), self.high, self.n)
+
     def __str__(self) -> str:
-        """Value and interval, short enough for a table cell."""
+        """Value and interval, short enough for a table cell; how many observations where they allow no interval."""
+        return f"{self:.4g}" + (f" (n={self.n})" if np.isnan(self.low) else "")
+
+    def __format__(self, spec: str) -> str:
+        """Value and interval, each by a float's format; with ± before it, value and half the interval's width.
+
+        Without an interval the value stands alone; without a format the text is that of `str`.
+
+        >>> moved = Estimate(12.345, 11.9, 12.8, 3)
+        >>> f"{moved:.1f}; {moved:±.2f}; {Estimate(7.0, float('nan'), float('nan'), 1):.1f}"
+        '12.3 [11.9, 12.8]; 12.35 ± 0.45; 7.0'
+        """
+        if not spec:
+            return str(self)
+        number = spec.removeprefix("±")
+        value = format(self.value, number)
         if np.isnan(self.low):
-            return f"{self.value:.4g} (n={self.n})"
-        return f"{self.value:.4g} [{self.low:.4g}, {self.high:.4g}]"
+            return value
+        if spec != number:
+            return f"{value} ± {(self.high - self.low) / 2:{number.removeprefix('+')}}"
+        return f"{value} [{self.low:{number}}, {self.high:{number}}]"
+
+    def as_dict(self, digits: int | None = None) -> dict[str, float | None]:
+        """Return value, low and high as JSON takes them: None for NaN, rounded to `digits` if given."""
+        bounds = {"value": self.value, "low": self.low, "high": self.high}
+        return {name: None if np.isnan(x) else float(x) if digits is None else round(x, digits)
+                for name, x in bounds.items()}  # fmt: skip
 
 
 @cache

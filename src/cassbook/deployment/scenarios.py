@@ -102,17 +102,17 @@ def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.Dat
     for label, points in sources.items():
         means = over_blocks(points[points["operation"] == operation])
         for name, own in means.groupby("scenario"):
-            half = (own["latency_ms_high"] - own["latency_ms_low"]) / 2
-            text = [_with_half(v, h) for v, h in zip(own["latency_ms"], half, strict=True)]
+            bounds = own[["latency_ms", "latency_ms_low", "latency_ms_high"]].to_numpy()
+            text = [_with_half(Estimate(value, low, high, 0)) for value, low, high in bounds]
             columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(own[["level", "threads"]]))
     table = pd.DataFrame(columns).fillna("")
     rows = [(level, n) for level in LEVELS for n in sorted({n for own, n in table.index if own == level})]
     return table.loc[rows, [(name, label) for name in SCENARIOS for label in sources if (name, label) in columns]]
 
 
-def _with_half(value: float, half: float) -> str:
-    digits = 1 if value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
-    return f"{value:.{digits}f}" + ("" if np.isnan(half) else f" ± {half:.{digits}f}")
+def _with_half(latency_ms: Estimate) -> str:
+    digits = 1 if latency_ms.value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
+    return f"{latency_ms:±.{digits}f}"
 
 
 def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
@@ -148,9 +148,9 @@ def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         columns[level, "Table 2"] = own["throughput_per_s"].map("{:,.0f}".format) + star
         for label, points in sources.items():
             found = highest_throughput(points).xs(level, level="level")
-            half = (found["high"] - found["low"]) / 2
             text = [
-                f"{v:,.0f}" + ("" if np.isnan(h) else f" ± {h:,.0f}") for v, h in zip(found["per_s"], half, strict=True)
+                f"{Estimate(value, low, high, 0):±,.0f}"
+                for value, low, high in found[["per_s", "low", "high"]].to_numpy()
             ]
             star = np.where(found["at_threads"] == points["threads"].max(), " *", "")
             columns[level, label] = pd.Series(text, found.index) + star

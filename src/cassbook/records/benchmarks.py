@@ -70,7 +70,9 @@ def conditions() -> dict[str, Any]:
 def beside_stress() -> pd.DataFrame:
     """The ratios as a table of text: a row a point."""
     found = throughput_ratios()
-    interval = [f"{r:.2f} [{low:.2f}, {high:.2f}]" for r, low, high in found[["ratio", "low", "high"]].to_numpy()]
+    interval = [
+        f"{Estimate(value, low, high, 0):.2f}" for value, low, high in found[["ratio", "low", "high"]].to_numpy()
+    ]
     text = pd.DataFrame(
         {
             "ours, 1/s": found["ours_per_s"].map("{:.0f}".format),

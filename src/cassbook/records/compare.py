@@ -220,8 +220,7 @@ def _told(row: Mapping[Hashable, Any]) -> str:
 
 def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
     """A run's own value with half of its interval."""
-    half = (row[f"{side}_high"] - row[f"{side}_low"]) / 2
-    return f"{row[f'{side}_value']:.0f}" + ("" if np.isnan(half) else f" ± {half:.0f}")
+    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
 
 
 def _line(cells: list[str]) -> str:

@@ -25,3 +25,34 @@ def test_one_observation_has_no_interval():
 def test_nothing_or_not_finite_is_refused(bad):
     with pytest.raises(ValueError, match="finite"):
         Estimate.mean(bad)
+
+
+@pytest.mark.parametrize(
+    ("spec", "text"),
+    [
+        ("", "1234 [1222, 1246]"),
+        (".1f", "1234.1 [1222.0, 1246.2]"),
+        ("±,.0f", "1,234 ± 12"),
+        ("±+.1f", "+1234.1 ± 12.1"),
+    ],
+)
+def test_a_format_is_that_of_its_numbers(spec, text):
+    assert format(Estimate(1234.1, 1222.0, 1246.2, 3), spec) == text
+
+
+def test_without_an_interval_the_value_stands_alone():
+    single = Estimate.mean([0.25])
+    assert f"{single:.0%}" == f"{single:±.0%}" == "25%"
+    assert str(single) == f"{single}" == "0.25 (n=1)"
+
+
+def test_json_has_null_for_what_is_not_known():
+    assert Estimate.mean([0.123456]).as_dict(3) == {"value": 0.123, "low": None, "high": None}
+    assert Estimate(1.0, 0.5, 1.5, 3).as_dict() == {"value": 1.0, "low": 0.5, "high": 1.5}
+
+
+def test_units_and_bounds():
+    microseconds = Estimate(1500.0, -250.0, 3250.0, 3)
+    assert microseconds.times(1e-3) == Estimate(1.5, -0.25, 3.25, 3)
+    assert microseconds.at_least(0.0) == Estimate(1500.0, 0.0, 3250.0, 3)
+    assert np.isnan(Estimate.mean([2.0]).at_least(0.0).low)

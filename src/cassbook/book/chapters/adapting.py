@@ -14,7 +14,6 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import breaks
 from cassbook.advisor.schedule import Phase
 from cassbook.advisor.sweep_cost import SweepCost
-from cassbook.book.chapters.choosing import interval
 from cassbook.book.chapters.tables import mix, starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
@@ -54,7 +53,7 @@ def switch_table(found: pd.DataFrame) -> pd.DataFrame:
             "lost": f"{own['violations']:.0f} of {own['reads']:.0f}",
             "at worst after, ms": f"{own['worst_ms']:.0f}" if own["violations"] else "",
             "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
-            "it takes, s": interval(Estimate.mean(took.get_group((now, then)))),
+            "it takes, s": format(Estimate.mean(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
 
@@ -122,7 +121,7 @@ def verdict(rides: Rides) -> dict[str, Any]:
         "best_p": float(fixed["p"][best]),
         "naive_missed": int(watch["violations"].sum()),
         "naive_watched": f"{watch['reads'].sum():,}",
-    } | {f"{name}_ratio": interval(found["ratio"][actor], "{:.2f}") for name, actor in ratios.items()}
+    } | {f"{name}_ratio": f"{found['ratio'][actor]:.2f}" for name, actor in ratios.items()}
 
 
 def conditions(rides: Rides) -> dict[str, Any]:
@@ -135,12 +134,12 @@ def conditions(rides: Rides) -> dict[str, Any]:
 
 
 def _ms(value: Estimate) -> str:
-    return interval(Estimate(value.value / _MS, value.low / _MS, value.high / _MS, value.n))
+    return f"{value.times(1 / _MS):.1f}"
 
 
 def _ratios(found: pd.DataFrame) -> pd.Series:
     told = found["p"] < 1 - uncertainty.LEVEL
-    text = found["ratio"].map(lambda ratio: interval(ratio, "{:.2f}"))
+    text = found["ratio"].map("{:.2f}".format)
     return text.where(~told, text + " *").where(found.index != payback.ADAPTIVE, "")
 
 
@@ -206,7 +205,7 @@ def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
             "forecast, ms": (found / _MS).map("{:.1f}".format),
             "measured, ms": measured["estimate"].map(_ms),
             "forecast, by the adaptive one's": ratio.map("{:.2f}".format),
-            "measured, by the adaptive one's": measured["ratio"].map(lambda r: interval(r, "{:.2f}")),
+            "measured, by the adaptive one's": measured["ratio"].map("{:.2f}".format),
         }
     )
     table.loc[payback.ADAPTIVE, "measured, by the adaptive one's"] = "1"
@@ -233,8 +232,8 @@ def gain(rides: Rides, latency_map: LatencyMap) -> dict[str, str]:
     best = verdict(rides)["best_fixed"]
     return {
         "promised": f"{found.drop([payback.ADAPTIVE, payback.FREE]).min() / found[payback.FREE]:.2f}",
-        "there": interval(Estimate.ratio(whole[best] / free), "{:.2f}"),
-        "adaptive_free": interval(Estimate.ratio(whole[payback.ADAPTIVE] / free), "{:.2f}"),
+        "there": format(Estimate.ratio(whole[best] / free), ".2f"),
+        "adaptive_free": format(Estimate.ratio(whole[payback.ADAPTIVE] / free), ".2f"),
         "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
         "of_phases": str(len(fastest)),
         "slower": f"{whole[best].mean() / float(found[best]):.1f}",

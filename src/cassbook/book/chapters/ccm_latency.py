@@ -8,7 +8,6 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.core.consistency import setting_waiting_for
-from cassbook.core.estimate import Estimate
 from cassbook.records.experiment import Results
 from cassbook.staleness.ccm_study import SETTINGS
 
@@ -44,7 +43,7 @@ def ratios(results: Results) -> pd.DataFrame:
         for setup, title in SETUPS.items():
             for tool, name in TOOLS.items():
                 own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
-                found[title, name] = _text(own)
+                found[title, name] = f"{own:.2f}"
         rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = found
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
@@ -79,7 +78,3 @@ def told(results: Results) -> dict[str, object]:
 def _setting(text: str) -> dict[str, int]:
     """R and W of a setting as the study prints it; what it leaves out is 1."""
     return {letter.lower(): int(found[1]) if (found := re.search(rf"{letter}=(\d)", text)) else 1 for letter in "RW"}
-
-
-def _text(value: Estimate) -> str:
-    return f"{value.value:.2f} [{value.low:.2f}, {value.high:.2f}]"

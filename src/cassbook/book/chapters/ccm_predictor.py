@@ -6,6 +6,7 @@ import pandas as pd
 
 from cassbook.book.chapters.prediction_errors import STALE_BELOW
 from cassbook.core.consistency import setting_waiting_for
+from cassbook.core.estimate import Estimate
 from cassbook.records import predictor
 from cassbook.records.predictor import ORACLE, SAYING, WARS, WHOLE, OracleRun
 
@@ -23,8 +24,10 @@ def summary(run: OracleRun) -> pd.DataFrame:
     """
     table = predictor.by_panel(run)
     shown = pd.DataFrame({
-        ("measured", "at once, %"): [f"{_PERCENT * p0:.1f} [{_PERCENT * low:.1f}, {_PERCENT * high:.1f}]"
-                       for p0, low, high in zip(table["p0"], table["low"], table["high"], strict=True)],
+        ("measured", "at once, %"): [
+            f"{Estimate(p0, low, high, 0).times(_PERCENT):.1f}"
+            for p0, low, high in table[["p0", "low", "high"]].to_numpy()
+        ],
         ("measured", "99.9 % after, ms"): [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN
         **{("off, %", name): [f"{_PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
         ("off, %", "chance alone"): [f"{_PERCENT * off:.1f}" for off in table["noise"]],

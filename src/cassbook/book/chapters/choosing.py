@@ -21,13 +21,6 @@ _REPLICAS = 3
 _CELL = ("setting", "read_share", "threads")
 
 
-def interval(value: Estimate, spec: str = "{:.1f}") -> str:
-    """Value and bounds for a table cell; the value alone where there are none."""
-    if np.isnan(value.low):
-        return spec.format(value.value)
-    return f"{spec.format(value.value)} [{spec.format(value.low)}, {spec.format(value.high)}]"
-
-
 def deviations(source: Source, order: int = 4) -> pd.DataFrame:
     """Table V with intervals: (estimated - measured) / measured in percent, over blocks of measured mixes.
 
@@ -54,12 +47,7 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
     """Deviations as a table: index threads, columns (mix, setting); value and half-width."""
-    half = [d.value if np.isnan(d.low) else (d.high - d.low) / 2 for d in found["deviation"]]
-    text = [
-        f"{d.value:+.0f}" if np.isnan(d.low) else f"{d.value:+.0f} ± {h:.0f}"
-        for d, h in zip(found["deviation"], half, strict=True)
-    ]
-    keyed = found.assign(mix=found["read_share"].map(mix), text=text)
+    keyed = found.assign(mix=found["read_share"].map(mix), text=found["deviation"].map("{:±+.0f}".format))
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
@@ -84,7 +72,7 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
 def _excess_text(found: pd.DataFrame) -> pd.Series:
     """Excess in percent with its interval, from `parts.excess`."""
     bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
-    return pd.Series([interval(Estimate(*b, 0), "{:+.1f}") for b in bounds], found.index)
+    return pd.Series([f"{Estimate(*b, 0):+.1f}" for b in bounds], found.index)
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
@@ -142,7 +130,7 @@ def shown(found: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "best chosen": [f"{share.right} of {share.total}" for share in found["right"]],
-            "mean regret, %": [interval(regret) for regret in found["regret"]],
+            "mean regret, %": [f"{regret:.1f}" for regret in found["regret"]],
             "worst, %": found["worst_percent"].map("{:.0f}".format),
         },
         index=found.index,
@@ -203,7 +191,7 @@ def wider_table(source: Source) -> pd.DataFrame:
     found = wider(source)
     return pd.DataFrame(
         {
-            "times as slow": [interval(ratio, "{:.2f}") for ratio in found["ratio"]],
+            "times as slow": [f"{ratio:.2f}" for ratio in found["ratio"]],
             "faster in": [f"{n} of {m}" for n, m in zip(found["faster"], found["workloads"], strict=True)],
             "and told": found["told_faster"],
         },
@@ -244,7 +232,7 @@ def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
     for source in sources:
         groups = savings(source).groupby("read_share")
         columns[source.label] = {
-            f"{share:.0%}": interval(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "{:+.1f}")
+            f"{share:.0%}": format(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "+.1f")
             for share, group in groups
         }
     return pd.DataFrame(columns).rename_axis("reads")

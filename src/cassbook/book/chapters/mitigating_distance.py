@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
@@ -38,8 +37,7 @@ def recorded(version: str) -> dict[str, Results]:
 def text(value: Estimate) -> str:
     """A mean with half the width of its interval, as many digits as that is worth."""
     digits = 0 if abs(value.value) >= 100 else 1  # noqa: PLR2004 - as in the tables of latencies
-    plain = f"{value.value:,.{digits}f}"
-    return plain if np.isnan(value.low) else f"{plain} ± {(value.high - value.low) / 2:,.{digits}f}"
+    return f"{value:±,.{digits}f}"
 
 
 def under_load(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
@@ -187,8 +185,7 @@ def _times(
 
 def ratio_text(value: Estimate) -> str:
     """A ratio with its interval, two digits behind the point."""
-    plain = f"{value.value:.2f}"
-    return plain if np.isnan(value.low) else f"{plain} [{value.low:.2f}, {value.high:.2f}]"
+    return f"{value:.2f}"
 
 
 def uplinks_told(results: Results) -> dict[str, str]:

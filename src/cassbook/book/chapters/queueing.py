@@ -79,12 +79,9 @@ def readings() -> pd.DataFrame:
 def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     """`reproduction.one_at_a_time` in words."""
     shown = table[["switch", "reading"]].copy()
-    shown["ONE, reads/s"] = [f"{own.value:.0f} ± {(own.high - own.low) / 2:.0f}" for own in table["at_one_per_s"]]
+    shown["ONE, reads/s"] = [f"{own:±.0f}" for own in table["at_one_per_s"]]
     for name in ("quorum", "all"):
-        shown[f"less at {name.upper()}, %"] = [
-            f"{_PERCENT * own.value:.1f} ± {_PERCENT * (own.high - own.low) / 2:.1f}"
-            for own in table[f"less_at_{name}"]
-        ]
+        shown[f"less at {name.upper()}, %"] = [f"{own.times(_PERCENT):±.1f}" for own in table[f"less_at_{name}"]]
     return shown.set_index(["switch", "reading"])
 
 

@@ -191,11 +191,7 @@ def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
 
 
 def _told(values: Iterable[float], digits: int = 0) -> str:
-    return _with_interval(Estimate.mean(list(values)), digits)
-
-
-def _with_interval(own: Estimate, digits: int) -> str:
-    return f"{own.value:.{digits}f} ± {(own.high - own.low) / 2:.{digits}f}"
+    return f"{Estimate.mean(values):±.{digits}f}"
 
 
 def slowdowns(runs: Runs) -> pd.DataFrame:
@@ -369,8 +365,8 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
         found = run.predict(question, [jobs], **others)
         busiest = found.bottleneck(0)
         rows[name] = {
-            "requests/s": _with_interval(found.throughput_per_s[0], 0),
-            "response, ms": _with_interval(found.response_ms[0], 1),
+            "requests/s": f"{found.throughput_per_s[0]:±.0f}",
+            "response, ms": f"{found.response_ms[0]:±.1f}",
             "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
             "outside": "; ".join(said.split(";")[0] for said in found.outside),
         }  # fmt: skip

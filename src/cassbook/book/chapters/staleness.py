@@ -161,21 +161,17 @@ def summary(run: StalenessRun) -> pd.DataFrame:
         first = seen.iloc[0]
         rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
             "reads": f"{own['reads'].sum():,}",
-            "P(0)": f"{first['p']:.3f} ± {(first['high'] - first['low']) / 2:.3f}",
+            "P(0)": f"{Estimate(first['p'], first['low'], first['high'], 0):±.3f}",
             **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
             "behind, ms": _ms(float(own["behind_ms"].mean())),
-            "read, ms": _text(Estimate.mean(own["read_ms"])),
-            "write, ms": _text(Estimate.mean(own["write_ms"])),
+            "read, ms": f"{Estimate.mean(own['read_ms']):±.1f}",
+            "write, ms": f"{Estimate.mean(own['write_ms']):±.1f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
 
 def _ms(value: float) -> str:
     return "never" if np.isnan(value) else f"{value:.1f}"
-
-
-def _text(value: Estimate) -> str:
-    return f"{value.value:.1f}" + ("" if np.isnan(value.low) else f" ± {(value.high - value.low) / 2:.1f}")
 
 
 def stale_told(run: StalenessRun) -> dict[str, float]:
@@ -397,7 +393,7 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
         rows[case] = {
             "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
             "half and half, ms": f"{own['latency_ms']:.1f}",
-            "P(0)": f"{own['p0']:.3f} [{own['low']:.3f}, {own['high']:.3f}]",
+            "P(0)": f"{Estimate(own['p0'], own['low'], own['high'], 0):.3f}",
             "99.9 % fresh after, ms": "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"]),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])

@@ -19,6 +19,7 @@ from cassbook.book.chapters.cold_start import (
     warm_ups,
 )
 from cassbook.core.consistency import LEVELS
+from cassbook.core.estimate import Estimate
 from cassbook.latency import mixing, ranking, regression, saturation, summaries, validation
 from cassbook.latency.cell_checks import LITTLE_TOLERANCE
 from cassbook.records.run import RecordedRun
@@ -45,10 +46,6 @@ def mix(read_share: float) -> str:
     return f"{100 * read_share:.0f}/{100 - 100 * read_share:.0f}"
 
 
-def _with_interval(value: float, low: float, high: float) -> str:
-    return f"{value:.0f}" if np.isnan(low) else f"{value:.0f} ± {(high - low) / 2:.0f}"
-
-
 def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     """Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
 
@@ -71,7 +68,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
         group = rows[rows["level"] == level].set_index("threads")
         behind = level != "ONE"
         bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
-        latency = pd.Series([_with_interval(*b) for b in bounds], group.index)
+        latency = pd.Series([f"{Estimate(*b, 0):±.0f}" for b in bounds], group.index)
         throughput = group["throughput_per_s"].map("{:.0f}".format)
         latency += np.where(summaries.client_marked(group), CLIENT_SIGN, "")
         if behind:
@@ -202,10 +199,9 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             certain = winners_told(source)
             certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
             told = regret.merge(certain)["right"]
-        interval = share.interval
         rows[source.label] = {
             "right": f"{share.right} of {share.total}",
-            "share": f"{interval.value:.0%} [{interval.low:.0%}, {interval.high:.0%}]",
+            "share": f"{share.interval:.0%}",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
             "right where the winner can be told": "" if told is None else f"{int(told.sum())} of {len(told)}",

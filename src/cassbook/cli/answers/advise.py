@@ -55,9 +55,8 @@ def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
 
 
 def _line(choice: Choice) -> str:
-    latency, pair = choice.latency_us, choice.setting
-    interval = "" if np.isnan(latency.low) else f" [{latency.low / 1000:.2f}, {latency.high / 1000:.2f}]"
-    return f"{pair.name}  {latency.value / 1000:.2f}{interval} ms  (reads at {pair.read_cl}, writes at {pair.write_cl})"
+    pair = choice.setting
+    return f"{pair.name}  {choice.latency_us.times(1e-3):.2f} ms  (reads at {pair.read_cl}, writes at {pair.write_cl})"
 
 
 def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:

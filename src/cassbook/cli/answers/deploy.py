@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
 from cassbook.deployment.notation import parse
@@ -47,8 +46,10 @@ def text(found: Sequence[Forecast], run: str) -> str:
         f"{model.level}, {found[0].threads:g} in flight, coordinator {_coordinators(found[0])}",
     ]
     for own in found:
-        latency, rate = _interval(own.latency_ms, "{:.1f}"), _interval(own.throughput_per_s, "{:,.0f}")
-        lines.append(f"  {own.operation.lower() + 's':7} {latency} ms, {rate} a second, bound by {_BOUNDS[own.bound]}")
+        latency, rate = own.latency_ms.at_least(0.0), own.throughput_per_s.at_least(0.0)
+        lines.append(
+            f"  {own.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[own.bound]}"
+        )
     lines.append(f"  what is not distance is as {run} measured it: another machine differs, --run takes yours")
     return "\n".join(lines)
 
@@ -67,12 +68,6 @@ def _coordinators(found: Forecast) -> str:
     )
 
 
-def _interval(value: Estimate, spec: str) -> str:
-    if np.isnan(value.low):
-        return spec.format(value.value)
-    return f"{spec.format(value.value)} [{spec.format(max(0.0, value.low))}, {spec.format(value.high)}]"
-
-
 def as_json(found: Sequence[Forecast], measured: pd.DataFrame | None = None) -> str:
     """The same for programs."""
     model = found[0].model
@@ -81,19 +76,14 @@ def as_json(found: Sequence[Forecast], measured: pd.DataFrame | None = None) -> 
         "threads": found[0].threads, "policy": model.policy, "replication": model.replication,
         "coordinators": [{"name": w.coordinator, "client_ms": w.client_ms, "hold_ms": w.hold_ms} for w in model.ways()],
         "predicted": [
-            {"operation": own.operation, "bound": own.bound, "latency_ms": _numbers(own.latency_ms),
-             "throughput_per_s": _numbers(own.throughput_per_s)}
+            {"operation": own.operation, "bound": own.bound, "latency_ms": own.latency_ms.as_dict(3),
+             "throughput_per_s": own.throughput_per_s.as_dict(3)}
             for own in found
         ],
     }  # fmt: skip
     if measured is not None:
         table["measured"] = measured.to_dict("records")
     return json.dumps(table, indent=2)
-
-
-def _numbers(value: Estimate) -> dict[str, float | None]:
-    bounds = {"low": value.low, "high": value.high}
-    return {"value": round(value.value, 3)} | {k: None if np.isnan(v) else round(v, 3) for k, v in bounds.items()}
 
 
 def measure(

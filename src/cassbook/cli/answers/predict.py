@@ -5,12 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import Predicted
 
@@ -50,8 +48,8 @@ def text(question: Question, found: Predicted) -> str:
         name = found.bottleneck(place)
         busy = found.utilisation(place)[name].value
         lines.append(
-            f"{found.jobs[place]:>6}{_interval(found.throughput_per_s[place], 0):>24}"
-            f"{_interval(found.response_ms[place], 2):>26}   {name} {100 * busy:.0f} %"
+            f"{found.jobs[place]:>6}{format(found.throughput_per_s[place].at_least(0.0), '.0f'):>24}"
+            f"{format(found.response_ms[place].at_least(0.0), '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
     if found.outside:
         lines += ["outside what was measured, so take it as a guess:", *(f"  {said}" for said in found.outside)]
@@ -65,19 +63,13 @@ def _some(count: int) -> Sequence[int]:
     return [int(place) for place in places]
 
 
-def _interval(value: Estimate, digits: int) -> str:
-    if np.isnan(value.low):
-        return f"{value.value:.{digits}f}"
-    return f"{value.value:.{digits}f} [{max(0.0, value.low):.{digits}f}, {value.high:.{digits}f}]"
-
-
 def as_json(question: Question, found: Predicted) -> str:
     """For programs: all of them."""
     rows = [
         {
-            "jobs": int(jobs), "throughput_per_s": _numbers(found.throughput_per_s[place]),
-            "response_ms": _numbers(found.response_ms[place]), "bottleneck": found.bottleneck(place),
-            "utilisation": {name: _numbers(own) for name, own in found.utilisation(place).items()},
+            "jobs": int(jobs), "throughput_per_s": found.throughput_per_s[place].as_dict(5),
+            "response_ms": found.response_ms[place].as_dict(5), "bottleneck": found.bottleneck(place),
+            "utilisation": {name: own.as_dict(5) for name, own in found.utilisation(place).items()},
         }
         for place, jobs in enumerate(found.jobs)
     ]  # fmt: skip
@@ -87,8 +79,3 @@ def as_json(question: Question, found: Predicted) -> str:
         "outside": found.outside, "rows": rows,
     }  # fmt: skip
     return json.dumps(told, indent=2)
-
-
-def _numbers(value: Estimate) -> dict[str, Any]:
-    parts = {"value": value.value, "low": value.low, "high": value.high}
-    return {name: None if np.isnan(number) else round(number, 5) for name, number in parts.items()}

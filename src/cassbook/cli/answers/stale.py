@@ -33,19 +33,14 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
 
 
 def _chance(own: Freshness) -> str:
-    p = own.p_consistent
-    said = f"consistent with probability {p.value:.4f} [{p.low:.4f}, {p.high:.4f}]"
-    if own.predicted:
-        q = own.predicted
-        said += f" (its traces predict {q.value:.4f} [{q.low:.4f}, {q.high:.4f}])"
-    return said
+    predicted = f" (its traces predict {own.predicted:.4f})" if own.predicted else ""
+    return f"consistent with probability {own.p_consistent:.4f}{predicted}"
 
 
 def _ms(value: Estimate) -> str:
     if np.isnan(value.value):
         return "an unknown number of"
-    interval = "" if np.isnan(value.low) else f" [{max(0.0, value.low):.2f}, {value.high:.2f}]"
-    return f"{value.value:.2f}{interval}"
+    return f"{value.at_least(0.0):.2f}"
 
 
 def _change(before: Estimate, after: Estimate) -> str:
@@ -66,12 +61,7 @@ def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
 
 def _told(own: Freshness) -> dict[str, Any]:
     return {
-        "r": own.r, "w": own.w, "p_consistent": _numbers(own.p_consistent),
-        "predicted": _numbers(own.predicted) if own.predicted else None,
-        "read_ms": _numbers(own.read_ms), "write_ms": _numbers(own.write_ms),
+        "r": own.r, "w": own.w, "p_consistent": own.p_consistent.as_dict(5),
+        "predicted": own.predicted.as_dict(5) if own.predicted else None,
+        "read_ms": own.read_ms.as_dict(5), "write_ms": own.write_ms.as_dict(5),
     }  # fmt: skip
-
-
-def _numbers(value: Estimate) -> dict[str, float | None]:
-    parts = {"value": value.value, "low": value.low, "high": value.high}
-    return {name: None if np.isnan(number) else round(number, 5) for name, number in parts.items()}
