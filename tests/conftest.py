@@ -8,7 +8,7 @@ import pytest
 from cassbook.lab.engine import preflight
 from cassbook.lab.engine.cluster import clusters_dir
 from cassbook.lab.engine.home import OPTIONS_VARIABLE
-from cassbook.records import manifest
+from cassbook.lab.run import circumstances
 
 #: Nodes that live for a minute start sooner without the compiler that pays off after ten, and without waiting eight
 #: seconds for gossip to settle: that all see each other is waited for anyhow.
@@ -17,7 +17,7 @@ os.environ.setdefault(OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1 -Dcassandra.ski
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 #: What tests measure is no record of this machine: a short look at how busy it is does.
-manifest.LOOK_S = 0.05
+circumstances.LOOK_S = 0.05
 
 TINY = """
 name: tiny

@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike, NDArray
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, Setting
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.ingest.folder import open_run
 from cassbook.latency import uncertainty
 from cassbook.latency.summaries import mixed_cells, pure_cells
 
@@ -125,6 +124,8 @@ class LatencyMap:
         InputError
             If it cannot be read, or has no strong setting.
         """
+        from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
+
         run = open_run(name_or_path)
         return cls(run.statistics, run.name)
 

@@ -29,10 +29,10 @@ from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.stress import Rate, Stress
 from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
+from cassbook.lab.run.circumstances import machine
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.profile.profile import TablePart, WarmUpPart
 from cassbook.records.benchmarks import POINT, ratios
-from cassbook.records.manifest import machine
 
 ENGINE = "2.1.20"
 PAIRS = 5

@@ -23,14 +23,18 @@ def advise(
     Between measured points latencies are interpolated; outside them there is no answer. With --nodes they are not
     measured but predicted by a calibrated queueing network, for a cluster that need not exist.
     """
-    from cassbook.advisor import from_calibration
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.cli.answers import advise as answer
-    from cassbook.records.calibration import CalibrationRun
 
     if whole != (threads is None and reads is None) or (threads is None) != (reads is None):
         raise InputError("give both --threads and --reads, or --map alone")
-    latency_map = from_calibration.latency_map(CalibrationRun(name), nodes) if nodes else LatencyMap.of_run(name)
+    if nodes:
+        from cassbook.advisor import from_calibration
+        from cassbook.records.calibration import CalibrationRun
+
+        latency_map = from_calibration.latency_map(CalibrationRun(name), nodes)
+    else:
+        latency_map = LatencyMap.of_run(name)
     if threads is None or reads is None:
         click.echo(answer.domain(latency_map, form))
     else:

@@ -1,249 +1,26 @@
-"""A folder of logs in place of a run: `logs.csv` beside them says what no log knows, and the analyses read it as a run.
-
-logs.csv has a row a log and the columns `file, engine, threads, read_cl, write_cl, read_share, block`; further columns
-may be cell_id (logs of the same one are the clients of one cell), kind, repeat, deployment, workload, condition and
-ramp_s (seconds at the beginning that are warm-up). Each cell's seconds count from its own first operation, and its
-steady window ends when the last request is sent.
-"""
+"""Open what can be analysed as a run: a recorded run, or a folder of logs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
-import pyarrow.parquet as pq
-from hdrh.histogram import HdrHistogram
-
-from cassbook.core.errors import InputError
-from cassbook.core.files import sha256
-from cassbook.core.paths import cache_dir
-from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
-from cassbook.ingest import summed
-from cassbook.ingest.formats import recognise
-from cassbook.ingest.merge import Options, cell_id_of, read_table, to_samples
-from cassbook.latency import summaries
-from cassbook.records import digest
 from cassbook.records.run import RecordedRun
 
+#: The file that makes a folder of logs one (`log_folder`).
 INDEX = "logs.csv"
-REQUIRED = ("file", "engine", "threads", "read_cl", "write_cl", "read_share", "block")
-_SETTINGS = ("engine", "threads", "read_cl", "write_cl", "read_share", "block")
-_OPTIONAL = {"cell_id": "", "kind": "", "repeat": 1, "deployment": "", "workload": "", "condition": "", "ramp_s": 0.0}
-#: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
-_READER = 1
 
 
 def open_run(name_or_path: str | Path) -> RecordedRun:
-    """A run of ours, by name or path, or a folder of logs, by path.
+    """Open a recorded run, by name or path, or a folder of logs, by path.
 
     Raises
     ------
     InputError
         If it is neither, or cannot be read.
     """
-    return LogFolder(Path(name_or_path)) if (Path(name_or_path) / INDEX).is_file() else RecordedRun(name_or_path)
+    folder = Path(name_or_path)
+    if (folder / INDEX).is_file():
+        from cassbook.ingest.log_folder import LogFolder  # noqa: PLC0415 - most runs are no logs
 
-
-class LogFolder(RecordedRun):
-    """Logs of other tools, in the shape of a run.
-
-    Samples are made when they are first asked for and kept in cassbook's cache under the sums of the logs.
-
-    Parameters
-    ----------
-    folder : Path
-        Holds `logs.csv` and the logs that it names.
-
-    Raises
-    ------
-    InputError
-        If the index or a log in it is missing or wrong.
-    """
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder.resolve()
-        self.index = read_index(folder)
-        artefacts = {name: sha256(folder / name) for name in (INDEX, *sorted(set(self.index["file"])))}
-        #: As a run's, as far as logs can tell; what they cannot is not in it.
-        self.manifest: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
-            "complete": True,
-            "engine": ", ".join(sorted(set(self.index["engine"]))),
-            "artefacts": artefacts,
-        }
-        self._formats = {name: recognise(folder / name) for name in self.index["file"]}
-
-    @cached_property
-    def cells(self) -> pd.DataFrame:
-        """The cells, columns as in `schema.CELLS`; what logs do not tell is NaN or empty."""
-        rows = [self._row(str(cell_id), logs) for cell_id, logs in self.index.groupby("cell_id", sort=False)]
-        return pd.DataFrame(rows, columns=list(CELLS)).astype(CELLS)
-
-    @cached_property
-    def statistics(self) -> pd.DataFrame:
-        """Statistics of each cell; of one without samples those that its logs hold, the others NaN."""
-        sampled = self.cells["cell_id"].map(self.has_samples)
-        found = summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
-        for cell_id in self.cells.loc[~sampled & (self.cells["kind"] != "warmup"), "cell_id"]:
-            for column, value in self._summed[cell_id].figures.items():
-                found.loc[found["cell_id"] == cell_id, column] = value
-        return found
-
-    @cached_property
-    def histograms(self) -> dict[str, HdrHistogram]:
-        """Histograms of the cells that have samples, microseconds, by `CELL.OPERATION`."""
-        return digest.counted(self.samples(digest.COLUMNS))
-
-    def has_samples(self, cell_id: str) -> bool:
-        """Whether the logs of a cell hold single operations."""
-        return any(self._formats[name].holds_operations for name in self._files(cell_id))
-
-    def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
-        """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Only these.
-        cells : sequence of str, optional
-            Only those of these cells. A cell whose logs hold no single operations has none (see `has_samples`).
-
-        Raises
-        ------
-        InputError
-            For a cell that there is not.
-        """
-        known = self.index["cell_id"].unique().tolist()
-        wanted = known if cells is None else list(cells)
-        for cell_id in wanted:
-            if cell_id not in known:
-                raise InputError(f"{self.folder}: has no cell {cell_id!r}")
-        paths = [str(self._sample_path(cell_id)) for cell_id in wanted if self.has_samples(cell_id)]
-        names = list(columns) if columns else SAMPLES.names
-        if not paths:
-            return SAMPLES.empty_table().select(names).to_pandas()
-        table = ds.dataset(paths, format="parquet", schema=SAMPLES).to_table(columns=names)
-        return table.unify_dictionaries().to_pandas()
-
-    def _files(self, cell_id: str) -> list[str]:
-        return self.index.loc[self.index["cell_id"] == cell_id, "file"].tolist()
-
-    def _sample_path(self, cell_id: str) -> Path:
-        """The samples of a cell, made now if they are not kept yet."""
-        logs = self.index[self.index["cell_id"] == cell_id]
-        ramp_s = float(logs["ramp_s"].iloc[0])
-        sums = [self.manifest["artefacts"][name] for name in logs["file"]]
-        key = json.dumps([_READER, SCHEMA_VERSION, cell_id, ramp_s, sums])
-        kept = cache_dir() / "logs" / f"{hashlib.sha256(key.encode()).hexdigest()}.parquet"
-        if not kept.is_file():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            found = {self.folder / name: self._formats[name] for name in logs["file"]}
-            to_samples(found, kept, cell_id, Options(), ramp_s)
-        return kept
-
-    @cached_property
-    def _summed(self) -> dict[str, summed.Summed]:
-        """What the cells say that have no samples."""
-        found = {}
-        for cell_id in self.index["cell_id"].unique():
-            if not self.has_samples(cell_id):
-                tables = [read_table(self.folder / n, self._formats[n], Options()) for n in self._files(cell_id)]
-                found[cell_id] = summed.of(tables, f"{self.folder}: cell {cell_id}")
-        return found
-
-    def _row(self, cell_id: str, logs: pd.DataFrame) -> dict[str, Any]:
-        """A cell as the index and its logs have it."""
-        first = logs.iloc[0]
-        row: dict[str, Any] = {name: first[name] for name in CELLS if name in logs.columns}
-        row |= {name: "" if kind == "str" else np.nan for name, kind in CELLS.items() if name not in row}
-        row |= {"schema_version": SCHEMA_VERSION, "order": 0, "cluster_start": first["block"], "started_s": 0.0}
-        row |= {"client_processes": len(logs), "steady_from_s": float(first["ramp_s"])}
-        if self.has_samples(cell_id):
-            table = pq.read_table(self._sample_path(cell_id), columns=["started_s", "latency_us", "outcome"])
-            ends = pc.max(pc.add(table["started_s"], pc.divide(table["latency_us"], 1e6))).as_py()
-            last = pc.max(table["started_s"]).as_py()  # until then every thread had a request in flight
-            steady = table.filter(pc.greater_equal(table["started_s"], row["steady_from_s"]))
-            busy_s = (pc.sum(steady["latency_us"]).as_py() or 0.0) / 1e6
-            window_s = max(last - row["steady_from_s"], 0.0)
-            ratio = busy_s / window_s / row["threads"] if window_s else np.nan
-            row |= {"little_ratio": ratio, "errors": _errors(table)}
-            return row | {"ended_s": ends, "steady_to_s": last, "operations": table.num_rows}
-        found = self._summed[cell_id]
-        window = {"ended_s": found.length_s, "steady_to_s": found.length_s}
-        return row | window | {"operations": found.operations}
-
-
-def _errors(table: pa.Table) -> str:
-    """Failed operations as a cell's row has them: `read_timeout:3;unavailable:1`."""
-    counted = table["outcome"].cast("string").value_counts().to_pylist()
-    return ";".join(f"{entry['values']}:{entry['counts']}" for entry in counted if entry["values"] != "ok")
-
-
-def read_index(folder: Path) -> pd.DataFrame:
-    """Read and check a folder's `logs.csv`.
-
-    Returns
-    -------
-    DataFrame
-        One row a log: the required columns and the optional ones, with cell_id and kind filled in.
-
-    Raises
-    ------
-    InputError
-        With the row and column that is missing or wrong.
-    """
-    path = folder / INDEX
-    try:
-        index = pd.read_csv(path, dtype="str", keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    missing = [name for name in REQUIRED if name not in index.columns]
-    unknown = [name for name in index.columns if name not in (*REQUIRED, *_OPTIONAL)]
-    if missing or unknown:
-        wrong = f"no column {', '.join(missing)}" if missing else f"unknown column {', '.join(unknown)}"
-        raise InputError(f"{path}: {wrong}; it has {', '.join(REQUIRED)} and may have {', '.join(_OPTIONAL)}")
-    if index.empty:
-        raise InputError(f"{path}: names no log")
-    for name, default in _OPTIONAL.items():
-        filled = index[name] if name in index.columns else pd.Series("", index.index)
-        index[name] = filled.where(filled != "", str(default))
-    for name, kind in (("threads", int), ("block", int), ("repeat", int), ("read_share", float), ("ramp_s", float)):
-        index[name] = [_number(path, line, name, text, kind) for line, text in enumerate(index[name], start=2)]
-    _check_rows(path, index)
-    named = zip(index["cell_id"], index["file"], strict=True)
-    own = [cell_id or cell_id_of([Path(file)], path) for cell_id, file in named]
-    pure = np.where(index["read_share"].isin([0.0, 1.0]), "pure", "mixed")
-    index = index.assign(cell_id=own, kind=index["kind"].where(index["kind"] != "", pure))
-    for cell_id, logs in index.groupby("cell_id"):
-        differing = [name for name in (*_SETTINGS, "kind", "ramp_s") if len(set(logs[name])) > 1]
-        if differing:
-            raise InputError(f"{path}: the logs of cell {cell_id} differ in {', '.join(differing)}")
-    return index
-
-
-def _check_rows(path: Path, index: pd.DataFrame) -> None:
-    for line, (file, share) in enumerate(zip(index["file"], index["read_share"], strict=True), start=2):
-        if not (path.parent / file).is_file():
-            raise InputError(f"{path}, line {line}: {file!r} is not there")
-        if not 0 <= share <= 1:
-            raise InputError(f"{path}, line {line}: read_share {share:g} is no share, from 0 to 1")
-    doubled = index["file"].duplicated()
-    if doubled.any():
-        raise InputError(f"{path}: {index.loc[doubled, 'file'].iloc[0]} stands there twice")
-
-
-def _number(path: Path, line: int, name: str, text: str, kind: type) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        what = "whole number" if kind is int else "number"
-        raise InputError(f"{path}, line {line}: {name} {text!r} is no {what}") from None
+        return LogFolder(folder)
+    return RecordedRun(name_or_path)

@@ -14,19 +14,11 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
-from sklearn.compose import TransformedTargetRegressor
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LinearRegression
-from sklearn.neural_network import MLPRegressor
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import SplineTransformer, StandardScaler
-from sklearn.svm import SVR
 
 from cassbook.core.errors import InputError
 from cassbook.latency import regression
@@ -36,12 +28,8 @@ Floats = NDArray[np.float64]
 
 #: Columns of the points that a model is fitted to.
 POINTS = ("threads", "latency_us", "throughput_per_s")
-_SEED = 20200908
-_KNOTS = 4
-_SPLINE_DEGREE = 2
-#: For inputs and results in standard deviations; a search for better ones on a dozen points would fit their noise.
-_SVR = {"kernel": "rbf", "C": 100.0, "gamma": 0.5, "epsilon": 0.02}
-_NEURONS, _STEPS = 6, 120
+SPLINE_KNOTS = 4
+SPLINE_DEGREE = 2
 #: Of exp(-x) as a number of full precision.
 _LARGEST_EXPONENT = 700.0
 
@@ -66,17 +54,6 @@ class Kind:
     fit: Callable[[pd.DataFrame], Predictor]
     parameters: int | None
     fewest: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Learnt:
-    """A regressor of scikit-learn as a predictor over threads."""
-
-    regressor: Any
-
-    def predict(self, x: ArrayLike, /) -> Floats:
-        at = np.asarray(x, dtype=float)
-        return np.asarray(self.regressor.predict(at.reshape(-1, 1)), dtype=float).reshape(at.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,35 +140,13 @@ def _polynomial(order: int) -> Callable[[pd.DataFrame], Predictor]:
     return fit
 
 
-def _learn(regressor: Any, points: pd.DataFrame) -> Predictor:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # an end by the cap on iterations is an end
-        x = points["threads"].to_numpy(dtype=float).reshape(-1, 1)
-        return _Learnt(regressor.fit(x, points["latency_us"].to_numpy(dtype=float)))
+def _learner(name: str) -> Callable[[pd.DataFrame], Predictor]:
+    def fit(points: pd.DataFrame) -> Predictor:
+        from cassbook.latency import learners  # noqa: PLC0415 - scikit-learn comes with the book only
 
+        return learners.LEARNERS[name](points)
 
-def _spline(points: pd.DataFrame) -> Predictor:
-    knots = np.unique(np.quantile(np.unique(points["threads"]), np.linspace(0, 1, _KNOTS)))
-    basis = SplineTransformer(degree=_SPLINE_DEGREE, knots=knots.reshape(-1, 1), extrapolation="linear")
-    return _learn(make_pipeline(basis, LinearRegression(fit_intercept=False)), points)
-
-
-def _support_vectors(points: pd.DataFrame) -> Predictor:
-    machine = make_pipeline(StandardScaler(), SVR(**_SVR))
-    return _learn(TransformedTargetRegressor(machine, transformer=StandardScaler()), points)
-
-
-def _neurons(points: pd.DataFrame) -> Predictor:
-    network = MLPRegressor(
-        hidden_layer_sizes=(_NEURONS,),
-        activation="tanh",
-        solver="lbfgs",
-        alpha=1e-3,
-        max_iter=_STEPS,
-        random_state=_SEED,
-    )
-    scaled = TransformedTargetRegressor(make_pipeline(StandardScaler(), network), transformer=StandardScaler())
-    return _learn(scaled, points)
+    return fit
 
 
 def closed_queue(points: pd.DataFrame) -> ClosedQueue:
@@ -241,9 +196,11 @@ MODELS: dict[str, Kind] = {
     "order2": Kind("order 2", _polynomial(2), 3, 3),
     "order3": Kind("order 3", _polynomial(3), 4, 4),
     "order4": Kind("order 4", _polynomial(4), 5, 5),
-    "spline": Kind("regression spline", _spline, _KNOTS + _SPLINE_DEGREE - 1, _KNOTS + _SPLINE_DEGREE),
-    "svr": Kind("support vectors", _support_vectors, None, 4),
-    "mlp": Kind("neural network", _neurons, None, 4),
+    "spline": Kind(
+        "regression spline", _learner("spline"), SPLINE_KNOTS + SPLINE_DEGREE - 1, SPLINE_KNOTS + SPLINE_DEGREE
+    ),
+    "svr": Kind("support vectors", _learner("svr"), None, 4),
+    "mlp": Kind("neural network", _learner("mlp"), None, 4),
     "mva": Kind("closed queue (MVA)", closed_queue, 2, 2),
     "usl": Kind("scalability law", scalability, 3, 3),
 }

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy import special
 
 from cassbook.core.estimate import Estimate
 
@@ -94,7 +94,7 @@ def ratio_error(sums: Floats, counts: Floats) -> tuple[Floats, Floats]:
     while True:
         n = residuals.shape[-1]
         here = np.sqrt(n / (n - 1) * (residuals**2).sum(axis=-1)) / total
-        alike = _von_neumann(residuals) < stats.norm.ppf(_ALIKE)
+        alike = _von_neumann(residuals) < special.ndtri(_ALIKE)
         ends = open_ & (~alike | (n <= FEWEST))
         error[ends], degrees[ends] = here[ends], n - 1
         open_ &= ~ends
@@ -139,7 +139,7 @@ def means(sums: Floats, counts: Floats, sd: Floats) -> Figures:
     n = counts.sum(axis=-1)
     value = np.where(n > 0, sums.sum(axis=-1) / np.maximum(n, 1), np.nan)
     error, degrees = ratio_error(sums, counts)
-    half = stats.t.ppf(1 - _TAIL, degrees) * error
+    half = special.stdtrit(degrees, 1 - _TAIL) * error
     with np.errstate(divide="ignore", invalid="ignore"):
         effective_n = np.where(error > 0, (sd / error) ** 2, np.where(np.isnan(error), np.nan, n))
     return Figures(value, value - half, value + half, effective_n)
@@ -164,13 +164,13 @@ def share_bounds(share: float, above: Floats, counts: Floats) -> tuple[Floats, F
     n = counts.sum(axis=-1).astype(float)
     error, degrees = ratio_error(above, counts)
     with np.errstate(divide="ignore", invalid="ignore"):
-        widened = (stats.norm.ppf(_TAIL) / stats.t.ppf(_TAIL, degrees)) ** 2
+        widened = (special.ndtri(_TAIL) / special.stdtrit(degrees, _TAIL)) ** 2
         effective_n = np.where(error > 0, share * (1 - share) / error**2, n)
     effective_n = np.where(np.isnan(error), np.nan, np.minimum(effective_n, n))
     size = effective_n * widened
     below = share * size
-    low = stats.beta.ppf(_TAIL, below, size - below + 1)
-    high = stats.beta.ppf(1 - _TAIL, below + 1, size - below)
+    low = special.betaincinv(below, size - below + 1, _TAIL)
+    high = special.betaincinv(below + 1, size - below, 1 - _TAIL)
     low = np.where((1 - share) ** size > _TAIL, np.nan, low)
     high = np.where(share**size > _TAIL, np.nan, high)
     return low, high, effective_n
@@ -250,7 +250,7 @@ def within_cells(
         low, high, effective_n = share_bounds(share, above, counts)
         quantiles.append(Figures(at, values.at(low), values.at(high), effective_n))
     error, degrees = ratio_error(counts, np.ones(shape))
-    rate_half = stats.t.ppf(1 - _TAIL, degrees) * error / np.where(n > 0, n / BATCHES, np.nan)
+    rate_half = special.stdtrit(degrees, 1 - _TAIL) * error / np.where(n > 0, n / BATCHES, np.nan)
     mean = means(sums, counts, sd)
     return Within(mean, sd, np.where(np.isnan(mean.low), np.nan, rate_half), quantiles)
 
@@ -315,7 +315,7 @@ def paired_p_values(differences: Floats) -> Floats:
         mean = np.where(known, differences, 0.0).sum(axis=0) / n
         squares = np.where(known, differences - mean, 0.0) ** 2
         error = np.sqrt(squares.sum(axis=0) / (n - 1) / n)
-        p = 2 * stats.t.sf(np.abs(mean) / error, n - 1)
+        p = 2 * special.stdtr(n - 1, -np.abs(mean) / error)
     least, most = (np.where(known, differences, fill) for fill in (np.inf, -np.inf))
     same = np.asarray(n >= 2) & (least.min(axis=0) == most.max(axis=0))  # noqa: PLR2004 - one has no spread
     return np.asarray(np.where(same, (most.max(axis=0) == 0).astype(float), np.where(n < 2, np.nan, p)))  # noqa: PLR2004

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -13,7 +14,9 @@ from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.core.schema import CELLS
 from cassbook.latency import histograms, summaries
-from cassbook.profile.profile import Profile
+
+if TYPE_CHECKING:
+    from cassbook.profile.profile import Profile
 
 STATISTICS = "statistics.csv"
 HISTOGRAMS = "histograms.hlog"

@@ -11,7 +11,8 @@ from cassbook.book.chapters import plots, tables
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS
 from cassbook.ingest import summed
-from cassbook.ingest.folder import LogFolder, open_run
+from cassbook.ingest.folder import open_run
+from cassbook.ingest.log_folder import LogFolder
 from cassbook.records.run import RecordedRun
 from tests.helpers.data import LOGS
 from tests.helpers.folder_of_logs import make

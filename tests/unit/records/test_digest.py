@@ -17,11 +17,12 @@ from cassbook.core import paths
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.schema import CELLS
 from cassbook.lab.load.recorder import Recorder, Window
+from cassbook.lab.run import circumstances
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.store import RunStore
 from cassbook.latency import histograms, summaries
 from cassbook.profile.profile import load_profile
-from cassbook.records import digest, manifest
+from cassbook.records import digest
 from cassbook.records.run import RecordedRun
 
 NODES = ["127.0.0.1", "127.0.0.2", "127.0.0.3"]
@@ -269,8 +270,8 @@ def test_another_machine_is_put_down(tmp_path, profile, monkeypatch):
     store = RunStore.create(tmp_path / "run", profile)
     store.close()
     shutil.rmtree(store.folder / "samples")  # as after a clone
-    other = manifest.machine() | {"cores": 64}
-    monkeypatch.setattr(manifest, "machine", lambda: other)
+    other = circumstances.machine() | {"cores": 64}
+    monkeypatch.setattr(circumstances, "machine", lambda: other)
     with pytest.warns(CassbookWarning, match="begun on another machine"):
         RunStore.resume(store.folder, profile).close()
     again = RunStore.resume(store.folder, profile)  # said once

@@ -20,7 +20,7 @@ from cassbook.core.files import sums, whole, write_text
 from cassbook.core.progress import bar
 from cassbook.lab.experiments.distance.catalogue import TRIALS
 from cassbook.lab.experiments.experiment import Row, Trial
-from cassbook.records import manifest
+from cassbook.lab.run.circumstances import circumstances
 
 SEED = 20211212
 _SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
@@ -117,7 +117,7 @@ def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> d
     if folder.exists() and any(folder.iterdir()):
         raise InputError(f"{folder}: is not empty and holds no experiment; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    notes = own | manifest.circumstances() | {"complete": False, "cluster_starts": []}
+    notes = own | circumstances() | {"complete": False, "cluster_starts": []}
     _save(folder, notes)
     return notes
 

@@ -27,6 +27,7 @@ from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 from cassbook.lab.load.recorder import write_samples
+from cassbook.lab.run import circumstances
 from cassbook.profile.profile import Profile
 from cassbook.records import digest, manifest
 
@@ -70,7 +71,7 @@ class RunStore:
             raise InputError(
                 f"{folder}: cannot be written ({error.strerror}); name a folder you may write to"
             ) from None
-        notes = manifest.begin(profile) | {"begun_unix_s": time.time()}
+        notes = circumstances.begin(profile) | {"begun_unix_s": time.time()}
         store = cls(folder, profile, notes)
         store.save_notes()
         return store
@@ -109,7 +110,7 @@ class RunStore:
 
     def _note_machine(self) -> None:
         """Put down, and say, that the run goes on somewhere else than where it was begun."""
-        here, known = manifest.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
+        here, known = circumstances.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
         if here not in known:
             warnings.warn(
                 f"{self.folder}: was begun on another machine; their blocks do not compare, and the manifest says so",
