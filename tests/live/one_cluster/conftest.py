@@ -13,6 +13,7 @@ from tests.live.one_cluster.loading import ROWS, Bench
 def running():
     with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
         yield cluster
+    assert not cluster.folder.exists()
 
 
 @pytest.fixture(scope="module")

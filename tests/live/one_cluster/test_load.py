@@ -15,9 +15,14 @@ from cassbook.lab.load import keys
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE
 from cassbook.profile.profile import TablePart
+from tests.helpers.nodes import check_ready
 from tests.live.one_cluster.loading import ROWS, outcomes
 
 pytestmark = pytest.mark.live
+
+
+def test_the_cluster_is_ready(cluster):
+    check_ready(cluster, "2.1.20")
 
 
 def test_every_row_is_loaded_and_flushed(bench):

@@ -1,4 +1,7 @@
-"""A whole measurement on a real cluster, killed in the middle, resumed through its notebook, and checked."""
+"""The main path on a real cluster: measure, be killed in the middle, resume through the notebook, read back, show.
+
+The only live tests of `make test`; the others are in `make test-rest`.
+"""
 
 import hashlib
 import os
@@ -19,7 +22,7 @@ from cassbook.latency.cell_checks import LITTLE_TOLERANCE
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 
-pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
+pytestmark = [pytest.mark.live, pytest.mark.main_path, pytest.mark.usefixtures("nothing_left")]
 NOTEBOOK = paths.project_root() / "notebooks" / "measure" / "measure.ipynb"
 
 

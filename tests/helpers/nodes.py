@@ -1,0 +1,26 @@
+"""What is asked of nodes of any local cluster that is ready."""
+
+import psutil
+
+from cassbook.lab.engine import probe, teardown
+
+
+def check_ready(cluster, engine, nodes=3):
+    """Assert that each node answers as that version, sees all others, and listens on loopback alone."""
+    session = cluster.connect()
+    try:
+        for host in session.hosts:
+            assert session.execute("SELECT release_version FROM system.local", host=host).one()[0] == engine
+        assert len(list(session.hosts)) == nodes
+        assert probe.missing_peers(session, nodes) == []
+        assert probe.read_at_all(session, nodes) == []
+    finally:
+        session.cluster.shutdown()
+    running = [p for p in teardown.processes(cluster.folder) if p.cmdline()[-1].endswith("CassandraDaemon")]
+    assert len(running) == nodes
+    listening = [c for p in running for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
+    own = range(1, nodes + 1)
+    jmx = {7000 + 100 * n for n in own}
+    assert {c.laddr.port for c in listening} >= {7000, 9042, *jmx}
+    assert {c.laddr.ip for c in listening} <= {f"127.0.0.{n}" for n in own}
+    assert all(c.laddr.ip == "127.0.0.1" for c in listening if c.laddr.port in jmx)
