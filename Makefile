@@ -1,6 +1,8 @@
 # The two commands are `make reproduce` and `make test`; everything they need they make themselves.
 PROFILE ?= quick
 ENGINE ?= 2.1.20
+# Chapters that nbval executes in `make test`; `make test-rest` compares all of them where it builds the book.
+CHAPTERS := $(addprefix notebooks/analyse/,regressions.ipynb staleness-predicted.ipynb record-thesis.ipynb)
 ENVIRONMENT := $(shell tools/environment-folder)
 RUN := $(ENVIRONMENT)/bin/python -m
 # A conda environment brings its own Maven and Java.
@@ -10,12 +12,12 @@ CASSBOOK := $(RUN) cassbook.cli
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment reproduce book test lint bench outputs clean
+.PHONY: help environment reproduce book test test-rest test-all lint bench outputs clean
 
 help: ## say what can be made
 	@echo "The Price of Consistency: an executable book on Apache Cassandra"
 	@echo
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo "  PROFILE=quick|standard|paper  ENGINE=2.1.20|2.2.4|3.11.4|5.0.9  choose what \`reproduce\` measures"
 
@@ -28,9 +30,15 @@ reproduce: environment ## measure on a local cluster, analyse, render the book (
 book: environment ## render the book from the recorded runs; no Java, no cluster
 	@$(CASSBOOK) book
 
-test: environment ## run all tests: two at a time, then those on live clusters, which need the machine for themselves
-	@$(RUN) pytest -n 2 --dist loadfile -m "not live" --nbval tests notebooks/analyse
-	@$(RUN) pytest -m live tests
+test: environment ## the main path in minutes: unit tests, three chapters, a run on a live cluster and a page of it
+	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow)" src/cassbook tests $(CHAPTERS)
+	@$(RUN) pytest -m main_path tests
+
+test-rest: environment ## all other tests: the whole book in a browser, clean installations, live clusters
+	@$(RUN) pytest -n 2 --dist loadfile -m "(book or slow) and not live" tests
+	@$(RUN) pytest -m "live and not main_path" tests
+
+test-all: test test-rest ## both
 
 lint: environment ## check style and types
 	@$(RUN) ruff check src tests

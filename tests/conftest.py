@@ -5,6 +5,7 @@ import os
 import psutil
 import pytest
 
+from cassbook.core.paths import project_root
 from cassbook.lab.engine import preflight
 from cassbook.lab.engine.cluster import clusters_dir
 from cassbook.lab.engine.home import OPTIONS_VARIABLE
@@ -15,6 +16,9 @@ from cassbook.lab.run import circumstances
 os.environ.setdefault(OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1 -Dcassandra.skip_wait_for_gossip_to_settle=0")
 #: Two test processes at a time, whose small linear algebra would otherwise contend for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+#: The book that the tests build, and that CI publishes.
+BUILD = project_root() / "_build" / "tests"
 
 #: What tests measure is no record of this machine: a short look at how busy it is does.
 circumstances.LOOK_S = 0.05

@@ -1,26 +1,32 @@
-"""Conditions on a real cluster: restarts keep the data, pages do go, and a paused node delays its own requests only."""
+"""`make reproduce` as a newcomer runs it, on a small profile that also has every condition; its run and its book checked."""
+
+import os
+import subprocess
 
 import numpy as np
 import pytest
 
+from cassbook.core.paths import project_root
 from cassbook.lab.engine.pages import LEFT_TOLERANCE
-from cassbook.lab.run import measure
 from cassbook.lab.run.plan import plan
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
+from tests.conftest import BUILD
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
 
+#: Enough thread counts that the book can show it; restarts, cold pages and a paused node.
 PROFILE = """
-name: conditions
-title: Every condition once
+name: small
+title: Every condition once, and what the book draws
 engine: 2.1.20
 seed: 11
 cluster: {heap_mb: 512}
 table: {record_count: 4000}
-load: {ramp_s: 0.2, steady_s: 0.5}
+load: {ramp_s: 0.1, steady_s: 0.4}
 warm_up: {threads: 40, window_s: 0.5, windows: 2, tolerance: 0.2, cap_s: 4}
-pure: {threads: [20], levels: [ONE]}
+pure: {threads: [5, 10, 20, 30, 40, 60], levels: [ONE, QUORUM, ALL], repeats: 1}
+mixed: {threads: [20], read_shares: [0.5], repeats: 1}
 cold: {threads: 20, levels: [ONE], steady_s: 1.0}
 paced:
   rates_per_s: [300]
@@ -33,14 +39,34 @@ keep_samples: figures
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("conditions")
-    (folder / "profile.yaml").write_text(PROFILE)
-    profile = load_profile(str(folder / "profile.yaml"))
-    measure(profile, folder / "run")
-    found = RecordedRun(folder / "run")
-    assert set(found.cells["cell_id"]) >= {cell.cell_id for block in plan(profile) for cell in block}
+def reproduced(tmp_path_factory):
+    """What the command printed, and the folder of its run."""
+    path = tmp_path_factory.mktemp("profile") / "small.yaml"
+    path.write_text(PROFILE)
+    done = subprocess.run(
+        ["make", "reproduce", f"PROFILE={path}"],
+        cwd=project_root(), env=os.environ | {"CASSBOOK_BUILD": str(BUILD)}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    return done.stdout, BUILD / "runs" / "small-2.1.20"
+
+
+@pytest.fixture(scope="module")
+def run(reproduced, tmp_path_factory):
+    path = tmp_path_factory.mktemp("planned") / "small.yaml"
+    path.write_text(PROFILE)
+    found = RecordedRun(reproduced[1])
+    assert set(found.cells["cell_id"]) >= {cell.cell_id for block in plan(load_profile(str(path))) for cell in block}
     return found
+
+
+def test_it_ends_with_the_path_of_a_book_that_shows_the_run(reproduced, run):
+    index = BUILD / "html" / "index.html"
+    assert reproduced[0].splitlines()[-1].endswith(str(index))
+    assert index.is_file()
+    assert "measured now" in (BUILD / "html" / "notebooks" / "analyse" / "latency.html").read_text()
+    page = (BUILD / "html" / "notebooks" / "measure" / "measure.html").read_text()
+    assert f"{len(run.cells)}" in page
 
 
 def steady(run, condition, kind="cold"):
