@@ -35,3 +35,8 @@ def bench(cluster):
     yield bench
     nodes.close()
     session.cluster.shutdown()
+
+
+def pytest_collection_modifyitems(items):
+    """Put the killed node behind all others, for the cluster is not whole afterwards."""
+    items.sort(key=lambda item: item.path.name == "test_node_killed.py")

@@ -1,4 +1,4 @@
-"""A node that is killed under load; behind all other tests of this folder, for the cluster is not whole afterwards."""
+"""A node that is killed under load; `conftest` puts it behind all other tests of this folder."""
 
 import time
 
