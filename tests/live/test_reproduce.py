@@ -1,4 +1,4 @@
-"""`make reproduce` as a newcomer runs it, on a small profile that also has every condition; its run and its book checked."""
+"""`make reproduce` as a newcomer runs it, on a small profile that has every condition: its run and its book."""
 
 import os
 import subprocess
@@ -45,7 +45,8 @@ def reproduced(tmp_path_factory):
     path.write_text(PROFILE)
     done = subprocess.run(
         ["make", "reproduce", f"PROFILE={path}"],
-        cwd=project_root(), env=os.environ | {"CASSBOOK_BUILD": str(BUILD)}, capture_output=True, text=True, check=False,
+        env=os.environ | {"CASSBOOK_BUILD": str(BUILD)}, cwd=project_root(), capture_output=True, text=True,
+        check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
     return done.stdout, BUILD / "runs" / "small-2.1.20"

@@ -1,5 +1,7 @@
 """One cluster for all tests of this folder: a start takes longer than most of them."""
 
+from pathlib import Path
+
 import pytest
 
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
@@ -38,5 +40,8 @@ def bench(cluster):
 
 
 def pytest_collection_modifyitems(items):
-    """Put the killed node behind all others, for the cluster is not whole afterwards."""
-    items.sort(key=lambda item: item.path.name == "test_node_killed.py")
+    """Put the killed node behind the other tests of this folder, for the cluster is not whole afterwards."""
+    places = [place for place, item in enumerate(items) if item.path.parent == Path(__file__).parent]
+    ordered = sorted((items[place] for place in places), key=lambda item: item.path.name == "test_node_killed.py")
+    for place, item in zip(places, ordered, strict=True):
+        items[place] = item
