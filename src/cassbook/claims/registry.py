@@ -9,7 +9,6 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -109,9 +108,11 @@ def cells(paper: Paper) -> Callable[[F], F]:
     return register
 
 
-def untestable(identity: str, location: str, quote: str, printed: str, why: str) -> None:
-    """Register a statement about which the texts at hand hold nothing to compute with, and why."""
-    module = sys._getframe(1).f_globals["__name__"]
+def untestable(module: str, identity: str, location: str, quote: str, printed: str, why: str) -> None:
+    """Register a statement about which the texts at hand hold nothing to compute with, and why.
+
+    `module` is the `__name__` of the module that registers it: the ledger is in the order of its modules.
+    """
     statement = Statement(identity, location, quote, printed)
     _entries.append(_Entry(_paper_of(identity), statement, None, module, why))
 

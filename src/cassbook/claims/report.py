@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.claims.statement import Finding, Paper, Verdict
+from cassbook.core.markdown import markdown
 
 #: What each paper is called in a table.
 PAPER_NAMES: dict[Paper, str] = {
@@ -52,13 +53,7 @@ def as_csv(findings: Sequence[Finding]) -> str:
 
 def as_markdown(findings: Sequence[Finding]) -> str:
     """Table in Markdown, columns `COLUMNS`, and `measured` where a run was put to the claims."""
-
-    def line(cells: Sequence[str]) -> str:
-        return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
-
-    columns = _columns(findings)
-    rows = frame(findings)[columns].astype(str).itertuples(index=False)
-    return "\n".join([line(columns), line(["---"] * len(columns)), *(line(row) for row in rows)])
+    return markdown(frame(findings)[_columns(findings)])
 
 
 FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
+from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
 
@@ -106,9 +107,8 @@ def _aicc(y: Floats, fitted: Floats, log_jacobian: float = 0.0) -> float:
     rss = float(((y - fitted) ** 2).sum())
     if rss <= (1e-12 * np.abs(y).max()) ** 2 * y.size:
         return float("-inf")
-    n, k = y.size, _PARAMETERS
-    deviance = n * (np.log(2 * np.pi * rss / n) + 1) + 2 * log_jacobian
-    return float(deviance + 2 * k + 2 * k * (k + 1) / (n - k - 1))
+    log_likelihood = -y.size / 2 * (np.log(2 * np.pi * rss / y.size) + 1) - log_jacobian
+    return float(aicc(log_likelihood, y.size, _PARAMETERS))
 
 
 def _r_squared(y: Floats, fitted: Floats) -> float:

@@ -12,6 +12,7 @@ Korn and Graubard (Survey Methodology 24, 1998), so that they are right for p99 
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -283,10 +284,9 @@ def over_blocks(values: Floats, low: float = np.nan, high: float = np.nan) -> tu
 
 def holm(p_values: Sequence[float]) -> Floats:
     """Adjust p-values for their number (Holm 1979), in the order given."""
-    p = np.asarray(p_values, dtype=float)
-    order = np.argsort(p)
-    adjusted = np.minimum(np.maximum.accumulate(p[order] * np.arange(p.size, 0, -1)), 1.0)
-    return np.asarray(adjusted[np.argsort(order)])
+    from statsmodels.stats.multitest import multipletests  # noqa: PLC0415 - brings scipy.stats along, see below
+
+    return np.asarray(multipletests(p_values, method="holm")[1])
 
 
 def paired_p(differences: Floats) -> float:
@@ -309,13 +309,13 @@ def paired_p_values(differences: Floats) -> Floats:
     -------
     ndarray, shape (...)
     """
+    from scipy import stats  # noqa: PLC0415 - takes half a second, and reading a run tests nothing
+
     known = np.isfinite(differences)
-    n = known.sum(axis=0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        mean = np.where(known, differences, 0.0).sum(axis=0) / n
-        squares = np.where(known, differences - mean, 0.0) ** 2
-        error = np.sqrt(squares.sum(axis=0) / (n - 1) / n)
-        p = 2 * special.stdtr(n - 1, -np.abs(mean) / error)
-    least, most = (np.where(known, differences, fill) for fill in (np.inf, -np.inf))
-    same = np.asarray(n >= 2) & (least.min(axis=0) == most.max(axis=0))  # noqa: PLR2004 - one has no spread
-    return np.asarray(np.where(same, (most.max(axis=0) == 0).astype(float), np.where(n < 2, np.nan, p)))  # noqa: PLR2004
+    least = np.where(known, differences, np.inf).min(axis=0)
+    most = np.where(known, differences, -np.inf).max(axis=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # of differences that are few, or all the same
+        p = stats.ttest_1samp(np.where(known, differences, np.nan), 0.0, nan_policy="omit").pvalue
+    same = (known.sum(axis=0) > 1) & (least == most)
+    return np.asarray(np.where(same, (most == 0).astype(float), p))

@@ -19,6 +19,7 @@ from scipy import stats
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.markdown import markdown
 from cassbook.latency import summaries, uncertainty
 
 #: What makes cells of two runs the same.
@@ -223,10 +224,6 @@ def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
     return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
 
 
-def _line(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
 def _table(figures: pd.DataFrame, figure: str) -> list[str]:
     """Lines of one figure's table in Markdown, nothing if no cell has it."""
     own = figures[figures["figure"] == figure]
@@ -236,15 +233,19 @@ def _table(figures: pd.DataFrame, figure: str) -> list[str]:
         *_MARKDOWN_KEYS,
         *(name for name in ("condition", "rate_per_s") if (own[name].notna() & (own[name] != "")).any()),
     ]
-    lines = [f"## {figure}", ""]
-    lines += [_line([*keys, "first", "second", "ratio", "95 % interval", "rests on", "distinguishable"])]
-    lines += [_line(["---"] * (len(keys) + 6))]
-    for row in own.to_dict("records"):
-        bounds = f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none"
-        values = [_with_interval(row, "first"), _with_interval(row, "second"), f"{row['ratio']:.3f}", bounds]
-        shown = [f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]) for name in keys]
-        lines.append(_line([*shown, *values, row["interval"] or "nothing", _told(row)]))
-    return [*lines, ""]
+    rows = [
+        {name: f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]) for name in keys}
+        | {
+            "first": _with_interval(row, "first"),
+            "second": _with_interval(row, "second"),
+            "ratio": f"{row['ratio']:.3f}",
+            "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
+            "rests on": row["interval"] or "nothing",
+            "distinguishable": _told(row),
+        }
+        for row in own.to_dict("records")
+    ]
+    return [f"## {figure}", "", markdown(pd.DataFrame(rows)), ""]
 
 
 def summary(comparison: Comparison) -> list[str]:

@@ -1,6 +1,7 @@
 """Two made-up runs beside each other: ratios, their intervals, what is said where blocks are missing."""
 
 import json
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -94,7 +95,7 @@ def test_one_cluster_start_is_said_and_nothing_told_apart():
     assert mixed["ratio_high"] == pytest.approx(mixed["ratio"] * np.exp(half))
     text = compare.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
     assert "one cluster start" in text
-    assert "| unknown |" in text
+    assert re.search(r"\| unknown +\|", text)
 
 
 def test_repeats_in_a_block_are_not_blocks():
@@ -127,7 +128,7 @@ def test_response_time_is_compared_where_there_is_one():
              "response_high_us": 5100.0}  # fmt: skip
     found = compare.compare(run("a", paced, {}), run("b", paced, {}))
     assert figure(found, "response_us")["rate_per_s"] == 100
-    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in compare.as_markdown(found)
+    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in re.sub(" +", " ", compare.as_markdown(found))
 
 
 def test_formats_agree_and_what_is_unknown_is_null():

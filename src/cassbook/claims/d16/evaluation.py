@@ -68,6 +68,7 @@ def number_of_records() -> Untestable:
 
 
 untestable(
+    __name__,
     "d16-repeated",
     "section 5.1",
     "Each experiment on the real system is repeated three times and it has the duration of 30 minutes, plus 5 minutes "
@@ -224,6 +225,7 @@ def other_bottleneck() -> Answer:
 
 
 untestable(
+    __name__,
     "d16-scylla-faster",
     "section 5.2",
     "Comparing ScyllaDB with Cassandra QUORUM results, it is possible to observe that ScyllaDB is able to achieve "
@@ -233,6 +235,7 @@ untestable(
     "CPU and a larger bandwidth of network and disk, so that some of it may be theirs.",
 )
 untestable(
+    __name__,
     "d16-scylla-errors",
     "section 5.2",
     "the average relative error is 8% for the throughput and 12.9% for the response time",
@@ -327,6 +330,7 @@ def largest_error() -> Interval:
 
 
 untestable(
+    __name__,
     "d16-more-accurate",
     "section 6",
     "The proposed model appears generally more accurate than existing models in the literature that also consider the "

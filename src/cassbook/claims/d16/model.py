@@ -62,6 +62,7 @@ def mean_response_error() -> Answer:
 
 
 untestable(
+    __name__,
     "d16-more-robust",
     "section 1",
     "increasing prediction robustness compared to existing models",
@@ -69,6 +70,7 @@ untestable(
     OTHER_MODELS,
 )
 untestable(
+    __name__,
     "d16-related-40",
     "section 2",
     "for some particular configuration the error between real system and simulation can grow over 40%",
@@ -138,6 +140,7 @@ def proxy_requests() -> Answer:
 # Section 4: the model
 
 untestable(
+    __name__,
     "d16-concurrent-reads",
     "section 4",
     "This limit is static and set by default to 32 requests in the configuration file of each Cassandra node",

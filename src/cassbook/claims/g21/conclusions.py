@@ -143,6 +143,7 @@ def degraded_latency() -> Answer:
 
 
 untestable(
+    __name__,
     "g21-timeouts",
     "Conclusions",
     "can cause timeout exceptions",
@@ -150,6 +151,7 @@ untestable(
     "No count of errors and no time-out setting is printed.",
 )
 untestable(
+    __name__,
     "g21-middleware",
     "Conclusions",
     "Deployment of a middleware application in the same region as a Cassandra cluster ... can mitigate the dominant "

@@ -331,6 +331,7 @@ def higher_writes() -> Answer:
 
 
 untestable(
+    __name__,
     "g21-downlinks",
     "section 2.3",
     "Because Internet downlinks are generally faster than uplinks",
@@ -339,6 +340,7 @@ untestable(
 )
 
 untestable(
+    __name__,
     "g21-single-client",
     "section 2.3",
     "inability of a single YCSB client to saturate Cassandra cluster over the Internet",

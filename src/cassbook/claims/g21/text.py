@@ -97,6 +97,7 @@ def increase_when_spread() -> Answer:
 # Section 1.2: places and notation
 
 untestable(
+    __name__,
     "g21-regions",
     "section 1.2",
     "There are currently 25 AWS Regions and 69 Availability Zones (AZ) around the world",
@@ -104,6 +105,7 @@ untestable(
     "A fact about AWS in 2021, cited without a source; nothing in the paper's tables depends on it.",
 )
 untestable(
+    __name__,
     "g21-zone-distance",
     "section 1.2",
     "usually located within 60 miles of each other within a Region",
@@ -197,6 +199,7 @@ def equal_steps() -> Count:
 
 
 untestable(
+    __name__,
     "g21-operations",
     "section 2.1",
     "The operation count within each thread was set to 1000",
@@ -204,6 +207,7 @@ untestable(
     "No count of operations and no duration of a run is printed.",
 )
 untestable(
+    __name__,
     "g21-instance",
     "section 2.1",
     "the compute-optimized instance type c3.xlarge (vCPUs ... 4, RAM ... 7.5 GB, SSD ... 2x40 GB",
@@ -215,6 +219,7 @@ untestable(
 # Section 2.2: throughput
 
 untestable(
+    __name__,
     "g21-figures",
     "Fig. 2 and 3",
     "Fig. 2 and 3 show Cassandra read/write throughput for different deployment scenarios and consistency settings",
@@ -262,6 +267,7 @@ def exponential_growth() -> Answer:
 
 
 untestable(
+    __name__,
     "g21-volatile",
     "section 2.2",
     "close to its maximal throughput ... delays become highly volatile",
@@ -390,6 +396,7 @@ def one_region_gain() -> Answer:
 
 
 untestable(
+    __name__,
     "g21-coordinator",
     "section 2.2",
     "all client requests are always sent to the same nearest coordination node",

@@ -99,6 +99,7 @@ def weak_may_overlap() -> Answer:
 # The set-up
 
 untestable(
+    __name__,
     "pbs-nodes",
     "section 2.1",
     "Our Cassandra cluster has 8 nodes and a replication factor of 3",
@@ -106,6 +107,7 @@ untestable(
     "A setting, repeated in section 3; no printed number depends on the number of nodes.",
 )
 untestable(
+    __name__,
     "pbs-operations",
     "section 2.1",
     "runs 10 000 write operations (test data's keys chosen at random) followed by 10 000 read operations",
@@ -205,6 +207,7 @@ def crossing(write: int) -> Interval:
 
 
 untestable(
+    __name__,
     "pbs-write-9.4",
     "section 2.2",
     "write latency in the read-intensive configuration is 9.4 times worse than in the write-intensive configuration",
@@ -212,6 +215,7 @@ untestable(
     _LOST,
 )
 untestable(
+    __name__,
     "pbs-read-2.4",
     "section 2.2",
     "read latency in the read-intensive configuration is only 2.4 times better than in the write-intensive",
@@ -310,9 +314,16 @@ def weakest() -> Answer:
 
 
 untestable(
-    "pbs-write-3.5", "section 2.3", "relatively high write latency (3.5 times worse than when W=1)", "3.5 times", _LOST
+    __name__,
+    "pbs-write-3.5",
+    "section 2.3",
+    "relatively high write latency (3.5 times worse than when W=1)",
+    "3.5 times",
+    _LOST,
 )
-untestable("pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", _LOST)
+untestable(
+    __name__, "pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", _LOST
+)
 
 
 @claim(
@@ -348,6 +359,7 @@ def metric_of_a_time() -> Answer:
 
 
 untestable(
+    __name__,
     "pbs-k-1",
     "section 2.3",
     "First, we vary the t-visibility for a fixed value of k-staleness equals to 1",
@@ -355,6 +367,7 @@ untestable(
     "A setting of Figure 2, which is lost; no probability is printed.",
 )
 untestable(
+    __name__,
     "pbs-t-visibility-1.5",
     "section 2.3",
     "the probability of consistent read reaches 1 for a k-visibility of 1.5 seconds (not visible in the graph)",
@@ -404,6 +417,7 @@ def lowest_of_k() -> Answer:
 
 
 untestable(
+    __name__,
     "pbs-100-ms",
     "section 2.3",
     "we vary the k-staleness for a fixed value of t-visibility equals to 100 ms",

@@ -113,6 +113,7 @@ def reads_of_workload_c() -> float:
 
 
 untestable(
+    __name__,
     "thesis-100-writes",
     "appendix, experiment 1",
     "Command to load workload a which is parameterized to execute 100% writes",

@@ -51,6 +51,7 @@ def records() -> Answer:
 
 
 untestable(
+    __name__,
     "thesis-compressed",
     "section 4.4.1",
     "To make all of the parameters on the same scale, they are compressed",
