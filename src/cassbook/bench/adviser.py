@@ -89,7 +89,7 @@ def _rounds(
 
 
 def measure() -> pd.DataFrame:
-    """Microseconds a request with the adviser and without it, interleaved; one row a round.
+    """Microseconds per request with the adviser and without it, interleaved; one row per round.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Our load generator beside cassandra-stress: one cluster, one table, pair by pair in random order.
+"""Our load generator against cassandra-stress: one cluster, one table, pair by pair in random order.
 
 Both read, or update every field of, the same existing rows, drawn uniformly, through prepared statements. What is
 compared is throughput at the same number of requests in flight, over a steady window, after both have warmed up.
@@ -110,7 +110,7 @@ def compare(folder: Path, say: Callable[[str], None] = print) -> pd.DataFrame:
     Parameters
     ----------
     folder : Path
-        `generator.csv` grows there, a row a pair; an interrupted comparison goes on where it stopped.
+        `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
 
     Returns
     -------
@@ -178,7 +178,7 @@ def _write(rows: list[dict[Hashable, Any]], path: Path) -> None:
 
 
 def main(folder: Path | None = None) -> None:
-    """Measure what is missing, and print a row a point."""
+    """Measure what is missing, and print one row per point."""
     folder = folder or project_root() / "_build" / "bench"
     table = ratios(compare(folder))
     table.round(3).to_csv(folder / "generator-ratios.csv", index=False, lineterminator="\n")

@@ -89,7 +89,7 @@ def _draws() -> tuple[Callable[[], object], Callable[[], object]]:
 
 
 def main() -> None:
-    """Print a row a comparison."""
+    """Print one row per comparison."""
     print(f"{'what':34}{'bound':34}{'median':>8}{'least':>8}{'most':>8}   (time over bound, {PAIRS} pairs)")
     for what, bound, pair in (
         ("frame of the light path", "the driver's message objects", _frames()),

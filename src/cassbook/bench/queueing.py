@@ -131,7 +131,7 @@ class _Sharing:
 
 
 def main() -> None:
-    """Print a row a level; the bars are 3 million completions a second and 20 times SimPy."""
+    """Print one row per level; the bars are 3 million completions a second and 20 times SimPy."""
     simulation.run(paper.network("ONE"), 10, 1000)  # compiles
     print(f"{'level':8}{'million completions/s':>24}{'requests/s':>14}{'over SimPy':>14}{'SimPy / ours, X':>18}")
     for level in LEVELS:

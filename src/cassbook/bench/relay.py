@@ -41,12 +41,12 @@ def added() -> pd.DataFrame:
     DataFrame
         One row a round: round, straight_ms, relayed_ms (medians), added_ms.
     """
-    own, told = free_address(), free_address()
+    own, relayed = free_address(), free_address()
     rows = []
     with (
-        Relay([Route(told, own, "s", "c")], {}),
+        Relay([Route(relayed, own, "s", "c")], {}),
         Echo(
-            [own], [Call("c", "straight", "127.0.0.1", own), Call("c", "relayed", "127.0.0.1", told)], _PING_S
+            [own], [Call("c", "straight", "127.0.0.1", own), Call("c", "relayed", "127.0.0.1", relayed)], _PING_S
         ) as echo,
     ):
         for number in range(1, _ROUNDS + 1):
@@ -65,11 +65,11 @@ def accuracy() -> pd.DataFrame:
     DataFrame
         asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
     """
-    own, told = free_address(), free_address()
+    own, relayed = free_address(), free_address()
     rows = []
     with (
-        Relay([Route(told, own, "s", "c")], {}) as relay,
-        Echo([own], [Call("c", "s", "127.0.0.1", told)], interval_s=0.01) as echo,
+        Relay([Route(relayed, own, "s", "c")], {}) as relay,
+        Echo([own], [Call("c", "s", "127.0.0.1", relayed)], interval_s=0.01) as echo,
     ):
         for asked_ms in _ASKED_RTT_MS:
             relay.set_links({("c", "s"): Link(asked_ms / 2), ("s", "c"): Link(asked_ms / 2)})
@@ -111,11 +111,11 @@ def ceiling(size: int) -> pd.DataFrame:
 
 
 def _offered(size: int, rate: int) -> tuple[Any, ...]:
-    own, told = free_address(), free_address()
+    own, relayed = free_address(), free_address()
     link = Link(_CEILING_RTT_MS / 2)
-    calls = [Call("c", f"s{k}", "127.0.0.1", told) for k in range(_CONNECTIONS)]
+    calls = [Call("c", f"s{k}", "127.0.0.1", relayed) for k in range(_CONNECTIONS)]
     with ExitStack() as stack:
-        routes = [Route(told, own, "s", "c")]
+        routes = [Route(relayed, own, "s", "c")]
         relay = stack.enter_context(Relay(routes, {("c", "s"): link, ("s", "c"): link}))
         stack.enter_context(Echo([own], [], size=size))
         calling = stack.enter_context(Echo([], calls, _CONNECTIONS / rate, size))

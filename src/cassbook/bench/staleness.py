@@ -42,7 +42,7 @@ def _rate(wars: Wars, n: int, r: int, w: int) -> float:
 
 
 def main() -> None:
-    """Print a row a model and quorum; the bar is 10 million trials a second at (3, 1, 1) exponential, the aim 20."""
+    """Print one row per model and quorum; the bar is 10 million trials a second at (3, 1, 1) exponential, the aim 20."""
     models = {"exponential": wars_of([exponential(1.0)] * 4), "LNKD-DISK": wars_of("LNKD-DISK")}
     predict(models["exponential"], 3, 1, 1, trials=1000)  # compiles
     print(
@@ -58,9 +58,9 @@ def main() -> None:
                     begun = time.perf_counter()
                     plain(_TRIALS // 20, *quorum)
                     ratios.append(ours[-1] * (time.perf_counter() - begun) * 20 * 1e6 / _TRIALS)
-            told = f"{statistics.median(ratios):14.0f}" if ratios else ""
+            ratio = f"{statistics.median(ratios):14.0f}" if ratios else ""
             rate = f"{statistics.median(ours):.1f} ({min(ours):.1f} to {max(ours):.1f})"
-            print(f"{model:14}{', '.join(map(str, quorum)):10}{rate:>26}{told}")
+            print(f"{model:14}{', '.join(map(str, quorum)):10}{rate:>26}{ratio}")
 
 
 if __name__ == "__main__":

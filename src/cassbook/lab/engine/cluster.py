@@ -1,4 +1,4 @@
-"""A ccm cluster as a context manager: ready means ready, and whatever ends the block, nothing is left."""
+"""A ccm cluster as a context manager: ready means ready, and however the block ends, nothing is left."""
 
 from __future__ import annotations
 
@@ -190,7 +190,7 @@ class CassandraCluster(Cleared):
 
     @contextmanager
     def paused(self, node: int) -> Iterator[None]:
-        """Within the block node `node` (from 1) stands still: SIGSTOP, and SIGCONT whatever ends the block."""
+        """Pause node `node` (from 1) for the length of the block: SIGSTOP, and SIGCONT however the block ends."""
         process = self.node_process(node)
         try:
             process.suspend()

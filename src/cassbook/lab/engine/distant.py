@@ -67,7 +67,7 @@ class DistantCluster(CassandraCluster):
     Raises
     ------
     InputError
-        If the spec is of another number of nodes, or the means cannot tell nodes of this release apart.
+        If the spec is of another number of nodes, or the means cannot distinguish nodes of this release.
     """
 
     def __init__(
@@ -85,9 +85,9 @@ class DistantCluster(CassandraCluster):
             raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
         self._numbers = range(1, spec.nodes + 1)
         self._relayed = means == "relay"
-        told = {i: self._broadcast(i) for i in self._numbers}
+        broadcast = {i: self._broadcast(i) for i in self._numbers}
         options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
-        super().__init__(engine, replace(spec, options=options, node_options=told, seed=self._told_nodes(1)), name, say)
+        super().__init__(engine, replace(spec, options=options, node_options=broadcast, seed=self._told_nodes(1)), name, say)
         self.placement = placement
         self._home = placement  # names the data centres, wherever the hosts are moved
         self.deployment = str(placement.deployment)
@@ -219,7 +219,7 @@ class DistantCluster(CassandraCluster):
     def _netem(self) -> Netem:
         if self.release.major >= _CALLS_FROM_ANYWHERE:
             raise InputError(
-                f"netem: tells nodes apart by their addresses, and those of Cassandra {self.release.version} all call "
+                f"netem: distinguishes nodes by their addresses, and those of Cassandra {self.release.version} all call "
                 f"from 127.0.0.1; use the relay, or a version before {'.'.join(map(str, _CALLS_FROM_ANYWHERE))}"
             )
         addresses = {name: own_address(i) for i, name in zip(self._numbers, self._names, strict=True)}

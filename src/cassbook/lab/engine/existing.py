@@ -71,7 +71,7 @@ class ExistingCluster(Cleared):
     silent : list of str
         Nodes of the data centre that do not.
     others : list of str
-        Keyspaces that are there beside Cassandra's own.
+        Keyspaces other than Cassandra's own.
 
     Raises
     ------
@@ -128,7 +128,7 @@ class ExistingCluster(Cleared):
         return [f"node{i}" for i in range(1, len(self.addresses) + 1)]
 
     def description(self) -> dict[str, Any]:
-        """What the manifest says of the cluster: no name and no address; a hash of the nodes' ids tells it again."""
+        """Return what the manifest records of the cluster: no name, no address; a hash of the nodes' ids identifies it."""
         access = self.access
         return {
             "run": self.run,
@@ -145,7 +145,7 @@ class ExistingCluster(Cleared):
         }
 
     def notes(self) -> dict[str, Any]:
-        """What the manifest says where it would tell of a cluster start."""
+        """Return what the manifest records in place of a cluster start."""
         return {
             "kind": "existing",
             "java": {"version": "unknown", "source": "not asked"},
@@ -247,7 +247,7 @@ class ExistingCluster(Cleared):
         self._is_ours(self._comment)
 
     def _comment_in(self, session: Session) -> str | None:
-        """Comment of the keyspace's mark: None where there is no such keyspace, empty where it has no mark."""
+        """Return the comment that marks the keyspace as ours: None without such a keyspace, empty without a mark."""
         keyspace = session.cluster.metadata.keyspaces.get(self.keyspace)
         if keyspace is None:
             return None

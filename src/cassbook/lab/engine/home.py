@@ -92,7 +92,7 @@ def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) ->
     Returns
     -------
     Path
-        `home`, whose `0.version.txt` tells ccm the version.
+        `home`, whose `0.version.txt` gives ccm the version.
     """
     templates = resources.files("cassbook.lab.engine").joinpath("templates")
     conf, binaries = home / "conf", home / "bin"

@@ -24,7 +24,7 @@ def up(engine: str, spec: Spec, say: Callable[[str], None]) -> list[str]:
 
 
 def status() -> list[str]:
-    """Give one line a cluster: engine, addresses, processes, and whose it is."""
+    """Return one line per cluster: engine, addresses, processes, and whose it is."""
     lines = []
     for state in sorted(clusters_dir().glob(f"*/{teardown.STATE}")):
         note = json.loads(state.read_text())

@@ -65,7 +65,7 @@ def residency(files: Sequence[Path]) -> Residency:
     Raises
     ------
     LaboratoryError
-        If the kernel does not tell.
+        If the kernel does not report it.
     """
     counts = [_pages(path) for path in _existing(files)]
     return Residency(len(counts), sum(n for n, _ in counts) * mmap.PAGESIZE, sum(n for _, n in counts) * mmap.PAGESIZE)

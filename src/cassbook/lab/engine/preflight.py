@@ -11,7 +11,7 @@ import psutil
 from cassbook.core.errors import LaboratoryError
 
 STORAGE_PORT, CQL_PORT, THRIFT_PORT = 7000, 9042, 9160
-#: What a node's process takes beside its heap: metaspace, code cache, buffers, mapped SSTables.
+#: What a node's process takes besides its heap: metaspace, code cache, buffers, mapped SSTables.
 _BEYOND_HEAP_MB = 400
 _DISK_PER_NODE_MB = 700
 

@@ -61,7 +61,7 @@ def write_at_all(session: Session, nodes: int, table: str = _TABLE, keys: Sequen
     nodes : int
         How many coordinators there must be.
     table : str
-        "keyspace.name"; the local clusters' probe table unless told.
+        "keyspace.name"; default: the probe table of local clusters.
     keys : sequence of int
         Rows to write; together their replicas should be all nodes.
 

@@ -96,8 +96,8 @@ class StudyCluster(CassandraCluster):
             options = [f"jmxremote.{name}" for name in (
                 f"port={port}", f"rmi.port={port}", "host=127.0.0.1", "authenticate=false", "ssl=false",
             )]  # fmt: skip
-            told = [str(self.java.home / "bin" / "jcmd"), str(pid), "ManagementAgent.start", *options]
-            done = subprocess.run(told, capture_output=True, text=True, check=False)
+            attach = [str(self.java.home / "bin" / "jcmd"), str(pid), "ManagementAgent.start", *options]
+            done = subprocess.run(attach, capture_output=True, text=True, check=False)
             # The door that jcmd came by; a node that is killed would leave it there.
             Path(tempfile.gettempdir(), f".java_pid{pid}").unlink(missing_ok=True)
             if done.returncode:
@@ -105,7 +105,7 @@ class StudyCluster(CassandraCluster):
         return ports
 
     def replicas(self, keyspace: str) -> Callable[[bytes], tuple[str, ...]]:
-        """Return what tells the replicas of a row, first the one whose range it is in, as nodes know each other."""
+        """Return a lookup of the replicas of a row, the owner of its range first, by the addresses that nodes use."""
         asked = client(self.addresses[0])
         try:
             ring = asked.describe_ring(keyspace)
@@ -167,7 +167,7 @@ class DistantStudyCluster(DistantCluster, StudyCluster):
     """A cluster of Cassandra 1.2.0 whose nodes are apart, behind the relay."""
 
     def _broadcast(self, node: int) -> dict[str, str]:
-        """As this version knows them: where clients find other nodes it does not tell."""
+        """Return peers as this version lists them; it does not report where clients reach them."""
         return {"broadcast_address": self._told_nodes(node)}
 
 

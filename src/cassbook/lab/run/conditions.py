@@ -31,7 +31,7 @@ KINDS = frozenset({"cold", "paced"})
 _POLL_S = 0.002
 #: What needs no hold on the nodes, so that it can be had of anybody's.
 _OF_THE_CLIENT = frozenset({"warm", "restarted_client"})
-#: What a cold cell costs beside its own time, by condition; for forecasts only.
+#: What a cold cell costs on top of its own time, by condition; for forecasts only.
 _COST_S = {"warm": 1.0, "restarted_client": 2.0, "cold_pages": 2.0, "restarted_server": 25.0}
 _SHARES = {"READ": 1.0, "UPDATE": 0.0}
 
@@ -250,7 +250,7 @@ def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
 def pausing(bench: Bench, part: PausePart, cell: Cell, window: Window) -> Iterator[None]:
     """Around the run of a loop: pause a node for a while, counted from the start of the steady window.
 
-    When it stood still is put down under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
+    When it stood still is recorded under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
     block, the node goes on.
 
     Raises

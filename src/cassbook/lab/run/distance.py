@@ -1,4 +1,4 @@
-"""What a cell says of the distances it was measured at: an echo goes on beside the load, and the relay counts."""
+"""The distances that a cell was really measured at: an echo runs next to the load, and the relay counts."""
 
 from __future__ import annotations
 

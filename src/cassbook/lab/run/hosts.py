@@ -16,7 +16,7 @@ from cassbook.profile.profile import Profile, TablePart
 
 #: What one client process cannot exceed: the light path takes 22 us of processor time an operation at the least.
 _MOST_PER_S = 60_000
-#: Beside its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
+#: Besides its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
 _CELL_BYTES, _ROW_BYTES = 40, 64
 _NUMBER_BYTES = 64  # of a number, also within a text
 _MB = 1e6

@@ -34,7 +34,7 @@ def measure(
     ----------
     profile : Profile
     folder : Path
-        The run folder; new, or one to go on with where `resume` is true.
+        The run folder; new, or one to continue where `resume` is true.
     say : callable
         Takes each line of progress.
     existing : ExistingCluster, optional

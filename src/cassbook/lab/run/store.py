@@ -1,7 +1,7 @@
 """A run folder while it is written: every finished cell kept, none measured twice, whole files by rename.
 
 manifest.json          complete: false until the last file is in place
-cells.csv              one row a finished cell; the row is its completion mark
+cells.csv              one row per finished cell; the row is its completion mark
 cells/CELL.parquet     samples of the finished cells of the block in hand
 statistics.csv         statistics of each cell of finished blocks, made of all its samples
 histograms.hlog        histograms of the same
@@ -61,7 +61,7 @@ class RunStore:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: is a file; name a folder")
         if (folder / "manifest.json").exists():
-            raise InputError(f"{folder}: holds a run already; use --resume to go on with it, or another folder")
+            raise InputError(f"{folder}: holds a run already; use --resume to continue it, or another folder")
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty and holds no run; name a new folder")
         try:

@@ -1,4 +1,4 @@
-"""A process of ours that does one thing beside the client, and answers questions: one line of JSON each.
+"""A child process that does one thing next to the client and answers questions: one line of JSON each.
 
 It ends when its standard input does, so that it cannot outlive whoever started it.
 """

@@ -1,6 +1,6 @@
 """The echo's own process: says how far hosts are apart, as a chunk of bytes finds it.
 
-It stands in for all hosts: listens for each, and calls each from the address of each other, through the relay. A
+It acts for all hosts: listens for each, and calls each from the address of each other, through the relay. A
 message carries the moment it was sent, the answer the moment it was received, by the same clock, so that either way is
 known.
 """

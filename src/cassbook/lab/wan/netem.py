@@ -1,6 +1,6 @@
 """Distance by the kernel: `tc` and netem on the loopback device, where the kernel has it and we may use it.
 
-Hosts are told apart by their addresses, clients by the port that they call. Module `netting` does the work, in a
+Hosts are identified by their addresses, clients by the port that they call. Module `netting` does the work, in a
 process of its own: what is set up goes when whoever started it does.
 """
 
@@ -118,7 +118,7 @@ def _netem(link: Link) -> str:
 
 
 def _matches(pair: tuple[str, str], addresses: Mapping[str, str], client: str, port: int) -> list[tuple[int, str]]:
-    """What tells the packets of a pair: those of clients first, which may have a node's address."""
+    """Return the filters that match packets of a pair: clients first, which may share a node's address."""
     sender, receiver = pair
     if sender == client:
         to = f"match ip dst {addresses[receiver]}/32"

@@ -1,6 +1,6 @@
 """Distance on one machine: a TCP relay in a process of its own, which delays what it passes on.
 
-A host that is to be far away tells the others an address at which the relay listens, and listens itself on another.
+A host that is to be far away broadcasts an address at which the relay listens, and itself listens on another.
 Every ordered pair of hosts has a `Link`. Bytes stay whole and in order; what one side ends is ended for the other
 behind all that came before, and a reset is passed on at once. Module `relaying` does the work.
 """
@@ -102,7 +102,7 @@ class Relay:
     links : mapping of (sender, receiver) to Link
         Pairs that are not in it are side by side.
     hosts : mapping of str to str
-        Address that a host listens on, to its name: how callers are told apart.
+        Address that a host listens on, to its name: how callers are identified.
     by_owner : bool
         See `Callers`.
 
