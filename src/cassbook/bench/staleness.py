@@ -42,7 +42,7 @@ def _rate(wars: Wars, n: int, r: int, w: int) -> float:
 
 
 def main() -> None:
-    """Print one row per model and quorum; the bar is 10 million trials a second at (3, 1, 1) exponential, the aim 20."""
+    """Print one row per model and quorum; the bar at (3, 1, 1) exponential is 10 million trials/s, the aim 20."""
     models = {"exponential": wars_of([exponential(1.0)] * 4), "LNKD-DISK": wars_of("LNKD-DISK")}
     predict(models["exponential"], 3, 1, 1, trials=1000)  # compiles
     print(

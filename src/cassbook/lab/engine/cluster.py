@@ -247,7 +247,7 @@ class CassandraCluster(Cleared):
         return self.addresses
 
     @property
-    def told_nodes(self) -> list[str]:
+    def broadcast_addresses(self) -> list[str]:
         """Address that the other nodes, and traces, know each node by."""
         return self.addresses
 

@@ -39,12 +39,12 @@ def own_address(node: int) -> str:
     return f"127.0.0.{node}"
 
 
-def told_nodes(node: int) -> str:
+def broadcast_address(node: int) -> str:
     """Where the other nodes find it: at the relay."""
     return f"127.0.1.{node}"
 
 
-def told_clients(node: int) -> str:
+def broadcast_rpc_address(node: int) -> str:
     """Where clients find it: at the relay."""
     return f"127.0.2.{node}"
 
@@ -87,11 +87,13 @@ class DistantCluster(CassandraCluster):
         self._relayed = means == "relay"
         broadcast = {i: self._broadcast(i) for i in self._numbers}
         options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
-        super().__init__(engine, replace(spec, options=options, node_options=broadcast, seed=self._told_nodes(1)), name, say)
+        super().__init__(
+            engine, replace(spec, options=options, node_options=broadcast, seed=self._broadcast_address(1)), name, say
+        )
         self.placement = placement
         self._home = placement  # names the data centres, wherever the hosts are moved
         self.deployment = str(placement.deployment)
-        self.addresses = [self._told_clients(i) for i in self._numbers]
+        self.addresses = [self._broadcast_rpc_address(i) for i in self._numbers]
         self._names = [host.name for host in replicas]
         self.relay = self._relay() if self._relayed else self._netem()
         self._echo: echo.Echo | None = None
@@ -103,9 +105,9 @@ class DistantCluster(CassandraCluster):
         return self._names
 
     @property
-    def told_nodes(self) -> list[str]:
+    def broadcast_addresses(self) -> list[str]:
         """Address that the other nodes, and traces, know each node by."""
-        return [self._told_nodes(i) for i in self._numbers]
+        return [self._broadcast_address(i) for i in self._numbers]
 
     @property
     def replication(self) -> int | dict[str, int]:
@@ -203,13 +205,16 @@ class DistantCluster(CassandraCluster):
 
     def _broadcast(self, node: int) -> dict[str, str]:
         """Keys of cassandra.yaml by which the others know a node, and clients."""
-        return {"broadcast_address": self._told_nodes(node), "broadcast_rpc_address": self._told_clients(node)}
+        return {
+            "broadcast_address": self._broadcast_address(node),
+            "broadcast_rpc_address": self._broadcast_rpc_address(node),
+        }
 
-    def _told_nodes(self, node: int) -> str:
-        return told_nodes(node) if self._relayed else own_address(node)
+    def _broadcast_address(self, node: int) -> str:
+        return broadcast_address(node) if self._relayed else own_address(node)
 
-    def _told_clients(self, node: int) -> str:
-        return told_clients(node) if self._relayed else own_address(node)
+    def _broadcast_rpc_address(self, node: int) -> str:
+        return broadcast_rpc_address(node) if self._relayed else own_address(node)
 
     def _relay(self) -> Relay:
         hosts = {own_address(i): name for i, name in zip(self._numbers, self._names, strict=True)}
@@ -219,7 +224,7 @@ class DistantCluster(CassandraCluster):
     def _netem(self) -> Netem:
         if self.release.major >= _CALLS_FROM_ANYWHERE:
             raise InputError(
-                f"netem: distinguishes nodes by their addresses, and those of Cassandra {self.release.version} all call "
+                f"netem: distinguishes nodes by address, and those of Cassandra {self.release.version} all call "
                 f"from 127.0.0.1; use the relay, or a version before {'.'.join(map(str, _CALLS_FROM_ANYWHERE))}"
             )
         addresses = {name: own_address(i) for i, name in zip(self._numbers, self._names, strict=True)}
@@ -228,7 +233,7 @@ class DistantCluster(CassandraCluster):
     def _routes(self) -> list[Route]:
         routes = []
         for i, name in zip(self._numbers, self._names, strict=True):
-            own, nodes, clients = own_address(i), told_nodes(i), told_clients(i)
+            own, nodes, clients = own_address(i), broadcast_address(i), broadcast_rpc_address(i)
             routes += [Route((nodes, port), (own, port), name) for port in (STORAGE_PORT, echo.PORT)]
             routes += [Route((clients, port), (own, port), name, caller=CLIENT) for port in self._asked_at()]
         return routes
@@ -241,8 +246,8 @@ class DistantCluster(CassandraCluster):
         """One call between every two hosts."""
         nodes = list(zip(self._numbers, self._names, strict=True))
         client = own_address(1) if self._relayed else CLIENT_ADDRESS
-        calls = [echo.Call(CLIENT, name, client, (self._told_clients(i), echo.PORT)) for i, name in nodes]
+        calls = [echo.Call(CLIENT, name, client, (self._broadcast_rpc_address(i), echo.PORT)) for i, name in nodes]
         for place, (i, sender) in enumerate(nodes):
             for j, receiver in nodes[place + 1 :]:
-                calls.append(echo.Call(sender, receiver, own_address(i), (self._told_nodes(j), echo.PORT)))
+                calls.append(echo.Call(sender, receiver, own_address(i), (self._broadcast_address(j), echo.PORT)))
         return calls

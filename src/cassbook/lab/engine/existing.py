@@ -128,7 +128,7 @@ class ExistingCluster(Cleared):
         return [f"node{i}" for i in range(1, len(self.addresses) + 1)]
 
     def description(self) -> dict[str, Any]:
-        """Return what the manifest records of the cluster: no name, no address; a hash of the nodes' ids identifies it."""
+        """Return what the manifest records of the cluster: no name or address, a hash of the nodes' ids."""
         access = self.access
         return {
             "run": self.run,

@@ -168,7 +168,7 @@ class DistantStudyCluster(DistantCluster, StudyCluster):
 
     def _broadcast(self, node: int) -> dict[str, str]:
         """Return peers as this version lists them; it does not report where clients reach them."""
-        return {"broadcast_address": self._told_nodes(node)}
+        return {"broadcast_address": self._broadcast_address(node)}
 
 
 def _answers(address: str) -> bool:

@@ -1,7 +1,8 @@
 """Who is calling: which host a connection to the relay comes from.
 
-Nodes before 4.0 bind what they call from to the address they listen on, so the peer's address identifies them. Later ones do
-not: on one machine all of them call from 127.0.0.1, and only the owner of the calling socket identifies them.
+Nodes before 4.0 bind what they call from to the address they listen on, so the peer's address identifies them.
+Later ones do not: on one machine all of them call from 127.0.0.1, and only the owner of the calling socket identifies
+them.
 """
 
 from __future__ import annotations

@@ -190,7 +190,7 @@ class _Bench:
 
     def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:
         """The legs of the traced requests, one row a request and replica."""
-        told = self._cluster.told_nodes
+        told = self._cluster.broadcast_addresses
         replicas = dict.fromkeys(history.traced["key"], tuple(told))  # as many replicas as nodes
         asked, events = tracing.fetch(self._session, history.traced, told, replicas)
         parts, left_out = [], 0

@@ -95,7 +95,7 @@ class ThriftProbe:
 
     def _rows(self, each: int) -> list[tuple[bytes, int]]:
         """New rows: key, and index of the node through which it is written."""
-        told = self._cluster.told_nodes
+        told = self._cluster.broadcast_addresses
         wanted = {place: [writer for writer in range(len(told)) for _ in range(each)] for place in told}
         rows = []
         for key in self._names:

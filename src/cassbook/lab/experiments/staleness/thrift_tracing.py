@@ -53,7 +53,7 @@ def fetch(
         ids = traced["session_id"].tolist()
         durations = _durations(ask, ids)
         asked = [
-            Asked(str(row["session_id"]), str(row["kind"]), cluster.told_nodes[int(row["coordinator"])],
+            Asked(str(row["session_id"]), str(row["kind"]), cluster.broadcast_addresses[int(row["coordinator"])],
                   replicas[str(row["key"])], float(row["latency_ms"]), duration / 1000)
             for row, duration in zip(traced.to_dict("records"), durations, strict=True)
             if duration is not None
