@@ -16,7 +16,7 @@ def probed(folder, trial, cluster):
     write_rows(folder / f"start-1-{name}.csv", rows)
     manifest = {
         "trial": "tiny", "engine": cluster.release.version, "starts": 1, "numbers": trial.notes(), "complete": True,
-        "setups": {name: setup.told()}, "cluster_starts": [{"start": 1, "setup": name, **cluster.notes()}],
+        "setups": {name: setup.notes()}, "cluster_starts": [{"start": 1, "setup": name, **cluster.notes()}],
         "artefacts": sums(folder.glob("start-*")),
     }  # fmt: skip
     (folder / "manifest.json").write_text(json.dumps(manifest))

@@ -93,7 +93,7 @@ def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_
 def todays_traces_are_understood(cluster, far, folder):
     """What they say of a way is what the relay makes of it."""
     trial = StalenessTrial(
-        "?", {"far": Setup(far)}, {"far": (0.0, 60.0)}, (0,), 3.0, versions=2, warm_up_s=4.0, settings=((1, 1),)
+        {"far": Setup(far)}, {"far": (0.0, 60.0)}, (0,), 3.0, versions=2, warm_up_s=4.0, settings=((1, 1),)
     )
     run = StalenessRun(str(probed(folder, trial, cluster)))
     traced = run.traced("far", 0, 1, 1)

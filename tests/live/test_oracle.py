@@ -11,9 +11,9 @@ pytest.importorskip("jpype", reason="optional: the extra `oracle` brings what sp
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import teardown
 from cassbook.lab.engine.cluster import Spec
-from cassbook.lab.experiments.staleness.catalogue import PROBES
 from cassbook.lab.experiments.staleness.oracle import Oracle, Question
 from cassbook.lab.experiments.staleness.oracle_trial import StudySideBySide
+from cassbook.lab.experiments.staleness.setups import oracle as oracle_trial
 from cassbook.lab.load import stress_thrift
 from cassbook.records import predictor
 from cassbook.records.predictor import SAYING, OracleRun
@@ -31,7 +31,7 @@ def listening(cluster):
 def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(tmp_path):
     setup = StudySideBySide(Spec(4, 3, 512))
     trial = dataclasses.replace(
-        PROBES["oracle"](), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, settings=((1, 1),),
+        oracle_trial(), setups={"none": setup}, t_ms={"none": (0.0, 2.0, 100.0)}, settings=((1, 1),),
         operations=1000, threads=10,
         seconds=3.0, versions_seconds=3.0, traced_seconds=3.0, pause_ms=100.0, trials=1000,
     )  # fmt: skip

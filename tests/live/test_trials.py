@@ -66,7 +66,7 @@ def test_conditions_under_load(cluster):
             threads=10, table=PLAIN | {"speculative_retry": "NONE"}, operations=("READ",), pauses=Pauses(2, 1.0, 0.4)
         ),
     }  # fmt: skip
-    trial = LoadTrial("?", {"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
+    trial = LoadTrial({"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
     found = rows_of(trial, cluster)
     by = found.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
@@ -84,7 +84,7 @@ def test_conditions_under_load(cluster):
 def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     waits_ms = (0.0, 35.0, 58.0, 110.0)
     trial = StalenessTrial(
-        "?", {"far": Setup(beside())}, {"far": waits_ms}, (0,), 2.5, cycles_per_s=100.0, versions=4, warm_up_s=2.0,
+        {"far": Setup(beside())}, {"far": waits_ms}, (0,), 2.5, cycles_per_s=100.0, versions=4, warm_up_s=2.0,
         settings=((1, 1), (2, 2)),
     )  # fmt: skip
     cluster.move(beside())
@@ -117,7 +117,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
 def test_time_outs(cluster):
     schedule = (Phase("calm", 1.5), Phase("stalled", 2.0), Phase("farther", 1.5, 3.0))
     timeouts = {"12 s": lambda: Fixed(12.0), "run time": Observed}
-    found = rows_of(TimeoutTrial("?", {"only": Setup(where())}, 5, schedule, timeouts), cluster)
+    found = rows_of(TimeoutTrial({"only": Setup(where())}, 5, schedule, timeouts), cluster)
     calm_ms = found.pivot_table("p50_ms", "timeout", "phase")["calm"]
     assert calm_ms.min() >= 20
     assert calm_ms.max() < 60  # of the distances the longest way is 120
@@ -133,7 +133,7 @@ def test_time_outs(cluster):
 
 
 def test_pages_by_a_proxy(cluster):
-    trial = PageTrial("?", {"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100)
+    trial = PageTrial({"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100)
     latency_ms = rows_of(trial, cluster).set_index(["way", "rows_a_page"])["p50_ms"]
     # The proxy is as far away as the first node; from there all nodes are 1 ms away, and QUORUM takes what it takes.
     assert latency_ms["direct", 5] > 4 * latency_ms["direct", 1]

@@ -85,9 +85,9 @@ def format_option(*formats: str) -> Callable[[F], F]:
     )
 
 
-def engine_option(default: str | None = DEFAULT_ENGINE) -> Callable[[F], F]:
-    """`--engine`; without a default it is the profile's."""
+def engine_option(default: str | None = DEFAULT_ENGINE, otherwise: str = "the profile's") -> Callable[[F], F]:
+    """`--engine`; without a default of its own, help names where it comes from otherwise."""
     versions = f"Cassandra version: {', '.join(RELEASES)}."
     if default is None:
-        return click.option("--engine", help=f"{versions} Default: the profile's.")
+        return click.option("--engine", help=f"{versions} Default: {otherwise}.")
     return click.option("--engine", default=default, show_default=True, help=versions)

@@ -1,38 +1,96 @@
-"""`cassbook demonstrate`, `trial`, `probe` and `calibrate`: experiments on a local cluster."""
+"""`cassbook experiment`, the catalogue of live experiments; `demonstrate`, `trial`, `probe` and `calibrate`, older
+commands for parts of it, which go on working.
+"""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import blocks_option, engine_option, log, output_option
+from cassbook.cli.common import blocks_option, engine_option, format_option, log, output_option
+
+if TYPE_CHECKING:
+    from cassbook.lab.experiments.catalogue import Catalogue
+
+
+@click.command()
+@click.argument("name", metavar="[NAME]", required=False)
+@output_option("Folder of the record. Default: _build/experiments/NAME-ENGINE.")
+@click.option("--resume", is_flag=True, help="Resume an interrupted record with the cluster starts it lacks.")
+@engine_option(default=None, otherwise="the experiment's usual one")
+@blocks_option()
+@click.option("--map", "map_run", metavar="RUN", help="Run that says which setting is fastest, for adviser-*.")
+@format_option("text", "json")
+def experiment(
+    name: str | None, output: Path | None, resume: bool, engine: str | None, blocks: int, map_run: str | None, form: str
+) -> None:
+    """Record a live experiment on a local cluster; without a NAME, list the catalogue.
+
+    A record is one folder: a table of rows per cluster start, and a manifest with the sum of each file.
+    """
+    if name is None:
+        from cassbook.lab.experiments.catalogue import CATALOGUE
+
+        click.echo(as_json(CATALOGUE) if form == "json" else text(CATALOGUE))
+        return
+    path = _record(name, output, "_build/experiments/{name}-{engine}", engine, blocks, resume, map_run)
+    click.echo(json.dumps({"record": str(path)}) if form == "json" else path)
+
+
+def _record(
+    name: str, output: Path | None, usual: str, engine: str | None, blocks: int, resume: bool, map_run: str | None
+) -> Path:
+    """Record an experiment into a folder, by default the usual one of its name and engine."""
+    from cassbook.core.paths import project_root
+    from cassbook.lab.experiments.catalogue import named, usual_engine
+    from cassbook.lab.experiments.recording import record
+
+    full, entry = named(name)
+    engine = engine or usual_engine(entry)
+    needed: dict[str, Any] = {}
+    if map_run is not None:
+        from cassbook.advisor.latency_map import LatencyMap
+
+        needed["map"] = LatencyMap.of_run(map_run)
+    folder = output or project_root() / usual.format(name=full, engine=engine)
+    return record(full, folder, engine, blocks, resume, needed, log)
+
+
+def text(catalogue: Catalogue) -> str:
+    """List the experiments: name, duration, engines, what each needs, and its question."""
+    lines = ["Minutes are those of three blocks (cluster starts of each set-up) on two cores.", ""]
+    for name, entry in catalogue.items():
+        needs = f"; needs --{entry.needs} RUN" if entry.needs else ""
+        lines.append(f"{name}  about {entry.minutes} minutes; Cassandra {', '.join(entry.engines)}{needs}")
+        lines.append(f"    {entry.question}")
+    return "\n".join(lines)
+
+
+def as_json(catalogue: Catalogue) -> str:
+    """List the experiments as JSON: name, question, minutes, engines, needs."""
+    rows = [
+        {
+            "name": name, "question": entry.question, "minutes": entry.minutes, "engines": list(entry.engines),
+            "needs": entry.needs,
+        }
+        for name, entry in catalogue.items()
+    ]  # fmt: skip
+    return json.dumps(rows, indent=1)
 
 
 @click.command()
 @click.argument("what", type=click.Choice(["shift", "switches"]))
-@click.option("--map", "name", required=True, metavar="RUN", help="Run that says which setting is fastest.")
-@output_option("Folder, or .json file. Default: in _build/rides.")
+@click.option("--map", "map_run", required=True, metavar="RUN", help="Run that says which setting is fastest.")
+@output_option("Folder. Default: in _build/rides.")
 @engine_option()
-@blocks_option("Clusters, or switches of a kind.")
-def demonstrate(what: str, name: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Record the adviser at work on a local cluster.
-
-    \b
-    shift     ten minutes of shifting load under the adviser, each fixed setting and the paper's switching
-              (50 minutes a cluster; an interrupted recording resumes)
-    switches  every switch of setting, the paper's and the safe one, with a late replica (10 minutes)
-    """  # noqa: D301 - click wants the character itself
-    from cassbook.advisor.latency_map import LatencyMap
-    from cassbook.core.paths import project_root
-    from cassbook.lab.experiments.adviser import record, switches
-
-    latency_map = LatencyMap.of_run(name)
-    rides = project_root() / "_build" / "rides"
-    if what == "shift":
-        click.echo(record.record(output or rides / f"shift-{engine}", latency_map, engine, blocks, say=log))
-    else:
-        click.echo(switches.record(output or rides / f"switches-{engine}.json", latency_map, engine, blocks, say=log))
+@blocks_option()
+def demonstrate(what: str, map_run: str, output: Path | None, engine: str, blocks: int) -> None:
+    """Record the adviser at work: `cassbook experiment adviser-shift` or `adviser-switches`."""
+    usual = f"_build/rides/{what}-{{engine}}"
+    click.echo(_record(f"adviser-{what}", output, usual, engine, blocks, True, map_run))
 
 
 @click.command()
@@ -41,22 +99,9 @@ def demonstrate(what: str, name: str, output: Path | None, engine: str, blocks: 
 @engine_option()
 @blocks_option()
 def trial(name: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Record an experiment on what distance does; an interrupted one resumes.
-
-    \b
-    coordinators  one coordinator against three, and what it can hold     (21 minutes)
-    uplinks       slow uplinks against slow downlinks                     (12 minutes)
-    asynchronous  more requests in flight                                 (17 minutes)
-    proxy         a proxy near the cluster                                (6 minutes)
-    two-centres   LOCAL_ONE, LOCAL_QUORUM, EACH_QUORUM                    (14 minutes)
-    speculation   speculative retry                                       (13 minutes)
-    timeouts      time-outs fixed and set at run time                     (10 minutes)
-    """  # noqa: D301 - click wants the character itself
-    from cassbook.core.paths import project_root
-    from cassbook.lab.experiments.recording import record
-
-    folder = output or project_root() / "_build" / "trials" / f"{name}-{engine}"
-    click.echo(record(name, folder, engine, blocks, say=log))
+    """Record an experiment on what distance does: `cassbook experiment distance-NAME`."""
+    usual = f"_build/trials/{name}-{{engine}}"
+    click.echo(_record(f"distance-{name}", output, usual, engine, blocks, True, None))
 
 
 @click.command()
@@ -65,20 +110,9 @@ def trial(name: str, output: Path | None, engine: str, blocks: int) -> None:
 @engine_option()
 @blocks_option()
 def probe(name: str, output: Path | None, engine: str, blocks: int) -> None:
-    """Measure how stale reads are; an interrupted record resumes.
-
-    \b
-    three  replication 3, side by side and far apart, alone and under load
-    five   the same with replication 5, alone only
-    study  the ccm study's own: latency on eight nodes with three replicas
-    oracle Cassandra 1.2's own predictor, and its reads (--engine 1.2.0)
-    """  # noqa: D301 - click wants the character itself
-    from cassbook.core.paths import project_root
-    from cassbook.lab.experiments.recording import record
-    from cassbook.lab.experiments.staleness.catalogue import PROBES
-
-    folder = output or project_root() / "_build" / "runs" / f"stale-{name}-{engine}"
-    click.echo(record(name, folder, engine, blocks, say=log, catalogue=PROBES))
+    """Measure how stale reads are: `cassbook experiment staleness-NAME`."""
+    usual = f"_build/runs/stale-{name}-{{engine}}"
+    click.echo(_record(f"staleness-{name}", output, usual, engine, blocks, True, None))
 
 
 @click.command()
@@ -86,10 +120,5 @@ def probe(name: str, output: Path | None, engine: str, blocks: int) -> None:
 @engine_option()
 @blocks_option()
 def calibrate(output: Path | None, engine: str, blocks: int) -> None:
-    """Measure what requests cost on this machine, to predict other clusters (about 45 minutes)."""
-    from cassbook.core.paths import project_root
-    from cassbook.lab.experiments.calibration.catalogue import CALIBRATIONS
-    from cassbook.lab.experiments.recording import record
-
-    folder = output or project_root() / "_build" / "runs" / f"calibration-{engine}"
-    click.echo(record("calibration", folder, engine, blocks, say=log, catalogue=CALIBRATIONS))
+    """Measure what requests cost on this machine: `cassbook experiment calibration`."""
+    click.echo(_record("calibration", output, "_build/runs/{name}-{engine}", engine, blocks, True, None))

@@ -1,4 +1,8 @@
-"""Recorded experiments, read and summed up: means over cluster starts, and ratios of conditions within one."""
+"""Read recorded experiments: means over cluster starts, and ratios of conditions within one.
+
+Every record of `cassbook experiment` has this form; the readers of one kind, `calibration`, `staleness`, `predictor`
+and `schedule_runs`, build on it.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +34,8 @@ class Results:
     Attributes
     ----------
     manifest : dict
+    files : list of str
+        Names of its files, in order.
     rows : DataFrame
         All rows, in order of start and setup; `errors` and `marks` empty where there are none.
 
@@ -48,26 +54,26 @@ class Results:
         except ValueError as error:
             raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
         if not self.manifest.get("complete"):
-            raise InputError(f"{folder}: is not complete; the command that began it goes on with it")
+            raise InputError(f"{folder}: is not complete; `cassbook experiment NAME --resume` resumes it")
         check_recorded(folder, self.manifest["artefacts"])
         self._folder = folder
-        self._files = sorted(self.manifest["artefacts"])
-        parts = [_rows(folder / name) for name in self._files if name.endswith(".csv")]
+        self.files = sorted(self.manifest["artefacts"])
+        parts = [_rows(folder / name) for name in self.files if name.endswith(".csv")]
         self.rows = pd.concat(parts, ignore_index=True)
 
     def has_table(self, name: str) -> bool:
-        """Whether the rows have such a table beside them."""
-        return any(file.endswith(f"-{name}.parquet") for file in self._files)
+        """Return whether the rows have such a table with them."""
+        return any(file.endswith(f"-{name}.parquet") for file in self.files)
 
     def table(self, name: str) -> pd.DataFrame:
-        """Read a table that the rows have beside them: its columns, and start, setup and panel of the row.
+        """Read a table that the rows have with them: its columns, and start, setup and panel of the row.
 
         Raises
         ------
         InputError
             If there is none, or a file is damaged.
         """
-        files = [self._folder / file for file in self._files if file.endswith(f"-{name}.parquet")]
+        files = [self._folder / file for file in self.files if file.endswith(f"-{name}.parquet")]
         if not files:
             raise InputError(f"{self._folder}: holds no table {name!r}")
         parts = []
@@ -79,7 +85,7 @@ class Results:
         return pd.concat(parts, ignore_index=True)
 
     def mean(self, value: str, by: Sequence[str]) -> pd.Series:
-        """Means of a column over cluster starts, those of a start averaged first: index `by`, values `Estimate`."""
+        """Return means of a column over cluster starts, each start averaged first: index `by`, values `Estimate`."""
         starts = self.rows.groupby([*by, "start"], sort=False)[value].mean().reset_index()
         keys = list(by) if len(by) > 1 else by[0]
         return pd.Series(
@@ -87,7 +93,7 @@ class Results:
         )
 
     def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:
-        """Ratio of two conditions, given by the values of columns, over cluster starts.
+        """Return the ratio of two conditions, given by the values of columns, over cluster starts.
 
         Raises
         ------

@@ -1,10 +1,13 @@
-"""Recorded demonstrations, read back: switches of setting, and rides through the shifting load."""
+"""Recorded experiments of the adviser: switches of setting, and runs of a shifting schedule.
+
+New ones are records like those of all experiments (`records.experiment`). Older ones, in `data/rides`, are JSON: a file
+per cluster start and actor, or a list of switches; they are read as they are.
+"""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,11 @@ from cassbook.core import paths
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import uncertainty
+from cassbook.records.experiment import Results
+
+_ADAPTIVE = "adaptive"
+_WATCH = ("reads", "writes", "errors", "violations")
+_MISSED = ["at_s", "behind_ms", "versions_behind"]
 
 
 def _folder() -> Path:
@@ -25,31 +33,47 @@ def _read(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise InputError(f"{path}: cannot be read ({error.strerror}); `cassbook demonstrate` makes one") from None
+        raise InputError(
+            f"{path}: cannot be read ({error.strerror}); `cassbook experiment adviser-shift` or `adviser-switches` "
+            "makes a record"
+        ) from None
     except ValueError as error:
         raise InputError(f"{path}: is damaged ({error})") from None
 
 
 def recorded_switches(name: str) -> pd.DataFrame:
-    """Recorded switches of setting.
+    """Read recorded switches of setting.
 
     Parameters
     ----------
     name : str
-        Of a file in `data/rides`, without its ending, or the path of one.
+        Of a record in `data/rides`, without an ending, or the path of one.
 
     Returns
     -------
     DataFrame
-        One row a switch: engine, how ('naive' or 'safe'), now, then, repeat and what `switches.watched` keeps.
+        One row per switch: engine, how ('naive' or 'safe'), now, then, repeat, reads, writes (acknowledged), errors,
+        switched_s, violations; and of these, as lists, at_s, behind_ms and versions_behind.
 
     Raises
     ------
     InputError
         If it is missing or damaged.
     """
-    path = Path(name) if name.endswith(".json") else _folder() / f"{name}.json"
-    return pd.DataFrame(_read(path))
+    folder = Path(name) if Path(name).is_dir() else _folder() / name
+    if not folder.is_dir():
+        return pd.DataFrame(_read(Path(name) if name.endswith(".json") else _folder() / f"{name}.json"))
+    results = Results(str(folder))
+    rows = results.rows.rename(columns={"start": "repeat"}).assign(engine=results.manifest["engine"])
+    missed = _table(results, "missed", ["start", "panel", *_MISSED])
+    lists = missed.groupby(["start", "panel"])[_MISSED].agg(list).reset_index().rename(columns={"start": "repeat"})
+    rows = rows.merge(lists, "left", ["repeat", "panel"])
+    return rows.assign(**{name: rows[name].map(lambda own: own if isinstance(own, list) else []) for name in _MISSED})
+
+
+def _table(results: Results, name: str, columns: list[str]) -> pd.DataFrame:
+    """Read a table of a record; empty where no row had anything in it."""
+    return results.table(name) if results.has_table(name) else pd.DataFrame(columns=columns)
 
 
 def by_switch(found: pd.DataFrame) -> pd.DataFrame:
@@ -68,12 +92,25 @@ def by_switch(found: pd.DataFrame) -> pd.DataFrame:
 
 
 class Rides:
-    """A recorded run of the shifting load.
+    """Recorded runs of the shifting schedule, by block (cluster start) and actor.
 
     Parameters
     ----------
     name : str or Path
         Of a folder in `data/rides`, or its path.
+
+    Attributes
+    ----------
+    folder : Path
+    manifest : dict
+        engine, map, blocks, records, start (setting), terms, schedule, window_s, interval_s, and more.
+    phases : DataFrame
+        One row per (block, actor, phase): n, errors, mean_us, p50_us, p95_us, p99_us, read_mean_us, write_mean_us,
+        seconds; phase 0 is the whole.
+    watch : DataFrame
+        One row per (block, actor): worst_ms, reads, writes, errors, violations.
+    sweeps : DataFrame
+        One row per sweep of the adviser: block, loaded, seconds, slowdown (NaN at rest: nothing was asked).
 
     Raises
     ------
@@ -86,56 +123,72 @@ class Rides:
         self.folder = own if own.is_dir() else _folder() / own
         self.manifest: dict[str, Any] = _read(self.folder / "manifest.json")
         if not self.manifest.get("complete"):
-            raise InputError(f"{self.folder}: is not complete; `cassbook demonstrate shift` goes on with it")
-        self.rides: list[dict[str, Any]] = [_read(path) for path in sorted(self.folder.glob("b*-*.json"))]
+            raise InputError(f"{self.folder}: is not complete; `cassbook experiment adviser-shift --resume` resumes")
+        if "trial" in self.manifest:
+            self._take_record(Results(str(self.folder)))
+        else:
+            self._take_files([_read(path) for path in sorted(self.folder.glob("b*-*.json"))])
 
-    @cached_property
-    def phases(self) -> pd.DataFrame:
-        """One row a (block, actor, phase): figures as `record.summary` has them; phase 0 is the whole."""
-        parts = [pd.DataFrame(r["phases"]).assign(block=r["block"], actor=r["actor"]) for r in self.rides]
-        return pd.concat(parts, ignore_index=True)
+    def _take_record(self, results: Results) -> None:
+        """Take a record of today."""
+        self.manifest = self.manifest | self.manifest["numbers"] | {"blocks": self.manifest["starts"]}
+        rows = results.rows.rename(columns={"start": "block"})
+        watched = [f"watch_{name}" for name in _WATCH]
+        self.phases = rows.drop(columns=["setup", "panel", *watched])
+        whole = rows[rows["phase"] == 0]
+        actors = whole[["block", "panel", "actor"]]
 
-    @cached_property
-    def watch(self) -> pd.DataFrame:
-        """One row a (block, actor): reads, writes, errors, violations, worst_ms."""
-        rows = [
-            {"block": r["block"], "actor": r["actor"], "worst_ms": max(r["watch"]["behind_ms"], default=0.0)}
-            | {key: r["watch"][key] for key in ("reads", "writes", "errors", "violations")}
-            for r in self.rides
-        ]
-        return pd.DataFrame(rows)
+        def table(name: str, columns: list[str]) -> pd.DataFrame:
+            found = _table(results, name, ["start", "panel", *columns]).rename(columns={"start": "block"})
+            return actors.merge(found, "inner", ["block", "panel"])[["block", "actor", *columns]]
+
+        worst_ms = table("missed", ["behind_ms"]).groupby(["block", "actor"])["behind_ms"].max().rename("worst_ms")
+        watch = whole[["block", "actor", *watched]].rename(columns=dict(zip(watched, _WATCH, strict=True)))
+        watch = watch.merge(worst_ms.reset_index(), "left", ["block", "actor"]).fillna({"worst_ms": 0.0})
+        self.watch = watch.astype(dict.fromkeys(_WATCH, int)).reset_index(drop=True)
+        self._seconds = table("by_second", ["second", "mean_us", "n"])
+        self._levels = table("levels", ["at_s", "reads", "writes"])
+        self.sweeps = table("sweeps", ["loaded", "seconds", "slowdown"]).drop(columns="actor")
+
+    def _take_files(self, runs: list[dict[str, Any]]) -> None:
+        """Take the files of a recording of before: JSON, one per block and actor."""
+
+        def table(of: Any) -> pd.DataFrame:
+            parts = [of(run).assign(block=run["block"], actor=run["actor"]) for run in runs]
+            return pd.concat(parts, ignore_index=True)
+
+        self.phases = table(lambda run: pd.DataFrame(run["phases"]))
+        self.watch = table(
+            lambda run: pd.DataFrame(
+                [{"worst_ms": max(run["watch"]["behind_ms"], default=0.0)} | {key: run["watch"][key] for key in _WATCH}]
+            )
+        )
+        self._seconds = table(lambda run: pd.DataFrame(run["seconds"]))
+        self._levels = table(lambda run: pd.DataFrame(run["levels"], columns=["at_s", "reads", "writes"]))
+        sweeps = []
+        for run in runs:
+            if run["actor"] == _ADAPTIVE:
+                sweeps.append((run["block"], False, run["sweep_at_rest"]["seconds"], np.nan))
+                sweeps += [(run["block"], True, cost["seconds"], cost["slowdown"]) for cost in run["sweeps"]]
+        self.sweeps = pd.DataFrame(sweeps, columns=["block", "loaded", "seconds", "slowdown"])
 
     def seconds(self, block: int) -> dict[str, pd.DataFrame]:
-        """Mean latency and requests by second of each actor's ride in a block."""
-        return {r["actor"]: pd.DataFrame(r["seconds"]) for r in self.rides if r["block"] == block}
+        """Return mean latency and requests by second of each actor's run in a block: second, mean_us, n."""
+        return _by_actor(self._seconds, block)
 
     def levels(self, block: int) -> dict[str, pd.DataFrame]:
-        """When which levels came into force: at_s, reads, writes."""
-        return {
-            r["actor"]: pd.DataFrame(r["levels"], columns=["at_s", "reads", "writes"])
-            for r in self.rides
-            if r["block"] == block
-        }
-
-    @property
-    def sweeps(self) -> pd.DataFrame:
-        """Every sweep of the adviser, a row each: block, loaded, seconds, slowdown (NaN at rest: nothing was asked)."""
-        rows = []
-        for r in self.rides:
-            if r["actor"] == "adaptive":
-                rows.append((r["block"], False, r["sweep_at_rest"]["seconds"], np.nan))
-                rows += [(r["block"], True, cost["seconds"], cost["slowdown"]) for cost in r["sweeps"]]
-        return pd.DataFrame(rows, columns=["block", "loaded", "seconds", "slowdown"])
+        """Return when which levels came into force: at_s, reads, writes."""
+        return _by_actor(self._levels, block)
 
     def stitched(self, actors: Sequence[str]) -> pd.Series:
-        """Mean latency, in us, of a ride put together from phases of others; index block.
+        """Return the mean latency, in us, of a run put together from phases of others; index block.
 
-        Over the whole it is the time spent waiting by the number of answers, as it is for the rides themselves.
+        Over the whole it is the time spent waiting by the number of answers, as it is for the runs themselves.
 
         Parameters
         ----------
         actors : sequence of str
-            Whose ride each phase is taken from, in the order of phases.
+            Whose run each phase is taken from, in the order of phases.
         """
         table = self.phases.pivot_table("mean_us", "block", ["actor", "phase"])
         means = table[[(actor, phase) for phase, actor in enumerate(actors, 1)]]
@@ -143,7 +196,7 @@ class Rides:
         return spent.sum() / (spent / means).sum(axis=1)
 
     def figures(self, figure: str, phase: int = 0) -> pd.DataFrame:
-        """A figure of each actor with its interval over blocks, and against the adaptive one.
+        """Return a figure of each actor with its interval over blocks, and compared with the adaptive one.
 
         Parameters
         ----------
@@ -162,7 +215,15 @@ class Rides:
         table = own.pivot_table(figure, "block", "actor")
         rows = {}
         for actor in table.columns:
-            ratios = (table[actor] / table["adaptive"]).dropna()
-            p = np.nan if actor == "adaptive" else uncertainty.paired_p(np.log(ratios.to_numpy()))
+            ratios = (table[actor] / table[_ADAPTIVE]).dropna()
+            p = np.nan if actor == _ADAPTIVE else uncertainty.paired_p(np.log(ratios.to_numpy()))
             rows[actor] = (Estimate.mean(table[actor].dropna()), Estimate.ratio(ratios), p)
         return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "ratio", "p"]).rename_axis("actor")
+
+
+def _by_actor(table: pd.DataFrame, block: int) -> dict[str, pd.DataFrame]:
+    own = table[table["block"] == block]
+    return {
+        str(actor): rows.drop(columns=["block", "actor"]).reset_index(drop=True)
+        for actor, rows in own.groupby("actor", sort=False)
+    }

@@ -20,7 +20,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
         for jobs in (1, 8)
     )
     trial = CalibrationTrial(
-        "?", {"only": SideBySide(cluster.spec)}, {"only": cells}, repetitions=1, ramp_s=0.3, steady_s=0.8, records=500,
+        {"only": SideBySide(cluster.spec)}, {"only": cells}, repetitions=1, ramp_s=0.3, steady_s=0.8, records=500,
         traced=15, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
     rows = list(trial.measure("only", cluster, np.random.default_rng(1)))

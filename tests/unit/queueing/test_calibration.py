@@ -16,7 +16,7 @@ from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.core.files import sums
-from cassbook.lab.experiments.calibration.catalogue import CALIBRATIONS
+from cassbook.lab.experiments.calibration.cells import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
 from cassbook.records.calibration import CROWDING, CalibrationRun, by_level
@@ -47,7 +47,7 @@ def row(cell, nodes, start):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
-    own, trial = tmp_path_factory.mktemp("calibration"), CALIBRATIONS["calibration"]()
+    own, trial = tmp_path_factory.mktemp("calibration"), calibration()
     for start in (1, 2):
         for setup, cells in trial.cells.items():
             rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]

@@ -3,10 +3,13 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.book.chapters import adapting_figures
 from cassbook.core.errors import InputError
+from cassbook.core.files import sums
+from cassbook.lab.experiments.recording import write_rows
 from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
 
 ACTORS = {"adaptive": 10.0, "naive": 9.0, "1R-3W": 12.0, "2R-2W": 20.0, "3R-1W": 30.0}
@@ -16,16 +19,21 @@ def phase(number, mean_us):
     return {"phase": number, "n": 100, "errors": 0, "mean_us": mean_us, "p99_us": 3 * mean_us, "seconds": 60.0}
 
 
-@pytest.fixture
-def folder(tmp_path):
-    schedule = [{"seconds": 60, "threads": 100, "read_share": 0.9}]
-    (tmp_path / "manifest.json").write_text(json.dumps({"complete": True, "schedule": schedule}))
+SCHEDULE = [
+    {"seconds": 60, "threads": 100, "read_share": 0.9},
+    {"seconds": 30, "threads": 300, "read_share": 0.1},
+]
+
+
+def files(folder):
+    """A recording of before: JSON, one file per block and actor."""
+    (folder / "manifest.json").write_text(json.dumps({"complete": True, "schedule": SCHEDULE, "blocks": 3}))
     for block in (1, 2, 3):
         for actor, mean in ACTORS.items():
             found = {
                 "block": block,
                 "actor": actor,
-                "phases": [phase(0, mean * block), phase(1, mean * block)],
+                "phases": [phase(0, mean * block), phase(1, mean * block), phase(2, 2 * mean)],
                 "seconds": {"second": [0, 1], "mean_us": [mean, mean], "n": [50, 50]},
                 "levels": [[0.0, 2, 2], [20.0, 1, 3]],
                 "watch": {
@@ -36,7 +44,43 @@ def folder(tmp_path):
             if actor == "adaptive":
                 found["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
                 found["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
-            (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(found))
+            (folder / f"b{block}-{actor}.json").write_text(json.dumps(found))
+
+
+def of_actor(actor, mean, block, panel):
+    """Rows of an actor, as `ShiftExperiment` yields them: the whole first, with tables."""
+    nothing = dict.fromkeys(("by_second", "levels", "missed", "sweeps"), pd.DataFrame())
+    violations = int(actor == "naive")
+    whole = {
+        "watch_reads": 40, "watch_writes": 30, "watch_errors": 0, "watch_violations": violations,
+        "by_second": pd.DataFrame({"second": [0, 1], "mean_us": [mean, mean], "n": [50, 50]}),
+        "levels": pd.DataFrame([(0.0, 2, 2), (20.0, 1, 3)], columns=["at_s", "reads", "writes"]),
+        "missed": pd.DataFrame({"behind_ms": [12.5] * violations, "versions_behind": [1] * violations}),
+        "sweeps": pd.DataFrame(),
+    }  # fmt: skip
+    if actor == "adaptive":
+        sweeps = [(False, 10.0, np.nan), (True, 30.0, 1.4)]
+        whole["sweeps"] = pd.DataFrame(sweeps, columns=["loaded", "seconds", "slowdown"])
+    rows = [phase(0, mean * block) | whole, phase(1, mean * block) | nothing, phase(2, 2 * mean) | nothing]
+    own = {"start": block, "setup": "three", "actor": actor}
+    return [own | {"panel": panel + place} | row for place, row in enumerate(rows)]
+
+
+def record(folder):
+    """A record of today."""
+    for block in (1, 2, 3):
+        rows = [of_actor(actor, mean, block, 3 * place) for place, (actor, mean) in enumerate(ACTORS.items())]
+        write_rows(folder / f"start-{block}-three.csv", [row for own in rows for row in own])
+    notes = {
+        "trial": "adviser-shift", "complete": True, "starts": 3, "numbers": {"schedule": SCHEDULE},
+        "artefacts": sums(folder.glob("start-*")),
+    }  # fmt: skip
+    (folder / "manifest.json").write_text(json.dumps(notes))
+
+
+@pytest.fixture(params=[files, record])
+def folder(tmp_path, request):
+    request.param(tmp_path)
     return tmp_path
 
 
@@ -48,33 +92,53 @@ def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
     assert found.loc["adaptive", "estimate"].value == pytest.approx(20.0)
 
 
-def test_a_stitched_ride_answers_as_much_as_its_phases(folder):
-    rides = Rides(folder)
-    rides.manifest["schedule"] = [{"seconds": 60, "threads": 100}, {"seconds": 30, "threads": 300}]
-    for ride in rides.rides:
-        ride["phases"].append(phase(2, 2 * ACTORS[ride["actor"]]))
+def test_a_stitched_run_answers_as_much_as_its_phases(folder):
+    runs = Rides(folder)
+    assert runs.manifest["blocks"] == 3
     answered = 60 * 100 / 12.0 + 30 * 300 / 60.0  # 1R-3W, then 3R-1W, whose second phase takes twice as long
-    found = rides.stitched(["1R-3W", "3R-1W"])
+    found = runs.stitched(["1R-3W", "3R-1W"])
     assert found[1] == pytest.approx((60 * 100 + 30 * 300) / answered)
 
 
-def test_watchers_and_sweeps_are_told(folder):
+def test_watchers_and_sweeps_are_read(folder):
     rides = Rides(folder)
     assert rides.watch.groupby("actor")["violations"].sum().to_dict() == {a: 3 * (a == "naive") for a in ACTORS}
     assert rides.sweeps["seconds"].tolist() == [10.0, 30.0] * 3
     assert rides.sweeps.loc[rides.sweeps["loaded"], "slowdown"].tolist() == [1.4] * 3
+    assert rides.watch.groupby("actor")["worst_ms"].max().to_dict() == {a: 12.5 * (a == "naive") for a in ACTORS}
+    assert rides.seconds(2)["1R-3W"].to_dict("list") == {"second": [0, 1], "mean_us": [12.0, 12.0], "n": [50, 50]}
+    assert rides.levels(3)["naive"]["at_s"].tolist() == [0.0, 20.0]
     assert len(adapting_figures.ride(rides).axes) == 3
 
 
 def test_an_incomplete_or_missing_recording_is_refused(folder, tmp_path):
     (folder / "manifest.json").write_text(json.dumps({"complete": False}))
-    with pytest.raises(InputError, match="is not complete; `cassbook demonstrate shift` goes on"):
+    with pytest.raises(InputError, match="is not complete; `cassbook experiment adviser-shift --resume` resumes"):
         Rides(folder)
     with pytest.raises(InputError, match="cannot be read"):
         Rides(tmp_path / "nowhere")
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
         Rides(folder)
+
+
+def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):
+    for start in (1, 2):
+        rows = [
+            {"start": start, "setup": "late", "panel": place, "how": how, "now": "2R-2W", "then": "1R-3W", "reads": 9,
+             "writes": 5, "errors": 0, "switched_s": 0.0, "violations": len(at),
+             "missed": pd.DataFrame({"at_s": at, "behind_ms": [1e3 * t for t in at], "versions_behind": [1] * len(at)})}
+            for place, (how, at) in enumerate((("safe", []), ("naive", [0.1, 0.25])))
+        ]  # fmt: skip
+        write_rows(tmp_path / f"start-{start}-late.csv", rows)
+    notes = {"trial": "adviser-switches", "engine": "5.0.9", "complete": True, "artefacts": sums(tmp_path.glob("s*"))}
+    (tmp_path / "manifest.json").write_text(json.dumps(notes))
+    found = recorded_switches(str(tmp_path))
+    assert found["repeat"].tolist() == [1, 1, 2, 2]
+    assert set(found["engine"]) == {"5.0.9"}
+    assert found["at_s"].tolist() == [[], [0.1, 0.25]] * 2
+    summed = by_switch(found).loc[("naive", "2R-2W", "1R-3W")]
+    assert (summed["violations"], summed["worst_ms"], summed["repeats"]) == (4, 250.0, 2)
 
 
 def test_switches_are_summed_over_repeats(tmp_path):

@@ -9,10 +9,12 @@ import pandas as pd
 
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.model import IN_FLIGHT, Model
-from cassbook.lab.experiments.distance.catalogue import TRIALS
+from cassbook.lab.experiments.catalogue import CATALOGUE, named
 from cassbook.lab.experiments.distance.loaded import LoadTrial
 from cassbook.records.experiment import Results
 
+#: What records in `data/trials` call the experiments at a distance.
+EXPERIMENTS = tuple(entry.before for name, entry in CATALOGUE.items() if name.startswith("distance-"))
 #: The time-out that is set at run time, in the experiment's rows.
 OBSERVED = "run time"
 #: What the book calls operations.
@@ -31,7 +33,7 @@ def recorded(version: str) -> dict[str, Results]:
     InputError
         If one is missing.
     """
-    return {name: Results(f"{name}-{version}") for name in TRIALS}
+    return {name: Results(f"{name}-{version}") for name in EXPERIMENTS}
 
 
 def text(value: Estimate) -> str:
@@ -69,7 +71,7 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
 
 def _order(results: Results, found: pd.Index) -> pd.MultiIndex:
     """Conditions in the order of the catalogue."""
-    trial = TRIALS[results.manifest["trial"]]()
+    trial = named(results.manifest["trial"])[1].make()
     assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
     rows = [(setup, name) for setup, own in trial.conditions.items() for name in own if (setup, name) in found]
     return pd.MultiIndex.from_tuples(rows, names=["setup", "condition"])
@@ -83,7 +85,7 @@ def model_ms(results: Results) -> pd.DataFrame:
     DataFrame
         alone (one request at a time) and held (what coordinators that hold so many at a time make of all threads).
     """
-    trial = TRIALS[results.manifest["trial"]]()
+    trial = named(results.manifest["trial"])[1].make()
     assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
     rows = {}
     for setup, conditions in trial.conditions.items():
@@ -145,7 +147,7 @@ def questions(trials: Mapping[str, Results]) -> str:
     rows = {}
     for name, found in trials.items():
         setups = found.manifest["setups"]
-        rows[name] = (TRIALS[name]().question, found.manifest["starts"] * len(setups), len(found.rows))
+        rows[name] = (named(name)[1].question, found.manifest["starts"] * len(setups), len(found.rows))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
     with pd.option_context("display.max_colwidth", None):
         return str(table.to_html(justify="left"))

@@ -1,8 +1,9 @@
-"""What an experiment is: the clusters it needs, and rows that it measures on each."""
+"""An experiment: the clusters it needs, and the rows that it measures on each."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -38,16 +39,16 @@ class Setup:
 
     @property
     def spec(self) -> Spec:
-        """Of the cluster."""
+        """Shape of the cluster."""
         nodes = len(self.placement.deployment.replicas)
         return Spec(nodes, self.replication or nodes, self.heap_mb, self.options)
 
-    def cluster(self, engine: str, say: Callable[[str], None]) -> CassandraCluster:
-        """The cluster, not yet started."""
-        return DistantCluster(engine, self.placement, self.spec, name="trial", say=say)
+    def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
+        """Return the cluster, not yet started."""
+        return DistantCluster(engine, self.placement, self.spec, name="trial", say=log)
 
-    def told(self) -> dict[str, Any]:
-        """What the manifest says of it."""
+    def notes(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
         where = self.placement
         own = {
             "deployment": str(where.deployment), "regions": list(where.regions), "distances": where.distances.name,
@@ -70,12 +71,12 @@ class SideBySide:
 
     spec: Spec
 
-    def cluster(self, engine: str, say: Callable[[str], None]) -> CassandraCluster:
-        """The cluster, not yet started."""
-        return CassandraCluster(engine, self.spec, "trial", say)
+    def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
+        """Return the cluster, not yet started."""
+        return CassandraCluster(engine, self.spec, "trial", log)
 
-    def told(self) -> dict[str, Any]:
-        """What the manifest says of it."""
+    def notes(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
         spec = self.spec
         return {
             "nodes": spec.nodes, "replication": spec.replication_factor, "options": dict(spec.options),
@@ -86,25 +87,32 @@ class SideBySide:
         return f"{self.spec.nodes} nodes side by side"
 
 
-class Trial(Protocol):
+class AnySetup(Protocol):
+    """A cluster that an experiment needs."""
+
+    def cluster(self, engine: str, log: Callable[[str], None]) -> AbstractContextManager[CassandraCluster]:
+        """Return the cluster, not yet started; raise InputError where that version cannot be."""
+
+    def notes(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+
+
+class Experiment(Protocol):
     """An experiment."""
 
     @property
-    def question(self) -> str:
-        """That it answers."""
-
-    @property
-    def setups(self) -> Mapping[str, Setup | SideBySide]:
+    def setups(self) -> Mapping[str, AnySetup]:
         """Its clusters, by name."""
 
     def rows(self, setup: str) -> int:
-        """How many rows a cluster start gives."""
+        """Return how many rows a cluster start gives."""
 
     def measure(self, setup: str, cluster: Any, rng: np.random.Generator) -> Iterator[Row]:
         """Measure everything once or more on a cluster that is ready, in random order.
 
-        A value of a row that is a table (DataFrame) goes to a file of its own, with the row's `panel`.
+        A value of a row that is a table (DataFrame) goes to a file of its own, with the row's number, `panel`. Every
+        row has the same tables; those of some may be empty.
         """
 
     def notes(self) -> dict[str, Any]:
-        """Every number that the measurement depends on and `setups` do not hold."""
+        """Return every number that the measurement depends on and `setups` do not hold."""

@@ -1,6 +1,7 @@
-"""Record an experiment: a file of rows a cluster start, and a manifest whose last word is that all are there.
+"""Record an experiment: one file of rows per cluster start, and a manifest that says when all of them exist.
 
-Tables within rows go to Parquet files beside it, which are there before it is.
+Tables within rows go to Parquet files next to it, which are written first. Every experiment of the catalogue is
+recorded this way, and resumed this way: what is missing is measured, cluster start by cluster start.
 """
 
 from __future__ import annotations
@@ -18,78 +19,79 @@ import pyarrow.parquet as pq
 from cassbook.core.errors import InputError
 from cassbook.core.files import sums, whole, write_text
 from cassbook.core.progress import bar
-from cassbook.lab.experiments.distance.catalogue import TRIALS
-from cassbook.lab.experiments.experiment import Row, Trial
+from cassbook.lab.experiments.catalogue import CATALOGUE, Catalogue, Entry, named
+from cassbook.lab.experiments.experiment import Experiment, Row
 from cassbook.lab.run.circumstances import circumstances
 
 SEED = 20211212
 _SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
 
-Say = Callable[[str], None]
-Catalogue = Mapping[str, Callable[[], Trial]]
+Log = Callable[[str], None]
 
 
 def record(
-    name: str, folder: Path, engine: str, starts: int = 3, say: Say = print, catalogue: Catalogue = TRIALS
-) -> Path:
-    """Measure what is missing of an experiment.
+    name: str, folder: Path, engine: str, blocks: int = 3, resume: bool = False,
+    needed: Mapping[str, Any] | None = None, log: Log = print, catalogue: Catalogue = CATALOGUE,
+) -> Path:  # fmt: skip
+    """Measure an experiment, or what its record lacks.
 
     Parameters
     ----------
     name : str
         In the catalogue.
     folder : Path
-        New, or one to go on with that was begun alike.
+        New or empty; with `resume`, also one in which the same was begun.
     engine : str
-    starts : int
-        Of each of its clusters.
-    say : callable
-    catalogue : mapping of str to callable
-        Experiments by name.
+    blocks : int
+        Starts of each of its clusters.
+    resume : bool
+    needed : mapping, optional
+        What the experiment needs, by the name that its entry gives it.
+    log : callable
+        Takes each line of progress.
+    catalogue : mapping of str to Entry
 
     Returns
     -------
     Path
-        The folder: `start-N-SETUP.csv` a cluster start, `start-N-SETUP-TABLE.parquet`, `manifest.json`.
+        The folder: per cluster start `start-N-SETUP.csv` and perhaps `start-N-SETUP-TABLE.parquet`; `manifest.json`.
 
     Raises
     ------
     InputError
-        For an unknown name, an engine that it cannot be measured on, or a folder that holds something else.
+        For an unknown name, something missing that it needs, an engine it cannot be measured on, or a folder that holds
+        something else.
     """
-    trial = named(name, catalogue)
-    for own in trial.setups.values():
-        own.cluster(engine, say)  # not started; says so where that version cannot be
-    notes = _begin(folder, name, trial, engine, starts)
-    units = [(start, setup) for start in range(1, starts + 1) for setup in _order(trial, start)]
-    todo = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
-    total = sum(trial.rows(setup) for _, setup in units)
-    left = sum(trial.rows(setup) for _, setup in todo)
-    say(f"{name}: {trial.question}")
-    with bar(total, total - left, "row") as progress:
-        for start, setup in todo:
-            _measure(folder, trial, start, setup, engine, notes, say, progress.update)
+    name, entry = named(name, catalogue)
+    experiment = entry.make(**(needed or {}))
+    for own in experiment.setups.values():
+        own.cluster(engine, log)  # not started; raises where that version cannot be
+    if engine not in entry.engines:
+        raise InputError(f"engine: {name} cannot be measured on {engine}; use one of {', '.join(entry.engines)}")
+    notes = _begin(folder, name, entry, experiment, engine, blocks, resume)
+    if notes["complete"]:
+        log(f"{folder}: is complete; nothing to resume")
+        return folder
+    _measure_missing(folder, name, entry, experiment, engine, notes, log)
     files = sorted([*folder.glob("start-*.csv"), *folder.glob("start-*.parquet")])
-    notes |= {"artefacts": sums(files), "complete": True}
-    _save(folder, notes)
+    _save(folder, notes | {"artefacts": sums(files), "complete": True})
     return folder
 
 
-def named(name: str, catalogue: Catalogue = TRIALS) -> Trial:
-    """Return an experiment of a catalogue.
+def _measure_missing(
+    folder: Path, name: str, entry: Entry, experiment: Experiment, engine: str, notes: dict[str, Any], log: Log
+) -> None:  # fmt: skip
+    units = [(start, setup) for start in range(1, notes["starts"] + 1) for setup in _order(experiment, start)]
+    missing = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
+    total, left = (sum(experiment.rows(setup) for _, setup in own) for own in (units, missing))
+    log(f"{name}: {entry.question}")
+    with bar(total, total - left, "row") as progress:
+        for start, setup in missing:
+            _measure(folder, experiment, start, setup, engine, notes, log, progress.update)
 
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
-    if name not in catalogue:
-        raise InputError(f"trial: there is no {name!r}; use one of {', '.join(catalogue)}")
-    return catalogue[name]()
 
-
-def _order(trial: Trial, start: int) -> list[str]:
-    return np.random.default_rng([SEED, start]).permutation(list(trial.setups)).tolist()
+def _order(experiment: Experiment, start: int) -> list[str]:
+    return np.random.default_rng([SEED, start]).permutation(list(experiment.setups)).tolist()
 
 
 def _path(folder: Path, start: int, setup: str) -> Path:
@@ -100,21 +102,18 @@ def _save(folder: Path, notes: dict[str, Any]) -> None:
     write_text(folder / "manifest.json", json.dumps(notes, indent=1) + "\n")
 
 
-def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> dict[str, Any]:
-    """Return the manifest of a record that begins, or goes on."""
+def _begin(
+    folder: Path, name: str, entry: Entry, experiment: Experiment, engine: str, blocks: int, resume: bool
+) -> dict[str, Any]:
+    """Return the manifest of a record that begins, or is resumed."""
     own = {
-        "trial": name, "starts": starts, "seed": SEED, "numbers": trial.notes(),
-        "setups": {key: setup.told() for key, setup in trial.setups.items()},
+        "trial": name, "starts": blocks, "seed": SEED, "numbers": experiment.notes(),
+        "setups": {key: setup.notes() for key, setup in experiment.setups.items()},
     }  # fmt: skip
     own = json.loads(json.dumps(own)) | {"engine": engine}
-    path = folder / "manifest.json"
-    if path.is_file():
-        there = dict(json.loads(path.read_text()))
-        differs = [key for key in _SAME if there.get(key) != own[key]]
-        if differs:
-            raise InputError(f"{path}: was begun with another {', '.join(differs)}; use another folder")
-        return there
-    if folder.exists() and any(folder.iterdir()):
+    if (folder / "manifest.json").is_file():
+        return _resumed(folder, own, entry, resume)
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: is not empty and holds no experiment; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     notes = own | circumstances() | {"complete": False, "cluster_starts": []}
@@ -122,16 +121,34 @@ def _begin(folder: Path, name: str, trial: Trial, engine: str, starts: int) -> d
     return notes
 
 
+def _resumed(folder: Path, own: Mapping[str, Any], entry: Entry, resume: bool) -> dict[str, Any]:
+    """Return the manifest that a folder holds, if it is of the same experiment."""
+    path = folder / "manifest.json"
+    try:
+        there = dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{path}: is damaged ({error}); name a new folder") from None
+    if "trial" not in there:
+        raise InputError(f"{folder}: holds something else than an experiment of the catalogue; name a new folder")
+    same = dict(there, trial=own["trial"]) if entry.before and there["trial"] == entry.before else there
+    if differs := [key for key in _SAME if same.get(key) != own[key]]:
+        raise InputError(f"{path}: was begun with another {', '.join(differs)}; use another folder")
+    if not resume:
+        state = "complete" if there.get("complete") else "not complete"
+        raise InputError(f"{folder}: holds this experiment, {state}; resume it with --resume, or name a new folder")
+    return there
+
+
 def _measure(
-    folder: Path, trial: Trial, start: int, name: str, engine: str, notes: dict[str, Any], say: Say,
+    folder: Path, experiment: Experiment, start: int, name: str, engine: str, notes: dict[str, Any], log: Log,
     advance: Callable[[], Any],
 ) -> None:  # fmt: skip
-    setup = trial.setups[name]
-    say(f"start {start}, {name}: {setup}")
-    rng = np.random.default_rng([SEED, start, list(trial.setups).index(name)])
+    setup = experiment.setups[name]
+    log(f"start {start}, {name}: {setup}")
+    rng = np.random.default_rng([SEED, start, list(experiment.setups).index(name)])
     rows: list[Row] = []
-    with setup.cluster(engine, say) as cluster:
-        for row in trial.measure(name, cluster, rng):
+    with setup.cluster(engine, log) as cluster:
+        for row in experiment.measure(name, cluster, rng):
             rows.append({"start": start, "setup": name} | row)
             advance()
         notes["cluster_starts"].append({"start": start, "setup": name, **cluster.notes()})
@@ -145,13 +162,8 @@ def write_rows(path: Path, rows: list[Row]) -> None:
     for table in [key for key, value in rows[0].items() if isinstance(value, pd.DataFrame)]:
         parts = [own.assign(panel=row["panel"]) for row in rows if len(own := row.pop(table))]
         if parts:
-            whole = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
-            write_parquet(whole, path.with_name(f"{path.stem}-{table}.parquet"))
+            joined = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
+            with whole(path.with_name(f"{path.stem}-{table}.parquet")) as draft:
+                parquet = pa.Table.from_pandas(joined, preserve_index=False)
+                pq.write_table(parquet, draft, compression="zstd", compression_level=19)
     write_text(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))
-
-
-def write_parquet(table: pd.DataFrame, path: Path) -> None:
-    """Write a table that appears whole."""
-    arrow = pa.Table.from_pandas(table, preserve_index=False)
-    with whole(path) as draft:
-        pq.write_table(arrow, draft, compression="zstd", compression_level=19)

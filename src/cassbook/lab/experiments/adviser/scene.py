@@ -11,7 +11,7 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -29,7 +29,7 @@ from cassbook.staleness.checker import READS, WRITES, judge
 
 KEYSPACE, TABLE = "switching", "register_rows"
 _INTERNODE_PORT = 7000
-_LATE_NODE = 3
+LATE_NODE = 3
 _clock = time.monotonic
 _scenes = itertools.count()
 
@@ -41,25 +41,36 @@ class Levels(Protocol):
         """Send a request and wait for it."""
 
 
-@contextmanager
-def late_replica(engine: str, late_s: float, say: Callable[[str], None] = print) -> Iterator[CassandraCluster]:
-    """Three nodes, of which everything the others send to the third arrives late.
+def late_replica(
+    engine: str, late_s: float, log: Callable[[str], None] = print
+) -> AbstractContextManager[CassandraCluster]:
+    """Return three nodes, not yet started, of which the third gets everything the others send it late.
 
-    The third tells the others an address at which a relay listens; clients, and its own answers, go straight.
+    The third tells the others an address at which a relay listens; clients, and its own answers, bypass it.
 
     Parameters
     ----------
     engine : str
     late_s : float
         By how much, in seconds.
-    say : callable
+    log : callable
         Takes each line of progress.
+
+    Raises
+    ------
+    InputError
+        For an unknown version.
     """
-    told, own = (f"127.0.1.{_LATE_NODE}", f"127.0.0.{_LATE_NODE}")
+    told, own = (f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}")
     route = Route((told, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
     late = {("others", "late"): Link(late_s * 1000)}
-    spec = Spec(node_options={_LATE_NODE: {"broadcast_address": told}})
-    with Relay([route], late), CassandraCluster(engine, spec, name="late", say=say) as cluster:
+    spec = Spec(node_options={LATE_NODE: {"broadcast_address": told}})
+    return _behind(Relay([route], late), CassandraCluster(engine, spec, name="late", say=log))
+
+
+@contextmanager
+def _behind(relay: Relay, cluster: CassandraCluster) -> Iterator[CassandraCluster]:
+    with relay, cluster:
         yield cluster
 
 

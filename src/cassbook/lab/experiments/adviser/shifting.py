@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
 from typing import Any, Protocol
 
 import numpy as np
@@ -146,7 +145,7 @@ class Advising:
         return self.adviser.execute(statement, parameters, **options)
 
 
-class Ride:
+class ScheduleRun:
     """Drives the loop through a schedule and keeps what it sees.
 
     Parameters
@@ -167,13 +166,12 @@ class Ride:
         self._bounds: list[tuple[float, float]] = []
         self.levels: list[tuple[float, int, int]] = []
 
-    def run(self, schedule: tuple[Phase, ...], say: Callable[[str], None]) -> None:
+    def run(self, schedule: tuple[Phase, ...]) -> None:
         """Go through the phases, one after the other."""
         for phase in schedule:
             began = time.perf_counter()
             self._phase(phase)
             self._bounds.append((began, time.perf_counter()))
-            say(f"{phase.threads} threads, {phase.read_share:.0%} reads: done")
 
     def _phase(self, phase: Phase) -> None:
         rows, window = self._rows, self._actor.window
@@ -195,7 +193,7 @@ class Ride:
             loop.run(Bound(until=lambda done: time.perf_counter() >= ends), Steady())
 
     def samples(self) -> pd.DataFrame:
-        """Every request: started_s (from the ride's first), latency_us, read, ok, phase (from 1)."""
+        """Every request: started_s (from the run's first), latency_us, read, ok, phase (from 1)."""
         rows = self._rows
         started = np.frombuffer(rows.started)
         phase = np.searchsorted([began for began, _ in self._bounds], started, side="right")

@@ -1,17 +1,17 @@
-"""Record how a switch of setting goes, the paper's and the safe one, between all three settings of the paper.
+"""Record what a switch of setting does, the paper's and the safe one, between all three settings of the paper.
 
-One cluster with a late replica; each switch begins with an empty table. Naive and safe ones take turns.
+A cluster with a late replica; each switch begins with an empty table, in random order.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
 from itertools import permutations
-from pathlib import Path
 from typing import Any
 
+import numpy as np
 from cassandra.cluster import Session
 
 from cassbook.advisor.adviser import Adviser
@@ -20,14 +20,15 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import breaks
 from cassbook.core.consistency import STRONG_SETTINGS, setting
-from cassbook.core.files import write_text
-from cassbook.core.progress import bar
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
+from cassbook.lab.experiments.experiment import Row
 
 LATE_S = 0.4
 #: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
 LATE_CLIENT_S = 1.0
 _REPLICAS = 3
+_PAIRS = tuple(permutations([own.name for own in STRONG_SETTINGS], 2))
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)
 #: The policy is to leave the switching to us.
 _NEVER = Terms(dwell_s=86_400.0)
@@ -35,43 +36,94 @@ _NEVER = Terms(dwell_s=86_400.0)
 _SHARED = {"interval_s": 0.5, "lease_s": 5.0}
 
 
-def record(
-    path: Path, latency_map: LatencyMap, engine: str, repeats: int = 3, say: Callable[[str], None] = print
-) -> Path:
-    """Record every switch, `repeats` times each; the file appears whole.
+@dataclass(frozen=True, slots=True)
+class LateReplica:
+    """Three nodes, of which everything the others send to the third arrives late.
 
-    Parameters
+    Attributes
     ----------
-    path : Path
-        The JSON file to be.
+    late_s : float
+        By how much.
+    """
+
+    late_s: float = LATE_S
+
+    def cluster(self, engine: str, log: Callable[[str], None]) -> AbstractContextManager[CassandraCluster]:
+        """Return the cluster, not yet started."""
+        return scene.late_replica(engine, self.late_s, log)
+
+    def notes(self) -> dict[str, Any]:
+        """Return what the manifest says of it."""
+        return {"nodes": 3, "late_node": scene.LATE_NODE, "late_s": self.late_s}
+
+    def __str__(self) -> str:
+        return f"three nodes, one of which learns of everything {self.late_s:g} s late"
+
+
+def switches(map: LatencyMap) -> SwitchExperiment:
+    """Switch between all pairs of settings; advisers need a map, whichever it is."""
+    return SwitchExperiment(map)
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchExperiment:
+    """The experiment.
+
+    Attributes
+    ----------
     latency_map : LatencyMap
         Any; advisers need one.
-    engine : str
-    repeats : int
-    say : callable
-
-    Returns
-    -------
-    Path
-        The file: a list of rows, see `watched`.
+    plan : Plan
+    pairs : tuple of (str, str)
+        Settings, from which and to which.
     """
-    pairs = list(permutations([setting.name for setting in STRONG_SETTINGS], 2))
-    rows = []
-    with scene.late_replica(engine, LATE_S, say) as cluster, bar(repeats * len(pairs) * 2, 0, "turn") as progress:
+
+    latency_map: LatencyMap
+    plan: scene.Plan = PLAN
+    pairs: tuple[tuple[str, str], ...] = _PAIRS
+    setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()})
+
+    def notes(self) -> dict[str, Any]:
+        """Return the map's name, the plan, and how much later the second client learns of a naive switch."""
+        plan = {"before_s": self.plan.before_s, "after_s": self.plan.after_s, "late_client_s": LATE_CLIENT_S}
+        return {"map": self.latency_map.name, "pairs": [list(pair) for pair in self.pairs], **plan, **_SHARED}
+
+    def rows(self, setup: str) -> int:
+        """Return how many rows a cluster start gives: one per switch and way."""
+        return 2 * len(self.pairs)
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Make every switch, both ways, in random order.
+
+        Returns
+        -------
+        iterator of dict
+            panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
+        """
         session = cluster.connect()
+        points = [(how, now, then) for now, then in self.pairs for how in ("naive", "safe")]
         try:
             scene.create(session)
-            for repeat in range(1, repeats + 1):
-                for now, then in pairs if repeat % 2 else pairs[::-1]:
-                    for how in ("naive", "safe") if repeat % 2 else ("safe", "naive"):
-                        found = _switch(how, session, latency_map, now, then, repeat)
-                        rows.append({"engine": engine, "how": how, "now": now, "then": then, "repeat": repeat} | found)
-                        progress.update()
+            for panel, place in enumerate(rng.permutation(len(points))):
+                how, now, then = points[place]
+                found = self._naive(session, now, then) if how == "naive" else self._safe(session, now, then)
+                yield {"panel": panel, "how": how, "now": now, "then": then} | watched(found)
         finally:
             session.cluster.shutdown()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_text(path, json.dumps(rows, indent=1))
-    return path
+
+    def _naive(self, session: Session, now: str, then: str) -> scene.Watched:
+        return scene.naive(session, now, then, replace(self.plan, late_s=_late_s(now, then)))
+
+    def _safe(self, session: Session, now: str, then: str) -> scene.Watched:
+        scene.create(session)
+        register = InCassandra(session, scene.KEYSPACE, f"{now}-{then}")
+        options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER} | _SHARED
+        tables: Sequence[str] = [scene.TABLE]
+        with (
+            Adviser(session, scene.KEYSPACE, tables, self.latency_map, name="a", **options) as writing,
+            Adviser(session, scene.KEYSPACE, tables, self.latency_map, name="b", **options) as reading,
+        ):
+            return scene.safe(session, (writing, reading), then, self.plan)
 
 
 def _late_s(now: str, then: str) -> float:
@@ -80,33 +132,18 @@ def _late_s(now: str, then: str) -> float:
     return LATE_CLIENT_S if "other clients" in broken else 0.0
 
 
-def _switch(how: str, session: Session, latency_map: LatencyMap, now: str, then: str, repeat: int) -> dict[str, Any]:
-    if how == "naive":
-        return watched(scene.naive(session, now, then, replace(PLAN, late_s=_late_s(now, then))))
-    scene.create(session)
-    register = InCassandra(session, scene.KEYSPACE, f"{now}-{then}-{repeat}")
-    options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER} | _SHARED
-    tables: Sequence[str] = [scene.TABLE]
-    with (
-        Adviser(session, scene.KEYSPACE, tables, latency_map, name="a", **options) as writing,
-        Adviser(session, scene.KEYSPACE, tables, latency_map, name="b", **options) as reading,
-    ):
-        return watched(scene.safe(session, (writing, reading), then, PLAN))
-
-
-def watched(found: scene.Watched) -> dict[str, Any]:
+def watched(found: scene.Watched) -> Row:
     """Return what is kept of a scene.
 
     Returns
     -------
     dict
-        reads, writes (acknowledged), errors, switched_s, violations; of these at_s (when the read began, from the
-        switch on), behind_ms and versions_behind.
+        reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
+        the read began, from the switch on), behind_ms and versions_behind.
     """
-    bad = found.reads[~found.reads["consistent"]]
+    missed = found.reads.loc[~found.reads["consistent"], ["sent_s", "behind_ms", "versions_behind"]]
     return {
         "reads": len(found.reads), "writes": found.writes, "errors": found.errors,
         "switched_s": round(found.switched_s, 3), "violations": found.violations,
-        "at_s": bad["sent_s"].round(3).tolist(), "behind_ms": bad["behind_ms"].round(1).tolist(),
-        "versions_behind": bad["versions_behind"].tolist(),
+        "missed": missed.rename(columns={"sent_s": "at_s"}).round({"at_s": 3, "behind_ms": 1}),
     }  # fmt: skip

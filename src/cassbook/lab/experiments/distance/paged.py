@@ -16,18 +16,15 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT
 from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.distance.paging import Asking, Pager
 from cassbook.lab.experiments.distance.proxying import proxy
 from cassbook.lab.experiments.experiment import Row, Setup
 from cassbook.lab.load.keys import row_keys
-from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.ycsb import Usertable, create_table
-from cassbook.lab.run.client import fill
 from cassbook.lab.wan.relay import Relay, Route, free_address
 from cassbook.profile.profile import TablePart
 
 _PROXY = "proxy"
-_LOAD_THREADS, _TIMEOUT_S = 64, 12.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,6 @@ class PageTrial:
 
     Attributes
     ----------
-    question : str
     setups : mapping of str to Setup
         The far client's.
     near : mapping of str to Link
@@ -48,7 +44,6 @@ class PageTrial:
         A measurement takes at least.
     """
 
-    question: str
     setups: Mapping[str, Setup]
     near: Mapping[str, Link]
     rows_a_page: tuple[int, ...] = (1, 2, 5, 10, 20)
@@ -112,17 +107,8 @@ class PageTrial:
 
 def _load(cluster: DistantCluster, records: int, rng: np.random.Generator) -> list[str]:
     """Fill usertable, and return its keys."""
-    session = cluster.connect()
-    part = TablePart(record_count=records)
-    create_table(session, part, cluster.replication, cluster.keyspace)
-    nodes = Nodes(session, cluster.addresses)
-    try:
-        table = Usertable(session, part, cluster.addresses, "round_robin", 0, rng, cluster.keyspace)
-        if failed := fill(nodes, table, _LOAD_THREADS, _TIMEOUT_S):
-            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
-    finally:
-        nodes.close()
-        session.cluster.shutdown()
+    with Bench(cluster, rng) as bench:
+        bench.table(TablePart(record_count=records))
     return [key.decode() for key in row_keys(range(records))]
 
 

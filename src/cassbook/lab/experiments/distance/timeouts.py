@@ -64,7 +64,6 @@ class TimeoutTrial:
 
     Attributes
     ----------
-    question : str
     setups : mapping of str to Setup
     threads : int
         Synchronous clients, each with one request at a time.
@@ -73,7 +72,6 @@ class TimeoutTrial:
         As `TIMEOUTS`.
     """
 
-    question: str
     setups: Mapping[str, Setup]
     threads: int = 20
     schedule: tuple[Phase, ...] = SCHEDULE

@@ -47,19 +47,19 @@ def _check(engine: str) -> None:
 class StudySideBySide(SideBySide):
     """Nodes of 1.2.0 side by side."""
 
-    def cluster(self, engine: str, say: Callable[[str], None]) -> StudyCluster:
-        """The cluster, not yet started."""
+    def cluster(self, engine: str, log: Callable[[str], None]) -> StudyCluster:
+        """Return the cluster, not yet started."""
         _check(engine)
-        return StudyCluster(STUDY, self.spec, "trial", say)
+        return StudyCluster(STUDY, self.spec, "trial", log)
 
 
 class StudySetup(Setup):
     """Nodes of 1.2.0 at a distance."""
 
-    def cluster(self, engine: str, say: Callable[[str], None]) -> DistantStudyCluster:
-        """The cluster, not yet started."""
+    def cluster(self, engine: str, log: Callable[[str], None]) -> DistantStudyCluster:
+        """Return the cluster, not yet started."""
         _check(engine)
-        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", say=say)
+        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", say=log)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,6 @@ class OracleTrial:
 
     Attributes
     ----------
-    question : str
     setups : mapping of str to StudySideBySide or StudySetup
     t_ms : mapping of str to tuple of float
         Waits, by setup.
@@ -89,7 +88,6 @@ class OracleTrial:
         are kept here, so that in each setting it knows those beside that setting's probes only.
     """
 
-    question: str
     setups: Mapping[str, StudySideBySide | StudySetup]
     t_ms: Mapping[str, tuple[float, ...]]
     settings: tuple[tuple[int, int], ...] = WEAK
@@ -106,8 +104,8 @@ class OracleTrial:
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
-        told = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in {"question", "setups"}}
-        return told | {"t_ms": dict(self.t_ms)}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
+        return own | {"t_ms": dict(self.t_ms)}
 
     def rows(self, setup: str) -> int:
         """How many rows a cluster start gives: the study's load; by setting a panel over t, one over k, and traces."""

@@ -9,16 +9,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from cassandra.cluster import Session
 
 from cassbook.core.consistency import levels
-from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.experiments.staleness import background, probe, tracing
-from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.ycsb import Usertable, create_table
-from cassbook.lab.run.client import fill
 from cassbook.profile.profile import LoadPart, MixedPart, Profile, TablePart
 from cassbook.staleness import curves
 from cassbook.staleness.checker import judge
@@ -33,7 +29,6 @@ class StalenessTrial:
 
     Attributes
     ----------
-    question : str
     setups : mapping of str to Setup or SideBySide
         Every node a replica.
     t_ms : mapping of str to tuple of float
@@ -58,7 +53,6 @@ class StalenessTrial:
         Rows of the load's table.
     """
 
-    question: str
     setups: Mapping[str, Setup | SideBySide]
     t_ms: Mapping[str, tuple[float, ...]]
     threads: tuple[int, ...] = (0, 100)
@@ -73,8 +67,8 @@ class StalenessTrial:
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
-        told = {own.name: getattr(self, own.name) for own in fields(self) if own.name not in {"question", "setups"}}
-        return told | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
+        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
+        return own | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
 
     def rows(self, setup: str) -> int:
         """How many panels a cluster start gives."""
@@ -91,14 +85,15 @@ class StalenessTrial:
             traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through
             each node); and tables: counted (`measured.COUNTED`), legs.
         """
-        bench = _Bench(cluster, self, rng)
-        try:
-            bench.warm_up()
-            points = self._points(cluster.spec.nodes)
-            for number, place in enumerate(rng.permutation(len(points))):
-                yield {"panel": number} | bench.run(points[place], self.t_ms[setup])
-        finally:
-            bench.close()
+        with Bench(cluster, rng) as bench:
+            panels = _Panels(bench, self, rng)
+            try:
+                panels.warm_up()
+                points = self._points(cluster.spec.nodes)
+                for number, place in enumerate(rng.permutation(len(points))):
+                    yield {"panel": number} | panels.run(points[place], self.t_ms[setup])
+            finally:
+                panels.close()
 
     def probers(self, t_ms: tuple[float, ...]) -> int:
         """How many probers make so many cycles, if requests took no time."""
@@ -112,46 +107,37 @@ class StalenessTrial:
         return found + [(threads, 1, 1, self.versions) for threads in self.threads]
 
 
-class _Bench:
-    """A cluster, the probe's table and the load's, and one panel after the other."""
+def _profile(trial: StalenessTrial) -> Profile:
+    """The load beside the probe."""
+    return Profile(
+        name="beside", title="Load beside the probe", seed=1, table=TablePart(record_count=trial.records),
+        load=LoadPart(coordinator="round_robin", steady_s=1.0),
+        mixed=MixedPart(threads=[max(trial.threads)], read_shares=[0.5], settings=["ONE/ONE"]),
+    )  # fmt: skip
 
-    def __init__(self, cluster: CassandraCluster, trial: StalenessTrial, rng: np.random.Generator) -> None:
-        self._cluster, self._trial = cluster, trial
-        self._n = cluster.spec.nodes
-        self._session: Session = cluster.connect()
-        self._nodes = Nodes(self._session, cluster.addresses)
-        major = cluster.release.major
-        probe.create(self._session, cluster.keyspace, major, cluster.replication)
-        tracing.keep_everywhere(self._session, cluster.replication)
-        self._probe = probe.Probe(self._session, self._nodes, cluster.keyspace, rng)
+
+class _Panels:
+    """The probe's table on a cluster and the load's, and one panel after the other."""
+
+    def __init__(self, bench: Bench, trial: StalenessTrial, rng: np.random.Generator) -> None:
+        cluster = bench.cluster
+        self._bench, self._cluster, self._trial, self._n = bench, cluster, trial, cluster.spec.nodes
+        probe.create(bench.session, cluster.keyspace, cluster.release.major, cluster.replication)
+        tracing.keep_everywhere(bench.session, cluster.replication)
+        self._probe = probe.Probe(bench.session, bench.nodes, cluster.keyspace, rng)
         self._processes = None
         if any(trial.threads):
-            profile = self._fill(rng)
+            profile = _profile(trial)
+            bench.table(profile.table)
             self._processes = background.client(cluster, profile, int(rng.integers(1 << 31)))
 
-    def _fill(self, rng: np.random.Generator) -> Profile:
-        """Load the table of the load beside the probe."""
-        cluster = self._cluster
-        profile = Profile(
-            name="beside", title="Load beside the probe", seed=1, table=TablePart(record_count=self._trial.records),
-            load=LoadPart(coordinator="round_robin", steady_s=1.0),
-            mixed=MixedPart(threads=[max(self._trial.threads)], read_shares=[0.5], settings=["ONE/ONE"]),
-        )  # fmt: skip
-        create_table(self._session, profile.table, cluster.replication, cluster.keyspace)
-        table = Usertable(self._session, profile.table, cluster.addresses, "round_robin", 0, rng, cluster.keyspace)
-        if failed := fill(self._nodes, table, 64, 12.0):
-            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
-        return profile
-
     def close(self) -> None:
-        """End the load's process and close all connections."""
+        """End the load's process."""
         if self._processes:
             self._processes.close()
-        self._nodes.close()
-        self._session.cluster.shutdown()
 
     def warm_up(self) -> None:
-        """Probe, beside the heaviest load, without looking."""
+        """Probe, next to the heaviest load, without recording."""
         panel = probe.Panel("QUORUM", "QUORUM", (0.0,))
         seconds = self._trial.warm_up_s
         with background.load(self._processes, max(self._trial.threads), seconds):
@@ -170,21 +156,16 @@ class _Bench:
         seconds = _CHECKED_S if meet else trial.seconds
         with background.load(self._processes, threads, seconds) as load:
             history = self._probe.run(panel, seconds)
-        failed = self._cluster.barrier(self._session)  # what is on its way arrives before the next panel
-        judged = judge(history.writes, history.reads)
-        read_ms = 1000 * (judged["returned_s"] - judged["sent_s"])
-        write_ms = 1000 * (history.writes["acked_s"] - history.writes["sent_s"]).dropna()
+        failed = self._cluster.barrier(self._bench.session)  # what is under way arrives before the next panel
         traced_ms = history.traced.groupby("kind")["latency_ms"].mean()
         own_legs, left_out = self._legs(history, r) if panel.traced else (pd.DataFrame(), 0)
+        judged = judge(history.writes, history.reads)
         return {
-            "n": self._n, "threads": threads, "r": r, "w": w, "versions": versions, "reads": len(judged),
-            "lost": history.lost, "unknown": int(history.writes["acked_s"].isna().sum()),
-            "read_ms": read_ms.mean(), "write_ms": write_ms.mean(),
-            "read_p99_ms": read_ms.quantile(0.99), "write_p99_ms": write_ms.quantile(0.99),
-            "behind_ms": judged.loc[~judged["consistent"], "behind_ms"].mean(),
+            "n": self._n, "threads": threads, "r": r, "w": w, "versions": versions,
+            **latencies(history, judged),
             "traced_read_ms": traced_ms.get("READ"), "traced_write_ms": traced_ms.get("UPDATE"),
             "traces_left_out": left_out, "load_per_s": load.throughput_per_s, "load_ms": load.latency_ms,
-            "hints": self._cluster.hints(self._session), "barrier": len(failed),
+            "hints": self._cluster.hints(self._bench.session), "barrier": len(failed),
             "counted": curves.slim(curves.counted(judged)), "legs": own_legs,
         }  # fmt: skip
 
@@ -192,10 +173,22 @@ class _Bench:
         """The legs of the traced requests, one row a request and replica."""
         told = self._cluster.broadcast_addresses
         replicas = dict.fromkeys(history.traced["key"], tuple(told))  # as many replicas as nodes
-        asked, events = tracing.fetch(self._session, history.traced, told, replicas)
+        asked, events = tracing.fetch(self._bench.session, history.traced, told, replicas)
         parts, left_out = [], 0
         for kind, answers in (("UPDATE", self._n), ("READ", r)):
             own, lost = legs([request for request in asked if request.kind == kind], events, answers)
             parts.append(own.table().assign(kind=kind))
             left_out += lost
         return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(asked)
+
+
+def latencies(history: probe.History, judged: pd.DataFrame) -> Row:
+    """Count the reads and writes of a panel, and sum up how long they took."""
+    read_ms = 1000 * (judged["returned_s"] - judged["sent_s"])
+    write_ms = 1000 * (history.writes["acked_s"] - history.writes["sent_s"]).dropna()
+    return {
+        "reads": len(judged), "lost": history.lost, "unknown": int(history.writes["acked_s"].isna().sum()),
+        "read_ms": read_ms.mean(), "write_ms": write_ms.mean(),
+        "read_p99_ms": read_ms.quantile(0.99), "write_p99_ms": write_ms.quantile(0.99),
+        "behind_ms": judged.loc[~judged["consistent"], "behind_ms"].mean(),
+    }  # fmt: skip

@@ -13,19 +13,16 @@ from cassbook.core import schema
 from cassbook.core.consistency import level_waiting_for
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.load import stress
-from cassbook.lab.load.loop import Bound, ClosedLoop
-from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.recorder import Window
-from cassbook.lab.load.ycsb import READ, UPDATE, Usertable, create_table
-from cassbook.lab.run.client import fill
+from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.ycsb import READ, UPDATE
 from cassbook.profile.profile import TablePart
 from cassbook.staleness.ccm_study import SETTINGS
 
 #: The shape of cassandra-stress's own rows: five columns of 34 bytes.
 _TABLE = TablePart(record_count=10_000, field_count=5, field_length=34, update_all_fields=True)
-_TIMEOUT_S = 12.0
 _WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes are just started
 
 
@@ -35,7 +32,6 @@ class StudyTrial:
 
     Attributes
     ----------
-    question : str
     setups : mapping of str to Setup or SideBySide
         Eight nodes each.
     operations : int
@@ -44,7 +40,6 @@ class StudyTrial:
         cassandra-stress's default.
     """
 
-    question: str
     setups: Mapping[str, Setup | SideBySide]
     operations: int = 10_000
     threads: int = 50
@@ -66,37 +61,23 @@ class StudyTrial:
             r, w, stress_first, and for write and read: stress_write_ms, stress_write_p50_ms, stress_write_p95_ms,
             ours_write_ms and so on.
         """
-        bench = _Bench(cluster, self, rng)
-        try:
-            bench.warm_up()
+        with Bench(cluster, rng) as bench:
+            tools = _Tools(bench, self)
+            tools.warm_up()
             for place in rng.permutation(len(SETTINGS)):
-                yield bench.run(*SETTINGS[place], bool(rng.integers(2)))
-        finally:
-            bench.close()
+                yield tools.run(*SETTINGS[place], bool(rng.integers(2)))
 
 
-class _Bench:
-    """A cluster with both tables."""
+class _Tools:
+    """cassandra-stress and our generator, each with its table."""
 
-    def __init__(self, cluster: CassandraCluster, trial: StudyTrial, rng: np.random.Generator) -> None:
-        self._cluster, self._trial = cluster, trial
-        self._n = cluster.spec.replication_factor
-        self._session = cluster.connect()
-        self._nodes = Nodes(self._session, cluster.addresses)
-        create_table(self._session, _TABLE, cluster.replication, cluster.keyspace)
-        self._table = Usertable(
-            self._session, _TABLE, cluster.addresses, "round_robin", 0, rng, cluster.keyspace
-        )  # fmt: skip
-        if failed := fill(self._nodes, self._table, trial.threads, _TIMEOUT_S):
-            raise LaboratoryError(f"the table could not be loaded: {failed} inserts failed")
-
-    def close(self) -> None:
-        """Close all connections."""
-        self._nodes.close()
-        self._session.cluster.shutdown()
+    def __init__(self, bench: Bench, trial: StudyTrial) -> None:
+        self._bench, self._cluster, self._trial = bench, bench.cluster, trial
+        self._n = bench.cluster.spec.replication_factor
+        self._table = bench.table(_TABLE, threads=trial.threads)
 
     def warm_up(self) -> None:
-        """Let both tools run, without looking; cassandra-stress makes its table."""
+        """Let both tools run, without recording; cassandra-stress makes its table."""
         for operation in ("write", "read"):
             stress.standard(self._cluster, operation, _WARM_UP, "ALL", self._trial.threads)
             self._ours(operation, "ALL", _WARM_UP)
@@ -110,32 +91,21 @@ class _Bench:
             for operation, replicas in (("write", w), ("read", r)):
                 found = ways[way](operation, level_waiting_for(replicas, self._n), self._trial.operations)
                 row |= {f"{way}_{operation}{name}_ms": round(ms, 3) for name, ms in found.items()}
-            self._cluster.barrier(self._session)
+            self._cluster.barrier(self._bench.session)
         return row
 
     def _stress(self, operation: str, level: str, count: int) -> dict[str, float]:
-        told = stress.standard(self._cluster, operation, count, level, self._trial.threads)
-        return {"": told["mean"], "_p50": told["median"], "_p95": told["95th percentile"]}
+        summary = stress.standard(self._cluster, operation, count, level, self._trial.threads)
+        return {"": summary["mean"], "_p50": summary["median"], "_p95": summary["95th percentile"]}
 
     def _ours(self, operation: str, level: str, count: int) -> dict[str, float]:
-        taken_ms: list[float] = []
-        failed: list[int] = []
-
-        def note(started: float, latency_s: float, operation: int, outcome: int, *_: float) -> None:
-            taken_ms.append(latency_s * 1000)
-            if outcome != schema.OK:
-                failed.append(outcome)
-
-        kind = UPDATE if operation == "write" else READ
-        requests = [self._table.requests(READ), self._table.requests(UPDATE)]
-        threads = self._trial.threads
-        loop = ClosedLoop(
-            self._nodes, threads, itertools.repeat(kind), requests, self._table.prefixes(level, level), note, _TIMEOUT_S
-        )
-        loop.run(Bound(operations_per_thread=count // threads), Window())
-        if failed:
-            raise LaboratoryError(f"{len(failed)} of {count} {operation}s at {level} failed")
+        kinds, threads = itertools.repeat(UPDATE if operation == "write" else READ), self._trial.threads
+        bound = Bound(operations_per_thread=count // threads)
+        samples = self._bench.run(self._table, kinds, level, threads, bound)
+        if failed := sum(outcome != schema.OK for *_, outcome in samples):
+            raise LaboratoryError(f"{failed} of {count} {operation}s at {level} failed")
+        took_ms = [latency_s * 1000 for _, latency_s, _ in samples]
         return {
-            "": float(np.mean(taken_ms)), "_p50": float(np.median(taken_ms)),
-            "_p95": float(np.quantile(taken_ms, 0.95)),
+            "": float(np.mean(took_ms)), "_p50": float(np.median(took_ms)),
+            "_p95": float(np.quantile(took_ms, 0.95)),
         }  # fmt: skip

@@ -1,8 +1,6 @@
-"""The experiments on the 2021 paper: its explanations, and its proposals."""
+"""The experiments on the 2021 paper, its explanations and its proposals: which conditions each compares."""
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import pandas as pd
 
@@ -12,7 +10,7 @@ from cassbook.deployment.scenarios import placements
 from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
 from cassbook.lab.experiments.distance.paged import PageTrial
 from cassbook.lab.experiments.distance.timeouts import TimeoutTrial
-from cassbook.lab.experiments.experiment import Setup, Trial
+from cassbook.lab.experiments.experiment import Setup
 
 TWO_CENTRES = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
 #: Clients and cluster of scenario b, and how many megabits a second go up and down.
@@ -39,10 +37,10 @@ def _ways(up_mbit_per_s: float, down_mbit_per_s: float, up_share: float = 0.5) -
     )
 
 
-def _coordinators() -> Trial:
+def coordinators() -> LoadTrial:
+    """Compare one coordinator with three, and ask what it can hold."""
     many = {"native_transport_max_threads": 1024}
     return LoadTrial(
-        "Is it one coordinator for all requests that makes scenario c slower than a, and what else does it bound?",
         {"a": Setup(placements()["a"]), "c": Setup(placements()["c"]), "c-1024": Setup(placements()["c"], many)},
         {
             "a": {
@@ -62,7 +60,8 @@ def _coordinators() -> Trial:
     )  # fmt: skip
 
 
-def _uplinks() -> Trial:
+def uplinks() -> LoadTrial:
+    """Compare slow uplinks with slow downlinks."""
     ways = {
         "equal": None,
         "both narrow": _ways(_NARROW, _NARROW),
@@ -72,15 +71,14 @@ def _uplinks() -> Trial:
         "long down": _ways(1000, 1000, 1 - _LONGER_SHARE),
     }
     return LoadTrial(
-        "Do slower uplinks than downlinks make writes slower than reads?",
         {"b": Setup(placements()["b"])},
         {"b": {name: Condition("ONE", threads=100, distances=way) for name, way in ways.items()}},
     )
 
 
-def _asynchronous() -> Trial:
+def asynchronous() -> LoadTrial:
+    """Keep more and more requests in flight."""
     return LoadTrial(
-        "How many requests must a far client have in flight to get what a near one gets?",
         {"a": Setup(placements()["a"]), "b": Setup(placements()["b"])},
         {
             "a": {f"{n}": Condition(threads=n) for n in (100, 1000)},
@@ -89,22 +87,22 @@ def _asynchronous() -> Trial:
     )
 
 
-def _two_centres() -> Trial:
+def two_centres() -> LoadTrial:
+    """Compare the levels that know of data centres with the others."""
     levels = ("LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM", "ONE", "QUORUM", "ALL")
     where = placed(parse(TWO_CENTRES), ("ap_south_1", "eu_west_2"))
     return LoadTrial(
-        "What do the levels cost that know of data centres, with three replicas in each of two?",
         {"two-centres": Setup(where, heap_mb=512)},
         {"two-centres": {level: Condition(level, threads=50) for level in levels}},
     )
 
 
-def _speculation() -> Trial:
+def speculation() -> LoadTrial:
+    """Compare settings of speculative retry while a replica stalls."""
     # Read repair would ask further replicas by itself.
     plain: dict[str, str | float] = {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
     retries = ("NONE", "ALWAYS", "99PERCENTILE", "150ms")
     return LoadTrial(
-        "What does a speculative retry spare reads when the replica they wait for stands still now and then?",
         {"c": Setup(placements()["c"])},
         {
             "c": {
@@ -119,27 +117,16 @@ def _speculation() -> Trial:
     )  # fmt: skip
 
 
-def _proxy() -> Trial:
+def proxy() -> PageTrial:
+    """Compare direct requests with a proxy near the cluster."""
     return PageTrial(
-        "What does a proxy near the cluster spare a far client whose pages need several rows?",
         {"b": Setup(placements()["b"])},
         {"b": printed().between(_DOWN, _DOWN)},
     )
 
 
-def _timeouts() -> Trial:
+def timeouts() -> TimeoutTrial:
+    """Compare time-outs fixed and set at run time."""
     return TimeoutTrial(
-        "Which time-out gives up soon, but not too soon, when nodes stand still and ways become longer?",
         {"d": Setup(placements()["d"])},
     )
-
-
-TRIALS: dict[str, Callable[[], Trial]] = {
-    "coordinators": _coordinators,
-    "uplinks": _uplinks,
-    "asynchronous": _asynchronous,
-    "proxy": _proxy,
-    "two-centres": _two_centres,
-    "speculation": _speculation,
-    "timeouts": _timeouts,
-}

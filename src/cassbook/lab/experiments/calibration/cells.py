@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 
 from cassbook.core.consistency import LEVELS
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.experiments.calibration.measuring import CalibrationTrial, Cell
-from cassbook.lab.experiments.experiment import SideBySide, Trial
+from cassbook.lab.experiments.experiment import SideBySide
 from cassbook.queueing.paper import FIELD_LENGTH
 
 OPERATIONS = ("READ", "UPDATE")
@@ -27,7 +27,8 @@ def _cells(
     ]
 
 
-def _calibration() -> CalibrationTrial:
+def calibration() -> CalibrationTrial:
+    """Measure four nodes with every kind of cell, six with the plain ones."""
     four = [
         *_cells(LEVELS, JOBS),
         *_cells(("ONE",), FEW_JOBS, replication=1),  # tells what it costs to look from what it costs to coordinate
@@ -37,11 +38,7 @@ def _calibration() -> CalibrationTrial:
         *(Cell("READ", "QUORUM", jobs, ask_all=True) for jobs in JOBS),
     ]
     return CalibrationTrial(
-        "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
         {"four": SideBySide(Spec(4, 3, 512)), "six": SideBySide(Spec(6, 3, 512))},
         {"four": tuple(four), "six": tuple(_cells(LEVELS, JOBS))},
         traced_in=("four",),
     )
-
-
-CALIBRATIONS: Mapping[str, Callable[[], Trial]] = {"calibration": _calibration}

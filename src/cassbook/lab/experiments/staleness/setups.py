@@ -1,14 +1,12 @@
-"""What is probed for staleness: clusters side by side and far apart, of three replicas and of five."""
+"""Clusters that are probed for staleness: side by side and far apart, of three replicas, of five, and the study's."""
 
 from __future__ import annotations
-
-from collections.abc import Callable, Mapping
 
 from cassbook.deployment.distances import Distances, Placement, placed, printed
 from cassbook.deployment.link import NONE, Link
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import Spec
-from cassbook.lab.experiments.experiment import Setup, SideBySide, Trial
+from cassbook.lab.experiments.experiment import Setup, SideBySide
 from cassbook.lab.experiments.staleness.oracle_trial import OracleTrial, StudySetup, StudySideBySide
 from cassbook.lab.experiments.staleness.panels import StalenessTrial
 from cassbook.lab.experiments.staleness.study import StudyTrial
@@ -51,9 +49,7 @@ def _replicas(
 ) -> StalenessTrial:  # fmt: skip
     far = beside_every_node(notation, regions)
     near = SideBySide(Spec(nodes=n, replication_factor=n))
-    loads = ", at rest and under load" if any(threads) else ""
     return StalenessTrial(
-        f"How stale are reads of {n} replicas, side by side and far apart{loads}?",
         {"near": near, "far": Setup(far)},
         {"near": _NEAR_MS, "far": waits_ms(far)},
         threads,
@@ -62,23 +58,26 @@ def _replicas(
     )
 
 
-def _three() -> StalenessTrial:
+def three() -> StalenessTrial:
+    """Probe three replicas, at rest and under load."""
     return _replicas(3, "{C}, ({R1}, {R2}, {R3})", REGIONS[:3], (0, 100), 20.0, 3)
 
 
-def _five() -> StalenessTrial:
-    """Not traced: five nodes that write each other's traces on two cores make a load of their own."""
+def five() -> StalenessTrial:
+    """Probe five replicas at rest; nothing is traced, for tracing on five nodes is a load of its own on two cores."""
     return _replicas(5, "{C}, ({R1}, {R2}, {R3}, {[R4], [R5]})", REGIONS, (0,), 10.0, 0)
 
 
-def _study() -> StudyTrial:
-    """How the study emulated distance is not told: none, 1 ms between all nodes, two nodes in each of four regions."""
+def study() -> StudyTrial:
+    """Measure latency without distance, with 1 ms between all nodes, and with two nodes in each of four regions.
+
+    The study does not say how it emulated distance.
+    """
     eight = "{[C], ([R1], [R2], [R3], [R4], [R5], [R6], [R7], [R8])}"
     apart = Distances("1 ms between all nodes", {("ccm", "ccm"): Link(0.5)})
     options = {"start_rpc": True}  # without Thrift, 2.1's cassandra-stress cannot make its table
     heap_mb = 512
     return StudyTrial(
-        "What do reads and writes take in each setting, on eight nodes with three replicas?",
         {
             "none": SideBySide(Spec(8, 3, heap_mb, options)),
             "1-ms": Setup(placed(parse(eight), ("ccm",), apart), options, heap_mb, 3),
@@ -87,14 +86,11 @@ def _study() -> StudyTrial:
     )
 
 
-def _oracle() -> OracleTrial:
+def oracle() -> OracleTrial:
+    """Ask Cassandra 1.2's predictor, and measure its reads."""
     far = beside_every_node(_PAIRS, REGIONS)
     heap_mb = 512
     return OracleTrial(
-        "What does Cassandra 1.2's own predictor say, and what do its reads return?",
         {"none": StudySideBySide(Spec(8, 3, heap_mb)), "regions": StudySetup(far, {}, heap_mb, 3)},
         {"none": _NEAR_MS, "regions": _PAIRS_MS},
     )
-
-
-PROBES: Mapping[str, Callable[[], Trial]] = {"three": _three, "five": _five, "study": _study, "oracle": _oracle}

@@ -1,0 +1,163 @@
+"""Record the shifting load: every actor goes through the same schedule, one after the other on each cluster start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.sweep import TableSweep
+from cassbook.advisor.window import Window
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.experiments.adviser import scene
+from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Actor, Advising, Fixed, Naive, Phase, ScheduleRun
+from cassbook.lab.experiments.bench import Bench
+from cassbook.lab.experiments.experiment import Row, SideBySide
+from cassbook.lab.load.ycsb import KEYSPACE, Usertable
+from cassbook.profile.profile import TablePart
+
+ADAPTIVE, NAIVE = "adaptive", "naive"
+ACTORS = (ADAPTIVE, NAIVE, "1R-3W", "2R-2W", "3R-1W")
+#: Setting that all begin in; the table is loaded at ALL, so any would do.
+_START = "2R-2W"
+_WINDOW_S, _INTERVAL_S = 5.0, 0.5
+#: Whoever runs this load knows how long it stays as it is; to believe in longer would be unfair to both that switch.
+_TERMS = Terms(horizon_s=SCHEDULE[0].seconds)
+_WARM_UP = (Phase(20, 100, 0.5),)
+#: Watchers beside the load: few and slow, so that they are not a load themselves.
+_WATCH = scene.Plan(keys=40, writers=2, readers=2, pause_s=0.01)
+_QUANTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
+_NOTHING = pd.DataFrame()
+
+
+def shift(map: LatencyMap) -> ShiftExperiment:
+    """Send every actor through ten minutes of shifting load; the policy goes by a run of this machine and engine."""
+    return ShiftExperiment(map)
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftExperiment:
+    """The experiment.
+
+    Attributes
+    ----------
+    latency_map : LatencyMap
+        Of a run on this machine with the same engine; what the policy goes by.
+    terms : Terms
+    records : int
+        Rows of usertable.
+    schedule : tuple of Phase
+    actors : tuple of str
+    warm_up : tuple of Phase
+    """
+
+    latency_map: LatencyMap
+    terms: Terms = _TERMS
+    records: int = 100_000
+    schedule: tuple[Phase, ...] = SCHEDULE
+    actors: tuple[str, ...] = ACTORS
+    warm_up: tuple[Phase, ...] = _WARM_UP
+    setups: Mapping[str, SideBySide] = field(default_factory=lambda: {"three": SideBySide(Spec())})
+
+    def notes(self) -> dict[str, Any]:
+        """Return the map's name, and every number."""
+        return {
+            "map": self.latency_map.name, "records": self.records, "start": _START, "terms": asdict(self.terms),
+            "schedule": [asdict(phase) for phase in self.schedule], "actors": list(self.actors),
+            "window_s": _WINDOW_S, "interval_s": _INTERVAL_S,
+        }  # fmt: skip
+
+    def rows(self, setup: str) -> int:
+        """Return how many rows a cluster start gives: one per actor and phase, and one per actor for the whole."""
+        return len(self.actors) * (1 + len(self.schedule))
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Send every actor through the schedule, in random order.
+
+        Returns
+        -------
+        iterator of dict
+            panel, actor, phase (from 1; 0 is the whole), n, errors, mean_us, p50_us, p95_us, p99_us, read_mean_us,
+            write_mean_us, seconds. Rows of phase 0 have what the watchers saw, watch_reads, watch_writes, watch_errors
+            and watch_violations, and tables: by_second (second, mean_us, n), levels (at_s, reads, writes: when which
+            came into force), missed (behind_ms, versions_behind of each violation) and sweeps (loaded, seconds,
+            slowdown).
+        """
+        with Bench(cluster, rng) as bench:
+            scene.create(bench.session, KEYSPACE)
+            table = bench.table(TablePart(record_count=self.records), coordinator="token_aware", keyspace=KEYSPACE)
+            cluster.flush(bench.session, table.name)
+            warm = Fixed(bench.session, _START, Window(_WINDOW_S))
+            ScheduleRun(bench.nodes, table, warm, rng).run(self.warm_up)
+            panel = 0
+            for place in rng.permutation(len(self.actors)):
+                for row in self._of_actor(self.actors[place], bench, table, rng):
+                    yield {"panel": panel, "actor": self.actors[place]} | row
+                    panel += 1
+
+    def _of_actor(self, name: str, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+        session = bench.session
+        if name == ADAPTIVE:
+            return self._adaptive(bench, table, rng)
+        if name == NAIVE:
+            policy = Policy(self.latency_map, 3, self.terms)
+            return self._run(Naive(session, _START, Window(_WINDOW_S), policy, _INTERVAL_S), bench, table, rng)
+        return self._run(Fixed(session, name, Window(_WINDOW_S)), bench, table, rng)
+
+    def _adaptive(self, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+        tables = [table.name.partition(".")[2], scene.TABLE]
+        # Other actors wrote to the same rows at lower levels. An operator would know too what this sweep takes.
+        at_rest = TableSweep(bench.session, KEYSPACE, tables).now()
+        options: dict[str, Any] = {"sweep_s": at_rest.seconds, "window_s": _WINDOW_S, "interval_s": _INTERVAL_S}
+        with Adviser(bench.session, KEYSPACE, tables, self.latency_map, _START, terms=self.terms, **options) as adviser:
+            rows = self._run(Advising(adviser), bench, table, rng)
+        sweeps = [(False, at_rest.seconds, np.nan)]
+        sweeps += [(True, cost.seconds, cost.slowdown) for cost in adviser.sweeps.measured]
+        rows[0]["sweeps"] = pd.DataFrame(sweeps, columns=["loaded", "seconds", "slowdown"])
+        return rows
+
+    def _run(self, actor: Actor, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+        scene.create(bench.session, KEYSPACE)  # every actor's watchers begin with an empty table
+        run = ScheduleRun(bench.nodes, table, actor, rng)
+        with scene.Load(bench.session, actor, actor, _WATCH, keyspace=KEYSPACE) as watch:
+            run.run(self.schedule)
+        return summary(run, watch, self.schedule)
+
+
+def summary(run: ScheduleRun, watch: scene.Load, schedule: Sequence[Phase]) -> list[Row]:
+    """Return what is kept of an actor's run: the rows that `ShiftExperiment.measure` describes, of the whole first."""
+    samples = run.samples()
+    good = samples[samples["ok"]]
+    by_second = good.groupby(good["started_s"].astype(int).rename("second"))["latency_us"].agg(["mean", "size"])
+    judged = watch.judged()
+    missed = judged[~judged["consistent"]]
+    levels = [(round(at - run.began, 3), reads, writes) for at, reads, writes in run.levels]
+    whole = {
+        "watch_reads": len(judged), "watch_writes": len(watch.writes), "watch_errors": watch.errors,
+        "watch_violations": len(missed),
+        "by_second": by_second.round(1).rename(columns={"mean": "mean_us", "size": "n"}).reset_index(),
+        "levels": pd.DataFrame(levels, columns=["at_s", "reads", "writes"]),
+        "missed": missed[["behind_ms", "versions_behind"]].round(1), "sweeps": _NOTHING,
+    }  # fmt: skip
+    none = {name: _NOTHING if isinstance(value, pd.DataFrame) else None for name, value in whole.items()}
+    rows = [_figures(samples, 0) | whole]
+    return rows + [_figures(samples[samples["phase"] == k], k) | none for k in range(1, len(schedule) + 1)]
+
+
+def _figures(samples: pd.DataFrame, phase: int) -> Row:
+    good = samples[samples["ok"]]
+    latency = good["latency_us"]
+    quantiles = {name: round(float(latency.quantile(q)), 1) for name, q in _QUANTILES.items()}
+    of = {flag: float(latency[good["read"] == flag].mean()) for flag in (True, False)}
+    return {
+        "phase": phase, "n": len(good), "errors": int((~samples["ok"]).sum()),
+        "mean_us": round(float(latency.mean()), 1),
+        **quantiles, "read_mean_us": round(of[True], 1), "write_mean_us": round(of[False], 1),
+        "seconds": round(float(samples["started_s"].max() - samples["started_s"].min()), 2),
+    }  # fmt: skip

@@ -1,0 +1,149 @@
+"""The catalogue of live experiments. A new one is an entry here and a module that makes it."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from cassbook.core.errors import InputError
+from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, STUDY
+
+if TYPE_CHECKING:  # to list the catalogue needs no driver
+    from cassbook.lab.experiments.experiment import Experiment
+
+_ANY = tuple(RELEASES)
+#: Their nodes know options of tables, or of cassandra.yaml, that 4.0 took away.
+_BEFORE_4 = tuple(version for version, own in RELEASES.items() if own.major < (4, 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An experiment as the catalogue lists it.
+
+    Attributes
+    ----------
+    question : str
+        It answers.
+    minutes : int
+        Three blocks take about so long on two cores.
+    maker : str
+        Module of this package and function, `module:function`, that returns it; imported when it is asked for.
+    engines : tuple of str
+        Cassandra versions it can be measured on, the usual one first.
+    needs : str
+        Record that it needs: a keyword of the maker, and an option of `cassbook experiment`; empty for none.
+    before : str
+        What records made before there was one catalogue call it; empty for newer ones.
+    """
+
+    question: str
+    minutes: int
+    maker: str
+    engines: tuple[str, ...] = _ANY
+    needs: str = ""
+    before: str = ""
+
+    def make(self, **needed: Any) -> Experiment:
+        """Make the experiment from what it needs.
+
+        Raises
+        ------
+        InputError
+            If what it needs is missing, or there is something else.
+        """
+        if set(needed) != ({self.needs} if self.needs else set()):
+            wanted = f"--{self.needs} RUN" if self.needs else "no record"
+            given = ", ".join(f"--{name}" for name in needed) or "nothing"
+            raise InputError(f"experiment: it needs {wanted}; {given} was given")
+        module, _, function = self.maker.partition(":")
+        made: Experiment = getattr(importlib.import_module(f"cassbook.lab.experiments.{module}"), function)(**needed)
+        return made
+
+
+Catalogue = Mapping[str, Entry]
+
+CATALOGUE: Catalogue = {
+    "staleness-three": Entry(
+        "How stale are reads of three replicas, side by side and far apart, at rest and under load?",
+        40, "staleness.setups:three", before="three",
+    ),
+    "staleness-five": Entry(
+        "How stale are reads of five replicas, side by side and far apart?",
+        35, "staleness.setups:five", before="five",
+    ),
+    "staleness-study": Entry(
+        "How long do reads and writes take in each setting of the ccm study, on eight nodes with three replicas?",
+        40, "staleness.setups:study", _BEFORE_4, before="study",
+    ),
+    "staleness-oracle": Entry(
+        "What does Cassandra 1.2's own predictor say, and what do its reads return?",
+        60, "staleness.setups:oracle", (STUDY.version,), before="oracle",
+    ),
+    "distance-coordinators": Entry(
+        "Is it one coordinator for all requests that makes scenario c slower than a, and what else does it bound?",
+        21, "distance.conditions:coordinators", before="coordinators",
+    ),
+    "distance-uplinks": Entry(
+        "Do slower uplinks than downlinks make writes slower than reads?",
+        12, "distance.conditions:uplinks", before="uplinks",
+    ),
+    "distance-asynchronous": Entry(
+        "How many requests must a far client have in flight to get what a near one gets?",
+        17, "distance.conditions:asynchronous", before="asynchronous",
+    ),
+    "distance-proxy": Entry(
+        "What does a proxy near the cluster spare a far client whose pages need several rows?",
+        6, "distance.conditions:proxy", before="proxy",
+    ),
+    "distance-two-centres": Entry(
+        "What do the levels cost that know of data centres, with three replicas in each of two?",
+        14, "distance.conditions:two_centres", before="two-centres",
+    ),
+    "distance-speculation": Entry(
+        "What does a speculative retry spare reads when the replica they wait for stands still now and then?",
+        13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
+    ),
+    "distance-timeouts": Entry(
+        "Which time-out gives up soon, but not too soon, when nodes stand still and ways become longer?",
+        10, "distance.conditions:timeouts", before="timeouts",
+    ),
+    "calibration": Entry(
+        "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
+        45, "calibration.cells:calibration",
+    ),
+    "adviser-shift": Entry(
+        "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
+        160, "adviser.shift:shift", needs="map",
+    ),
+    "adviser-switches": Entry(
+        "What does each switch of setting lose, the paper's and the safe one, with a late replica?",
+        15, "adviser.switches:switches", needs="map",
+    ),
+}  # fmt: skip
+
+
+def named(name: str, catalogue: Catalogue = CATALOGUE) -> tuple[str, Entry]:
+    """Find an experiment by its name, or by the one that older records have.
+
+    Returns
+    -------
+    str
+        Its name in the catalogue.
+    Entry
+
+    Raises
+    ------
+    InputError
+        If there is none of that name.
+    """
+    found = {key: entry for key, entry in catalogue.items() if name in (key, entry.before)}
+    if not found:
+        raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
+    return next(iter(found.items()))
+
+
+def usual_engine(entry: Entry) -> str:
+    """Return the Cassandra version that an experiment is measured on unless another is asked for."""
+    return DEFAULT_ENGINE if DEFAULT_ENGINE in entry.engines else entry.engines[0]

@@ -1,0 +1,70 @@
+"""`cassbook experiment`: the catalogue, and what the older commands come to."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.cli.main import main
+from cassbook.core.paths import project_root
+from cassbook.lab.experiments import recording
+from cassbook.lab.experiments.catalogue import CATALOGUE
+
+
+def test_without_a_name_it_lists_the_catalogue():
+    listed = CliRunner().invoke(main, ["experiment"]).output
+    for name, entry in CATALOGUE.items():
+        assert f"{name}  about {entry.minutes} minutes; Cassandra {entry.engines[0]}" in listed
+        assert entry.question in listed
+    assert "; needs --map RUN" in listed
+    rows = json.loads(CliRunner().invoke(main, ["experiment", "--format", "json"]).output)
+    assert [row["name"] for row in rows] == list(CATALOGUE)
+
+
+def test_what_is_wrong_is_said_in_a_line():
+    for arguments, message in (
+        (["experiment", "magic"], "experiment: there is no 'magic'; use one of staleness-three,"),
+        (["experiment", "adviser-shift"], "experiment: it needs --map RUN; nothing was given"),
+        (["experiment", "calibration", "--map", "quick-2.1.20"], "experiment: it needs no record; --map was given"),
+        (["probe", "oracle"], "engine: 2.1.20 has no predictor of its own"),
+        (["experiment", "staleness-study", "--engine", "5.0.9"], "cannot be measured on 5.0.9; use one of 2.1.20"),
+    ):
+        result = CliRunner().invoke(main, arguments)
+        assert result.exit_code == 2
+        assert message in result.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name", "folder", "engine", "blocks", "resume"),
+    [
+        (["experiment", "uplinks"], "distance-uplinks", "experiments/distance-uplinks-2.1.20", "2.1.20", 3, False),
+        (
+            ["experiment", "staleness-oracle", "--resume", "--blocks", "2"],
+            "staleness-oracle", "experiments/staleness-oracle-1.2.0", "1.2.0", 2, True,
+        ),
+        (["trial", "uplinks", "--starts", "1"], "distance-uplinks", "trials/uplinks-2.1.20", "2.1.20", 1, True),
+        (["probe", "three", "--engine", "5.0.9"], "staleness-three", "runs/stale-three-5.0.9", "5.0.9", 3, True),
+        (["calibrate"], "calibration", "runs/calibration-2.1.20", "2.1.20", 3, True),
+        (
+            ["demonstrate", "shift", "--map", "quick-2.1.20", "--repeats", "5"],
+            "adviser-shift", "rides/shift-2.1.20", "2.1.20", 5, True,
+        ),
+    ],
+)  # fmt: skip
+def test_a_command_records_what_it_names_where_it_always_did(
+    monkeypatch, arguments, name, folder, engine, blocks, resume
+):
+    asked = []
+
+    def record(*given):
+        asked.append(given)
+        return given[1]
+
+    monkeypatch.setattr(recording, "record", record)
+    result = CliRunner().invoke(main, arguments)
+    path = project_root() / "_build" / folder
+    assert result.output.strip() == str(path)
+    ((found, into, version, starts, resumed, needed, _),) = asked
+    assert (found, into, version, starts, resumed) == (name, path, engine, blocks, resume)
+    assert [type(own) for own in needed.values()] == ([LatencyMap] if "--map" in arguments else [])

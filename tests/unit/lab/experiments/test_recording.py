@@ -1,0 +1,188 @@
+"""The catalogue of experiments, and how one is recorded, interrupted and resumed."""
+
+import json
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+
+import pandas as pd
+import pytest
+
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.lab.experiments.bench import figures
+from cassbook.lab.experiments.catalogue import CATALOGUE, Entry, named, usual_engine
+from cassbook.lab.experiments.recording import record
+from cassbook.lab.load.recorder import Window
+from cassbook.records.experiment import Results
+from tests.helpers import made_runs
+
+QUIET = {"log": lambda _: None}
+
+
+@pytest.mark.parametrize("name", list(CATALOGUE))
+def test_every_entry_makes_an_experiment_that_has_rows_and_numbers(name):
+    key, entry = named(name)
+    needed = {"map": LatencyMap(made_runs.run(noise=0.0), "known")} if entry.needs == "map" else {}
+    experiment = entry.make(**needed)
+    assert key == name
+    assert entry.question.endswith("?")
+    assert usual_engine(entry) in entry.engines
+    assert all(experiment.rows(setup) > 0 for setup in experiment.setups)
+    assert json.loads(json.dumps([experiment.notes(), [own.notes() for own in experiment.setups.values()]]))
+    for own in experiment.setups.values():
+        own.cluster(usual_engine(entry), print)
+    with pytest.raises(InputError, match="experiment: it needs "):
+        entry.make(**({} if needed else {"map": None}))
+
+
+def test_older_records_name_their_experiments_without_a_family():
+    assert {named(entry.before)[0] for entry in CATALOGUE.values() if entry.before} == {
+        name for name in CATALOGUE if name.startswith(("staleness-", "distance-"))
+    }
+
+
+def test_an_unknown_experiment_is_named_with_the_known(tmp_path):
+    with pytest.raises(InputError, match="there is no 'magic'; use one of staleness-three, "):
+        record("magic", tmp_path, "2.1.20")
+
+
+def test_an_engine_that_it_cannot_be_measured_on_is_refused_before_anything_is_written(tmp_path):
+    folder = tmp_path / "new"
+    with pytest.raises(InputError, match=r"engine: 2\.1\.20 has no predictor of its own; ask Cassandra 1\.2\.0"):
+        record("staleness-oracle", folder, "2.1.20")
+    with pytest.raises(InputError, match=r"engine: '9\.9' is unknown"):
+        record("distance-uplinks", folder, "9.9")
+    with pytest.raises(InputError, match=r"distance-speculation cannot be measured on 5\.0\.9; use one of 2\.1\.20"):
+        record("distance-speculation", folder, "5.0.9")
+    assert not folder.exists()
+
+
+@dataclass
+class Nowhere:
+    """A set-up whose cluster is none; it cannot be started more than `starts` times."""
+
+    name: str
+    starts: int = 100
+
+    @contextmanager
+    def _cluster(self):
+        self.starts -= 1
+        if self.starts < 0:
+            raise KeyboardInterrupt
+        yield SimpleNamespace(notes=lambda: {"java": "none"})
+
+    def cluster(self, engine, log):
+        return self._cluster()
+
+    def notes(self):
+        return {"nodes": 0}
+
+
+@dataclass
+class Tossing:
+    """Two rows per cluster start, one of them with a table."""
+
+    setups: dict = field(default_factory=lambda: {name: Nowhere(name) for name in ("left", "right")})
+    tosses: int = 5
+
+    def notes(self):
+        return {"tosses": self.tosses}
+
+    def rows(self, setup):
+        return 2
+
+    def measure(self, setup, cluster, rng):
+        for panel in range(2):
+            seen = pd.DataFrame({"toss": rng.integers(2, size=self.tosses if panel else 0)})
+            yield {"panel": panel, "heads": int(seen["toss"].sum()), "seen": seen}
+
+
+@pytest.fixture
+def tossing():
+    """An experiment, and a catalogue in which its one entry is all that it needs."""
+    experiment = Tossing()
+
+    class Made(Entry):
+        def make(self, **_):
+            return experiment
+
+    catalogue = {"toss-coins": Made("How many heads?", 1, "", before="coins")}
+    return SimpleNamespace(experiment=experiment, options={"catalogue": catalogue, **QUIET})
+
+
+def test_a_record_holds_rows_tables_and_their_sums(tossing, tmp_path):
+    folder = record("toss-coins", tmp_path / "new", "2.1.20", 2, **tossing.options)
+    results = Results(str(folder))
+    assert len(results.rows) == 8
+    assert results.manifest["trial"] == "toss-coins"
+    assert results.manifest["cluster_starts"][0]["java"] == "none"
+    seen = results.table("seen").groupby(["start", "setup"])["toss"].agg(["size", "sum"])
+    assert (seen["size"] == 5).all()
+    assert seen["sum"].equals(results.rows.groupby(["start", "setup"])["heads"].sum().rename("sum"))
+
+
+def test_an_interrupted_record_is_resumed_with_what_is_missing_and_gives_the_same(tossing, tmp_path):
+    whole = record("toss-coins", tmp_path / "whole", "2.1.20", **tossing.options)
+    tossing.experiment.setups["left"].starts = 1
+    with pytest.raises(KeyboardInterrupt):
+        record("toss-coins", tmp_path / "part", "2.1.20", **tossing.options)
+    done = {path: path.stat().st_mtime_ns for path in (tmp_path / "part").glob("start-*")}
+    assert done
+    with pytest.raises(InputError, match="is not complete"):
+        Results(str(tmp_path / "part"))
+    with pytest.raises(InputError, match="holds this experiment, not complete; resume it with --resume, or name a new"):
+        record("toss-coins", tmp_path / "part", "2.1.20", **tossing.options)
+    tossing.experiment.setups["left"].starts = 100
+    part = record("toss-coins", tmp_path / "part", "2.1.20", resume=True, **tossing.options)
+    assert all(path.stat().st_mtime_ns == at for path, at in done.items())
+    assert Results(str(part)).rows.equals(Results(str(whole)).rows)
+
+
+def test_a_complete_record_is_not_touched(tossing, tmp_path):
+    folder = record("toss-coins", tmp_path / "new", "2.1.20", **tossing.options)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    with pytest.raises(InputError, match="holds this experiment, complete; resume"):
+        record("toss-coins", folder, "2.1.20", **tossing.options)
+    assert record("toss-coins", folder, "2.1.20", resume=True, **tossing.options) == folder
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+
+
+def test_a_record_begun_under_the_older_name_is_resumed(tossing, tmp_path):
+    folder = record("toss-coins", tmp_path / "new", "2.1.20", **tossing.options)
+    notes = json.loads((folder / "manifest.json").read_text()) | {"trial": "coins", "complete": False}
+    (folder / "manifest.json").write_text(json.dumps(notes))
+    assert len(Results(str(record("coins", folder, "2.1.20", resume=True, **tossing.options))).rows) == 12
+
+
+@pytest.mark.parametrize("resume", [False, True])
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("mine.txt", "mine", "is not empty and holds no experiment"),
+        ("manifest.json", '{"profile": "quick"}', "holds something else than an experiment of the catalogue"),
+        ("manifest.json", "{", r"manifest\.json: is damaged"),
+        (
+            "manifest.json",
+            '{"trial": "toss-coins", "starts": 9}',
+            "was begun with another engine, starts, seed, setups",
+        ),
+    ],
+)
+def test_a_folder_of_something_else_is_left_alone(tossing, tmp_path, name, content, message, resume):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(InputError, match=message):
+        record("toss-coins", tmp_path, "2.1.20", resume=resume, **tossing.options)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == content
+
+
+def test_figures_are_of_what_began_in_the_window():
+    samples = [(0.5, 9.0, 0), (1.0, 0.1, 0), (1.5, 0.3, 0), (1.9, 12.0, 2), (2.0, 9.0, 0)]
+    found = figures(samples, Window(1.0, 2.0))
+    assert found["n_ok"] == 2
+    assert found["latency_ms"] == pytest.approx(200)
+    assert found["errors"] == "client_timeout:1"
+    assert found["throughput_per_s"] == 2
+    with pytest.raises(LaboratoryError, match="not one request was answered within 1 s: client_timeout:1"):
+        figures(samples[3:4], Window(1.0, 2.0))

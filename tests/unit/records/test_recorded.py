@@ -1,0 +1,115 @@
+"""Every record that the repository holds is read by its reader, unchanged, and says what it said."""
+
+import json
+
+import pytest
+
+from cassbook.core.paths import project_root, runs_dir
+from cassbook.records import benchmarks
+from cassbook.records.calibration import CalibrationRun
+from cassbook.records.experiment import Results
+from cassbook.records.predictor import OracleRun
+from cassbook.records.run import RecordedRun
+from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
+from cassbook.records.staleness import StalenessRun
+
+DATA = project_root() / "data"
+#: Cells, and the median over cells of mean latency, us.
+RUNS = {
+    "distance-2.1.20": (732, 179783.3),
+    "foretold-5.0.9": (256, 19065.5),
+    "quick-2.1.20": (200, 40483.4),
+    "standard-2.1.20": (807, 61035.5),
+    "standard-5.0.9": (807, 57359.2),
+    "strong-2.1.20": (436, 30947.4),
+    "thesis-1-3.11.4": (219, 104394.0),
+    "thesis-2-3.11.4": (543, 115500.7),
+    "uniform-2.1.20": (124, 60423.3),
+}
+#: Experiment, rows, and the median over rows of a column, ms.
+EXPERIMENTS = {
+    "runs/calibration-2.2.4": ("calibration", 1200, "latency_ms", 9.889),
+    "runs/calibration-5.0.9": ("calibration", 1200, "latency_ms", 10.575),
+    "runs/oracle-1.2.0": ("oracle", 60, "read_ms", 117.833),
+    "runs/stale-five-2.1.20": ("five", 102, "read_ms", 10.321),
+    "runs/stale-three-2.1.20": ("three", 120, "read_ms", 20.819),
+    "runs/stale-three-5.0.9": ("three", 120, "read_ms", 27.027),
+    "runs/study-2.1.20": ("study", 54, "ours_read_ms", 58.503),
+    "trials/asynchronous-2.1.20": ("asynchronous", 84, "latency_ms", 247.265),
+    "trials/coordinators-2.1.20": ("coordinators", 84, "latency_ms", 306.010),
+    "trials/proxy-2.1.20": ("proxy", 30, "latency_ms", 297.618),
+    "trials/speculation-2.1.20": ("speculation", 24, "latency_ms", 150.980),
+    "trials/timeouts-2.1.20": ("timeouts", 75, "latency_ms", 177.711),
+    "trials/two-centres-2.1.20": ("two-centres", 66, "latency_ms", 53.559),
+    "trials/uplinks-2.1.20": ("uplinks", 72, "latency_ms", 120.291),
+}
+RIDES = {"shift-2.1.20", "switches-2.1.20.json"}
+BENCHMARKS = {
+    "adviser.csv", "generator-ratios.csv", "generator.csv", "generator.json", "own-error.csv", "relay-accuracy.csv",
+    "relay-added.csv", "relay-ceiling.csv",
+}  # fmt: skip
+
+
+def held(folder):
+    return {path.name for path in (DATA / folder).iterdir() if path.name != "README.md"}
+
+
+def test_no_record_is_without_a_line_here():
+    for folder, plain in (("runs", set(RUNS)), ("trials", set())):
+        own = {name.partition("/")[2] for name in EXPERIMENTS if name.startswith(folder)}
+        assert held(folder) == own | plain
+    assert held("rides") == RIDES
+    assert held("bench") == BENCHMARKS
+
+
+@pytest.mark.parametrize("name", sorted(RUNS))
+def test_a_run_is_read(name):
+    run = RecordedRun(name)
+    cells, latency_us = RUNS[name]
+    assert len(run.cells) == cells
+    assert run.statistics["latency_us"].median() == pytest.approx(latency_us, abs=0.1)
+    assert len(run.histograms) >= len(run.statistics)
+
+
+@pytest.mark.parametrize("name", sorted(EXPERIMENTS))
+def test_an_experiment_is_read(name):
+    results = Results(str(DATA / name))
+    experiment, rows, column, median_ms = EXPERIMENTS[name]
+    assert results.manifest["trial"] == experiment
+    assert len(results.rows) == rows
+    assert results.rows[column].median() == pytest.approx(median_ms, abs=1e-3)
+    assert results.rows["start"].unique().tolist() == [1, 2, 3]
+    tables = {file.rpartition("-")[2].removesuffix(".parquet") for file in results.files if file.endswith(".parquet")}
+    for table in tables:
+        assert {"start", "setup", "panel"} < set(results.table(table).columns)
+
+
+def test_readers_of_their_own_build_on_it():
+    calibrated = CalibrationRun("calibration-2.2.4").calibrated()
+    assert calibrated[0].costs["READ"].local == pytest.approx(0.3911, abs=1e-4)
+    run = StalenessRun("stale-three-2.1.20")
+    assert run.panels["reads"].sum() == 182552
+    assert run.tracing_ms("near", 0).value == pytest.approx(1.133, abs=1e-3)
+    assert OracleRun("oracle-1.2.0").settings == [(1, 2), (2, 1), (1, 1)]
+
+
+def test_the_advisers_first_records_are_read():
+    runs = Rides("shift-2.1.20")
+    assert "trial" not in json.loads((runs.folder / "manifest.json").read_text())
+    assert (len(runs.phases), len(runs.watch), len(runs.sweeps)) == (90, 15, 9)
+    assert runs.figures("mean_us").loc["2R-2W", "ratio"].value == pytest.approx(1.318, abs=1e-3)
+    switches = by_switch(recorded_switches("switches-2.1.20"))
+    assert switches["violations"].groupby("how").sum().to_dict() == {"naive": 730, "safe": 0}
+    assert switches["repeats"].eq(3).all()
+
+
+def test_benchmarks_are_read():
+    assert len(benchmarks.pairs()) == sum(benchmarks.throughput_ratios()["pairs"])
+    assert benchmarks.throughput_ratios()["ratio"].median() > 1
+    assert benchmarks.conditions()["engine"] == "2.1.20"
+    assert benchmarks.adviser().loc["read", "median"] < 10
+    assert benchmarks.own_error().loc[(0.0, 1), "error mean"] == 82
+    assert benchmarks.relay_added_ms().iloc[0] == 0.2149
+    assert benchmarks.relay_accuracy().iloc[0]["median"] == "0.4"
+    assert benchmarks.relay_ceiling()["chunks/s"].min() > 1000
+    assert runs_dir() == DATA / "runs"
