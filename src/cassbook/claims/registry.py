@@ -108,13 +108,18 @@ def cells(paper: Paper) -> Callable[[F], F]:
     return register
 
 
-def untestable(module: str, identity: str, location: str, quote: str, printed: str, why: str) -> None:
-    """Register a statement about which the texts at hand hold nothing to compute with, and why.
+def untestable_in(module: str) -> Callable[[str, str, str, str, str], None]:
+    """Return how `module`, by its `__name__`, registers a statement that nothing can be computed for, and why.
 
-    `module` is the `__name__` of the module that registers it: the ledger is in the order of its modules.
+    What it returns takes identity, location, quote and printed as in `Statement`, and why the texts at hand do not
+    suffice. The module is asked for because the ledger is in the order of its modules.
     """
-    statement = Statement(identity, location, quote, printed)
-    _entries.append(_Entry(_paper_of(identity), statement, None, module, why))
+
+    def register(identity: str, location: str, quote: str, printed: str, why: str) -> None:
+        statement = Statement(identity, location, quote, printed)
+        _entries.append(_Entry(_paper_of(identity), statement, None, module, why))
+
+    return register
 
 
 def _call(function: Callable[..., Any], study: Study) -> Any:

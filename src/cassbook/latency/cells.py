@@ -99,6 +99,35 @@ def _latency_columns(within: uncertainty.Within, mean: str, others: str) -> dict
     return columns
 
 
+class _ByCell:
+    """Samples that know the cell they belong to, and figures of some of them by cell."""
+
+    def __init__(self, samples: pd.DataFrame, cells: pd.DataFrame) -> None:
+        self._cells, self._place = len(cells), _places(samples, cells)
+        self.steady = _is(samples["phase"], "steady") & (self._place >= 0)
+        self.ok = self.steady & _is(samples["outcome"], "ok")
+        self.latency_us, self._started_s = (samples[name].to_numpy(dtype=float) for name in ("latency_us", "started_s"))
+
+    def windows(self, cells: pd.DataFrame) -> tuple[_Mask, NDArray[np.float64]]:
+        """Which samples began within their cell's steady window, and each window's length, NaN if it has none."""
+        from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
+        within, at, started_s = self.steady.copy(), self._place[self.steady], self._started_s[self.steady]
+        within[self.steady] = (started_s >= from_s[at]) & (started_s < to_s[at])
+        return within, np.where(to_s > from_s, to_s - from_s, np.nan)
+
+    def count(self, mask: _Mask) -> NDArray[np.int64]:
+        return np.bincount(self._place[mask], minlength=self._cells)
+
+    def mean_us(self, mask: _Mask) -> NDArray[np.float64]:
+        n = self.count(mask)
+        total = np.bincount(self._place[mask], self.latency_us[mask], minlength=self._cells)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    def uncertain(self, mask: _Mask, values_us: NDArray[np.float64]) -> uncertainty.Within:
+        shares = list(QUANTILES.values())
+        return uncertainty.within_cells(self._place[mask], self._started_s[mask], values_us[mask], self._cells, shares)
+
+
 def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Statistics of every cell over its steady window.
 
@@ -126,8 +155,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         `uncertainty`): latency_low_us and latency_high_us, p50_low_us and p50_high_us and so on, and the throughput
         throughput_low_per_s and throughput_high_per_s; NaN where the operations do not suffice. effective_n is the
         number of independent operations that would say as much of the mean. Operations of a paced load also have a
-        response time, from when they should have started: response_us, response_p50_us, response_p95_us,
-        response_p99_us and their bounds, NaN in a closed loop.
+        response time, from when they should have started: response_us, response_p50_us and so on, NaN in a closed loop.
 
     Raises
     ------
@@ -135,34 +163,12 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         For a missing column or a cell given twice.
     """
     cells = _checked_cells(samples, cells)
-    n_cells = len(cells)
-    place = _places(samples, cells)
-    steady = _is(samples["phase"], "steady") & (place >= 0)
-    ok = steady & _is(samples["outcome"], "ok")
-    latency_us, started_s = (samples[name].to_numpy(dtype=float) for name in ("latency_us", "started_s"))
-
-    def count(mask: _Mask) -> NDArray[np.int64]:
-        return np.bincount(place[mask], minlength=n_cells)
-
-    def mean_us(mask: _Mask) -> NDArray[np.float64]:
-        n = count(mask)
-        total = np.bincount(place[mask], latency_us[mask], minlength=n_cells)
-        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
-
-    from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
-    within = steady.copy()
-    at = place[steady]
-    within[steady] = (started_s[steady] >= from_s[at]) & (started_s[steady] < to_s[at])
-    window_s = np.where(to_s > from_s, to_s - from_s, np.nan)
-    all_outcomes_per_s = count(within) / window_s
+    by_cell = _ByCell(samples, cells)
+    count, mean_us, steady, ok = by_cell.count, by_cell.mean_us, by_cell.steady, by_cell.ok
+    within, window_s = by_cell.windows(cells)
     response_us = _response_us(samples)
-    paced = ok & ~np.isnan(response_us)
-
-    def within_cells(mask: _Mask, values_us: NDArray[np.float64]) -> uncertainty.Within:
-        shares = list(QUANTILES.values())
-        return uncertainty.within_cells(place[mask], started_s[mask], values_us[mask], n_cells, shares)
-
-    service, response = within_cells(ok, latency_us), within_cells(paced, response_us)
+    service = by_cell.uncertain(ok, by_cell.latency_us)
+    response = by_cell.uncertain(ok & ~np.isnan(response_us), response_us)
     throughput_per_s = count(within & ok) / window_s
     figures = {
         **_latency_columns(service, "latency_", ""),
@@ -178,7 +184,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         "throughput_per_s": throughput_per_s,
         "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
         "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
-        "little_ratio": all_outcomes_per_s * mean_us(steady) * 1e-6 / cells["threads"].to_numpy(),
+        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / cells["threads"].to_numpy(),
     }
     order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
     return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))

@@ -89,6 +89,11 @@ def chained(rows: int, kind: np.dtype) -> np.ndarray:
     return found
 
 
+#: What `run` fills in, by batch: when it ended (batches + 1,), requests by operation and the sum of their latencies
+#: (batches, operations), busy servers and jobs times ms by station (batches + 1, stations); and response times by
+#: operation (operations, BINS).
+Counts = namedtuple("Counts", ["ended", "answered", "latency", "busy", "area", "histogram"])
+
 #: How functions are compiled. Arrays are only read and written here: to count references to them, as is usual, would
 #: take half of the time.
 _LEAF: Any = {"forceinline": True, "_nrt": False}
@@ -476,9 +481,7 @@ def _arrival(net):  # type: ignore[no-untyped-def]
 
 
 @njit(**_LOOP)
-def run(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one loop, for speed
-    net, jobs, warm_up, per_batch, batches, ended, answered, latency, busy, area, histogram
-):
+def run(net, jobs, warm_up, per_batch, counts):  # type: ignore[no-untyped-def]
     """Simulate until so many requests were answered.
 
     Parameters
@@ -487,12 +490,10 @@ def run(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one loop, for speed
         Empty.
     jobs : int
         Of the closed network; 0 for arrivals from outside.
-    warm_up, per_batch, batches : int
-        Requests that are not counted, those of a batch, and batches.
-    ended, answered, latency, busy, area, histogram : ndarray
-        Filled in, by batch: when it ended (batches + 1,), requests by operation and the sum of their latencies
-        (batches, operations), busy servers and jobs times ms by station (batches + 1, stations); response times by
-        operation (operations, BINS).
+    warm_up, per_batch : int
+        Requests that are not counted, and those of a batch.
+    counts : Counts
+        Zeros, filled in.
 
     Returns
     -------
@@ -511,52 +512,62 @@ def run(  # type: ignore[no-untyped-def]  # noqa: PLR0912 - one loop, for speed
         whole.now = net.stations[s].next_ms
         token = _complete(net, s)
         whole.events += 1
-        stage = net.tokens[token].stage
-        if stage == SOURCE:
+        if net.tokens[token].stage == SOURCE:
             _arrival(net)
             if _next_request(net, CLIENT) == FULL:
                 return FULL
             continue
-        while True:
-            _leave(net, token)
-            if stage == CLIENT_IN:
-                if batch >= 0:
-                    _count(net, token, batch, answered, latency, histogram)
-                _drop(net, token)
-                total += 1
-                if total == goal:
-                    batch += 1
-                    goal += per_batch
-                    _close(net, batch, ended, busy, area)
-                    if batch == batches:
-                        return DONE
-                if jobs and _next_request(net, THINK) == FULL:
-                    return FULL
-                break
-            stage = _after(net, token, stage)
-            if stage == FULL:
-                return FULL
-            if stage == STAYS or _enter(net, token, stage):
-                break
+        outcome = _go_on(net, token)
+        if outcome == FULL:
+            return FULL
+        if outcome == STAYS:
+            continue
+        if batch >= 0:
+            _count(net, token, batch, counts)
+        _drop(net, token)
+        total += 1
+        if total == goal:
+            batch += 1
+            goal += per_batch
+            _close(net, batch, counts)
+            if batch == counts.answered.shape[0]:
+                return DONE
+        if jobs and _next_request(net, THINK) == FULL:
+            return FULL
 
 
 @njit(**_LEAF)
-def _count(net, token, batch, answered, latency, histogram):  # type: ignore[no-untyped-def]
+def _go_on(net, token):  # type: ignore[no-untyped-def]
+    """Take a token on from a stage that is done: STAYS, FULL, or CLIENT_IN where it brings the answer."""
+    stage = net.tokens[token].stage
+    while True:
+        _leave(net, token)
+        if stage == CLIENT_IN:
+            return CLIENT_IN
+        stage = _after(net, token, stage)
+        if stage < 0:
+            return stage
+        if _enter(net, token, stage):
+            return STAYS
+
+
+@njit(**_LEAF)
+def _count(net, token, batch, counts):  # type: ignore[no-untyped-def]
     """Note a request that is answered."""
     request = net.requests[net.tokens[token].request]
     ms = net.whole[0].now - request.begun
-    answered[batch, request.operation] += 1
-    latency[batch, request.operation] += ms
-    histogram[request.operation, _bin(ms)] += 1
+    counts.answered[batch, request.operation] += 1
+    counts.latency[batch, request.operation] += ms
+    counts.histogram[request.operation, _bin(ms)] += 1
 
 
 @njit(**_LOOP)
-def _close(net, batch, ended, busy, area):  # type: ignore[no-untyped-def]
+def _close(net, batch, counts):  # type: ignore[no-untyped-def]
     """Note where all stand at the end of a batch."""
-    ended[batch] = net.whole[0].now
+    counts.ended[batch] = net.whole[0].now
     for i in range(net.stations.size):
         _account(net, i)
-        busy[batch, i], area[batch, i] = net.stations[i].busy, net.stations[i].area
+        counts.busy[batch, i], counts.area[batch, i] = net.stations[i].busy, net.stations[i].area
 
 
 @njit(**_LEAF)

@@ -141,25 +141,24 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
     room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (asked + 2)))))
     net = build(network, room, streams(seed, event_loop.STREAMS))
     count, operations = net.stations.size, len(network.operations)
-    ended = np.zeros(batches + 1)
-    answered, latency = np.zeros((batches, operations), np.int64), np.zeros((batches, operations))
-    busy, area = np.zeros((batches + 1, count)), np.zeros((batches + 1, count))
-    histogram = np.zeros((operations, event_loop.BINS), np.int64)
+    counts = event_loop.Counts(
+        ended=np.zeros(batches + 1),
+        answered=np.zeros((batches, operations), np.int64),
+        latency=np.zeros((batches, operations)),
+        busy=np.zeros((batches + 1, count)),
+        area=np.zeros((batches + 1, count)),
+        histogram=np.zeros((operations, event_loop.BINS), np.int64),
+    )
     each = requests // batches
     begun = time.perf_counter()
-    outcome = event_loop.run(
-        net, jobs, max(1, int(_WARM_UP * requests)), each, batches, ended, answered, latency, busy, area,
-        histogram,
-    )  # fmt: skip
+    outcome = event_loop.run(net, jobs, max(1, int(_WARM_UP * requests)), each, counts)
     seconds = time.perf_counter() - begun
     if outcome == event_loop.FULL:
         raise InputError(
             f"network: {room} messages are on their way and more come than are served; lower the arrivals, or wait for "
             "more of the replicas that are asked"
         )
-    return Simulated(
-        network, jobs, ended, answered, latency, busy, area, histogram, int(net.whole["events"][0]), seconds
-    )  # fmt: skip
+    return Simulated(network, jobs, *counts, int(net.whole["events"][0]), seconds)
 
 
 def simulate(

@@ -28,11 +28,13 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import Interval, exactly, largest, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 from cassbook.queueing.network import Law
+
+untestable = untestable_in(__name__)
 
 #: What QUORUM and ALL are said to lose of the throughput at ONE, percent.
 _LEAST_LOST, _MOST_LOST = 40.0, 60.0
@@ -68,7 +70,6 @@ def number_of_records() -> Untestable:
 
 
 untestable(
-    __name__,
     "d16-repeated",
     "section 5.1",
     "Each experiment on the real system is repeated three times and it has the duration of 30 minutes, plus 5 minutes "
@@ -225,7 +226,6 @@ def other_bottleneck() -> Answer:
 
 
 untestable(
-    __name__,
     "d16-scylla-faster",
     "section 5.2",
     "Comparing ScyllaDB with Cassandra QUORUM results, it is possible to observe that ScyllaDB is able to achieve "
@@ -235,7 +235,6 @@ untestable(
     "CPU and a larger bandwidth of network and disk, so that some of it may be theirs.",
 )
 untestable(
-    __name__,
     "d16-scylla-errors",
     "section 5.2",
     "the average relative error is 8% for the throughput and 12.9% for the response time",
@@ -330,7 +329,6 @@ def largest_error() -> Interval:
 
 
 untestable(
-    __name__,
     "d16-more-accurate",
     "section 6",
     "The proposed model appears generally more accurate than existing models in the literature that also consider the "

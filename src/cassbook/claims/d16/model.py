@@ -21,10 +21,12 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
+
+untestable = untestable_in(__name__)
 
 #: Section 4.5: 'a normal query size is around 128 bytes'.
 QUERY_BYTES = 128
@@ -62,7 +64,6 @@ def mean_response_error() -> Answer:
 
 
 untestable(
-    __name__,
     "d16-more-robust",
     "section 1",
     "increasing prediction robustness compared to existing models",
@@ -70,7 +71,6 @@ untestable(
     OTHER_MODELS,
 )
 untestable(
-    __name__,
     "d16-related-40",
     "section 2",
     "for some particular configuration the error between real system and simulation can grow over 40%",
@@ -140,7 +140,6 @@ def proxy_requests() -> Answer:
 # Section 4: the model
 
 untestable(
-    __name__,
     "d16-concurrent-reads",
     "section 4",
     "This limit is static and set by default to 32 requests in the configuration file of each Cassandra node",

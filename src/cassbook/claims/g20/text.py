@@ -18,10 +18,12 @@ from cassbook.claims.interval import (
     middle,
 )
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, compared_settings
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS, replicas_waited_for
+
+untestable = untestable_in(__name__)
 
 # Abstract
 
@@ -112,7 +114,6 @@ def database_size() -> Untestable:
 
 
 untestable(
-    __name__,
     "g20-operation-count",
     "section III.A",
     "The operation count within each thread is set to 1000",
@@ -120,7 +121,6 @@ untestable(
     "A setting; the claims on Little's law use it and find nothing against it.",
 )
 untestable(
-    __name__,
     "g20-workloads",
     "section III.A",
     "The YCSB framework includes six out-of-the-box workloads",
@@ -128,7 +128,6 @@ untestable(
     "A statement about YCSB; the thesis, which lists them, says five in one place and six in another.",
 )
 untestable(
-    __name__,
     "g20-instance",
     "section III.A",
     "on c3.xlarge instances (vCPUs - 4, RAM - 7.5 GB, SSD - 2x40 GB, OS - Ubuntu Server 16.04 LTS)",
@@ -136,7 +135,6 @@ untestable(
     "A property of Amazon's instances, not of the paper's numbers.",
 )
 untestable(
-    __name__,
     "g20-cold-start-length",
     "section III.B",
     "In all our experiments this period lasts approximately 800-1000 milliseconds",
@@ -144,7 +142,6 @@ untestable(
     "The raw delays and Figs. 2 and 3 are lost. The chapter on cold start measures it on a cluster of ours.",
 )
 untestable(
-    __name__,
     "g20-cold-start-factor",
     "section III.B",
     "the delays measured during the cold start are on average 5-8 times longer",

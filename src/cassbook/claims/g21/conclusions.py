@@ -23,8 +23,10 @@ from cassbook.claims.interval import (
     middle,
     possibly_at_most,
 )
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
+
+untestable = untestable_in(__name__)
 
 # Conclusions
 
@@ -143,7 +145,6 @@ def degraded_latency() -> Answer:
 
 
 untestable(
-    __name__,
     "g21-timeouts",
     "Conclusions",
     "can cause timeout exceptions",
@@ -151,7 +152,6 @@ untestable(
     "No count of errors and no time-out setting is printed.",
 )
 untestable(
-    __name__,
     "g21-middleware",
     "Conclusions",
     "Deployment of a middleware application in the same region as a Cassandra cluster ... can mitigate the dominant "

@@ -44,9 +44,11 @@ from cassbook.claims.interval import (
     percent_below,
     possibly_at_most,
 )
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import in_words
+
+untestable = untestable_in(__name__)
 
 #: Figures 2 and 3 are lost; threads that never wait send this much.
 PROXY = "threads / mean latency of Tables 3 and 4 for the throughput of the lost figures"
@@ -97,7 +99,6 @@ def increase_when_spread() -> Answer:
 # Section 1.2: places and notation
 
 untestable(
-    __name__,
     "g21-regions",
     "section 1.2",
     "There are currently 25 AWS Regions and 69 Availability Zones (AZ) around the world",
@@ -105,7 +106,6 @@ untestable(
     "A fact about AWS in 2021, cited without a source; nothing in the paper's tables depends on it.",
 )
 untestable(
-    __name__,
     "g21-zone-distance",
     "section 1.2",
     "usually located within 60 miles of each other within a Region",
@@ -199,7 +199,6 @@ def equal_steps() -> Count:
 
 
 untestable(
-    __name__,
     "g21-operations",
     "section 2.1",
     "The operation count within each thread was set to 1000",
@@ -207,7 +206,6 @@ untestable(
     "No count of operations and no duration of a run is printed.",
 )
 untestable(
-    __name__,
     "g21-instance",
     "section 2.1",
     "the compute-optimized instance type c3.xlarge (vCPUs ... 4, RAM ... 7.5 GB, SSD ... 2x40 GB",
@@ -219,7 +217,6 @@ untestable(
 # Section 2.2: throughput
 
 untestable(
-    __name__,
     "g21-figures",
     "Fig. 2 and 3",
     "Fig. 2 and 3 show Cassandra read/write throughput for different deployment scenarios and consistency settings",
@@ -267,7 +264,6 @@ def exponential_growth() -> Answer:
 
 
 untestable(
-    __name__,
     "g21-volatile",
     "section 2.2",
     "close to its maximal throughput ... delays become highly volatile",
@@ -396,7 +392,6 @@ def one_region_gain() -> Answer:
 
 
 untestable(
-    __name__,
     "g21-coordinator",
     "section 2.2",
     "all client requests are always sent to the same nearest coordination node",

@@ -12,9 +12,11 @@ from functools import cache
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, Couple, chance_to_meet, couples, strong, strong_couples
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure
+
+untestable = untestable_in(__name__)
 
 #: Section 2.2 calls its three couples so.
 CASES: dict[str, Couple] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
@@ -99,7 +101,6 @@ def weak_may_overlap() -> Answer:
 # The set-up
 
 untestable(
-    __name__,
     "pbs-nodes",
     "section 2.1",
     "Our Cassandra cluster has 8 nodes and a replication factor of 3",
@@ -107,7 +108,6 @@ untestable(
     "A setting, repeated in section 3; no printed number depends on the number of nodes.",
 )
 untestable(
-    __name__,
     "pbs-operations",
     "section 2.1",
     "runs 10 000 write operations (test data's keys chosen at random) followed by 10 000 read operations",
@@ -207,7 +207,6 @@ def crossing(write: int) -> Interval:
 
 
 untestable(
-    __name__,
     "pbs-write-9.4",
     "section 2.2",
     "write latency in the read-intensive configuration is 9.4 times worse than in the write-intensive configuration",
@@ -215,7 +214,6 @@ untestable(
     _LOST,
 )
 untestable(
-    __name__,
     "pbs-read-2.4",
     "section 2.2",
     "read latency in the read-intensive configuration is only 2.4 times better than in the write-intensive",
@@ -314,16 +312,13 @@ def weakest() -> Answer:
 
 
 untestable(
-    __name__,
     "pbs-write-3.5",
     "section 2.3",
     "relatively high write latency (3.5 times worse than when W=1)",
     "3.5 times",
     _LOST,
 )
-untestable(
-    __name__, "pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", _LOST
-)
+untestable("pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", _LOST)
 
 
 @claim(
@@ -359,7 +354,6 @@ def metric_of_a_time() -> Answer:
 
 
 untestable(
-    __name__,
     "pbs-k-1",
     "section 2.3",
     "First, we vary the t-visibility for a fixed value of k-staleness equals to 1",
@@ -367,7 +361,6 @@ untestable(
     "A setting of Figure 2, which is lost; no probability is printed.",
 )
 untestable(
-    __name__,
     "pbs-t-visibility-1.5",
     "section 2.3",
     "the probability of consistent read reaches 1 for a k-visibility of 1.5 seconds (not visible in the graph)",
@@ -417,7 +410,6 @@ def lowest_of_k() -> Answer:
 
 
 untestable(
-    __name__,
     "pbs-100-ms",
     "section 2.3",
     "we vary the k-staleness for a fixed value of t-visibility equals to 100 ms",

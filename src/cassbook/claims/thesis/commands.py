@@ -7,12 +7,14 @@ from itertools import pairwise
 
 from cassbook import published
 from cassbook.claims.interval import exactly, middle
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.results import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
 from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
+
+untestable = untestable_in(__name__)
 
 LOADS = (
     "ycsb.bat load cassandra-cql -p hosts=localhost -P workloads/workloadc recordcount=25000",
@@ -113,7 +115,6 @@ def reads_of_workload_c() -> float:
 
 
 untestable(
-    __name__,
     "thesis-100-writes",
     "appendix, experiment 1",
     "Command to load workload a which is parameterized to execute 100% writes",

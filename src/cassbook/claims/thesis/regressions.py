@@ -16,12 +16,14 @@ from cassbook.claims.interval import (
     possibly_at_most,
 )
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.results import MIXES
 from cassbook.claims.thesis.text import THREAD_COUNTS
 from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
+
+untestable = untestable_in(__name__)
 
 # Section 4.4: regressions
 
@@ -51,7 +53,6 @@ def records() -> Answer:
 
 
 untestable(
-    __name__,
     "thesis-compressed",
     "section 4.4.1",
     "To make all of the parameters on the same scale, they are compressed",

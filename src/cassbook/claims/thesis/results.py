@@ -18,12 +18,14 @@ from cassbook.claims.interval import (
     possibly_at_most,
 )
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_couples
-from cassbook.claims.registry import claim, untestable
+from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.text import LOST, READ_RATES, rates
 from cassbook.claims.typos import repairs
 from cassbook.claims.wording import CUT, cut, in_words
 from cassbook.core.consistency import LEVELS, setting_waiting_for
+
+untestable = untestable_in(__name__)
 
 #: Section 4.3.2: read and write percent of each mix.
 MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))
@@ -32,7 +34,6 @@ MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))
 # Section 4.3.1: each operation alone
 
 untestable(
-    __name__,
     "thesis-read-maximum",
     "section 4.3.1",
     "the ONE consistency level achieve a maximum throughput of 1203",
@@ -40,7 +41,6 @@ untestable(
     LOST,
 )
 untestable(
-    __name__,
     "thesis-read-others",
     "section 4.3.1",
     "It varies between 1240 and 110 requests per second for the QUORUM and ALL consistency levels",
@@ -48,7 +48,6 @@ untestable(
     f"{LOST} What the three numbers say of one another: thesis-forensic-read-order.",
 )
 untestable(
-    __name__,
     "thesis-write-maximum",
     "section 4.3.1",
     "it is 1437 for ONE consistency level and it fluctuates around 1400 and 1250 for QUORUM and ALL",
@@ -56,7 +55,6 @@ untestable(
     f"{LOST} What the three numbers say of one another: thesis-forensic-write-order.",
 )
 untestable(
-    __name__,
     "thesis-all-latency",
     "section 4.3.1",
     "The average latency for ALL consistency settings is the highest compared with ONE and QUORUM",
@@ -220,7 +218,6 @@ def mixes() -> Answer:
 
 
 untestable(
-    __name__,
     "thesis-best-settings",
     "section 4.3.2",
     "The 1R-3W configuration delivers the lowest consistency for threads up to 300 when the read load proportion is "
@@ -229,7 +226,6 @@ untestable(
     LOST,
 )
 untestable(
-    __name__,
     "thesis-best-many-threads",
     "section 4.3.2",
     "For threads more than 300, the 3R-1W setting shows optimal latency among others",
@@ -237,7 +233,6 @@ untestable(
     LOST,
 )
 untestable(
-    __name__,
     "thesis-best-more-reads",
     "section 4.3.2",
     "When the read load proportion increases ... regardless of the current workload, the 1R-3W option delivers the "
@@ -246,7 +241,6 @@ untestable(
     f"{LOST} Whether the sentences contradict one another: thesis-forensic-best.",
 )
 untestable(
-    __name__,
     "thesis-best-read-mostly",
     "section 4.3.2",
     "For a read and write proportion of 90/10%, the 2R-2W setting shows the lowest consistency for a greater number "
@@ -255,7 +249,6 @@ untestable(
     f"{LOST} Of the word 'consistency': thesis-lowest-consistency.",
 )
 untestable(
-    __name__,
     "thesis-best-wasteful",
     "section 4.3.2",
     "As the number of requests per second and the fraction of read requests increases, the 2R-2W and specifically the "
@@ -264,7 +257,6 @@ untestable(
     LOST,
 )
 untestable(
-    __name__,
     "thesis-best-write-mostly",
     "section 4.3.2",
     "When the percentage of read requests is around 10%, the 3R-1W design still provides the shortest delay in high "

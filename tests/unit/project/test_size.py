@@ -1,0 +1,43 @@
+"""A function fits a screen, a module a sitting; what may be longer is named here with its reason."""
+
+import ast
+
+import pytest
+
+from tests.helpers.data import ROOT
+
+FUNCTION_LINES, MODULE_LINES = 60, 420
+LONGER_MODULES = {
+    "queueing/event_loop.py": "compiled as one: numba notices a change only in the file of the function it compiled",
+}
+SOURCES = {str(path.relative_to(ROOT / "src/cassbook")): path for path in (ROOT / "src/cassbook").rglob("*.py")}
+
+
+def _functions(name: str) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    tree = ast.parse(SOURCES[name].read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)]
+
+
+def test_no_function_is_longer_than_a_screen():
+    lengths = {
+        f"{name}: {function.name}": function.end_lineno - function.lineno + 1
+        for name in SOURCES
+        for function in _functions(name)
+    }
+    assert len(lengths) > 1000
+    assert {name: lines for name, lines in lengths.items() if lines > FUNCTION_LINES} == {}
+
+
+def test_no_module_is_longer_than_is_allowed():
+    lengths = {
+        name: len(path.read_text(encoding="utf-8").splitlines())
+        for name, path in SOURCES.items()
+        if not name.startswith("book/chapters/")  # still to be divided by chapter
+    }
+    longer = {name: lines for name, lines in lengths.items() if lines > MODULE_LINES and name not in LONGER_MODULES}
+    assert longer == {}
+
+
+@pytest.mark.parametrize("name", LONGER_MODULES)
+def test_an_exception_is_still_needed(name):
+    assert len(SOURCES[name].read_text(encoding="utf-8").splitlines()) > MODULE_LINES
