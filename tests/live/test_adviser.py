@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from cassandra.cluster import Session
 
-from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime
@@ -47,7 +47,7 @@ def test_the_papers_switch_loses_acknowledged_writes(session: Session, now, then
 def test_the_safe_switch_loses_none(session, latency_map, now, then):
     scenes.create(session)
     register = InCassandra(session, scenes.KEYSPACE, f"{now}-{then}")
-    shared = {"start": now, "register": register, "interval_s": 0.5, "lease_s": 5.0}
+    shared = {"start": now, "register": register, "pace": Pace(interval_s=0.5, lease_s=5.0)}
     with (
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="a", **shared) as writing,
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="b", **shared) as reading,

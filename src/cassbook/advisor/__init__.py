@@ -5,14 +5,25 @@ from typing import TYPE_CHECKING
 from cassbook.core.faces import lazy
 
 if TYPE_CHECKING:
-    from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown
+    from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown, Pace
     from cassbook.advisor.cassandra_register import InCassandra
     from cassbook.advisor.latency_map import Advice, LatencyMap
     from cassbook.advisor.policy import Terms
     from cassbook.advisor.regime import Regime
     from cassbook.advisor.register import InMemory
 
-__all__ = ["Advice", "Advised", "Adviser", "InCassandra", "InMemory", "LatencyMap", "OutcomeUnknown", "Regime", "Terms"]
+__all__ = [
+    "Advice",
+    "Advised",
+    "Adviser",
+    "InCassandra",
+    "InMemory",
+    "LatencyMap",
+    "OutcomeUnknown",
+    "Pace",
+    "Regime",
+    "Terms",
+]
 __getattr__ = lazy(
     __name__,
     {
@@ -23,6 +34,7 @@ __getattr__ = lazy(
         "InMemory": "register",
         "LatencyMap": "latency_map",
         "OutcomeUnknown": "adviser",
+        "Pace": "adviser",
         "Regime": "regime",
         "Terms": "policy",
     },

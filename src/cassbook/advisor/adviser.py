@@ -119,6 +119,35 @@ class _Write(Advised):
         self._window.add(False, _clock() - self._began)
 
 
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often an adviser looks, and how hard its sweeps work.
+
+    Attributes
+    ----------
+    window_s : float
+        How far back the load is looked at, seconds.
+    interval_s : float
+        Time between two looks, seconds.
+    lease_s : float
+        How long a sign of life is good for, seconds; at least three intervals.
+    sweep_at_once : int
+        Ranges of rows that a sweep reads at a time: with more it ends sooner, and slows other requests down more.
+    """
+
+    window_s: float = 5.0
+    interval_s: float = 0.5
+    lease_s: float = 10.0
+    sweep_at_once: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.interval_s * 3 <= self.lease_s:
+            raise InputError(f"lease_s: {self.lease_s:g} must be at least three times interval_s, {self.interval_s:g}")
+
+
+_PACE = Pace()
+
+
 class Adviser:
     """Sets the consistency level of each request of a cassandra-driver application.
 
@@ -139,15 +168,13 @@ class Adviser:
         When a switch pays.
     sweep_s : float
         How long a sweep is taken to last until one has been measured.
-    sweep_at_once : int
-        How many ranges of rows a sweep reads at a time: more is sooner, and slows other requests down more.
     others : sequence of (int, int)
         Clients outside the register that touch the tables: the (reads, writes) they always wait for, in replicas. The
         same for all advisers of a register.
-    window_s, interval_s, lease_s : float
-        How far back the load is looked at; how often; how long a beat is good for (several intervals).
     name : str, optional
         Of this client; drawn at random by default, and never to be used again by another.
+    pace : Pace, optional
+        How often the adviser looks, and how hard a sweep works.
 
     Attributes
     ----------
@@ -172,16 +199,11 @@ class Adviser:
         register: Register | None = None,
         terms: Terms | None = None,
         sweep_s: float = 60.0,
-        sweep_at_once: int = 8,
         others: Sequence[tuple[int, int]] = (),
-        window_s: float = 5.0,
-        interval_s: float = 0.5,
-        lease_s: float = 10.0,
         name: str | None = None,
+        pace: Pace = _PACE,
     ) -> None:
-        if not 0 < interval_s * 3 <= lease_s:
-            raise InputError(f"lease_s: {lease_s:g} must be at least three times interval_s, {interval_s:g}")
-        self._session, self._interval_s = session, interval_s
+        self._session, self._interval_s = session, pace.interval_s
         replicas = self._replicas = replication_factor(session, keyspace)
         self._asked: tuple[int, int] | None = None
         self.policy = Policy(latency_map, replicas, terms, bound_by_others(replicas, others))
@@ -191,11 +213,11 @@ class Adviser:
         present = self._register.look().epoch
         self.policy.check(present.regime.reads, present.regime.writes)
         self.policy.check(*present.wanted)
-        self.member = Member(name or uuid.uuid4().hex[:12], self._register, replicas, lease_s, _clock)
-        self.sweep = TableSweep(session, keyspace, tables, at_once=sweep_at_once)
-        self._conductor = Conductor(self.member.name, self._register, self.sweep, lease_s, _clock)
+        self.member = Member(name or uuid.uuid4().hex[:12], self._register, replicas, pace.lease_s, _clock)
+        self.sweep = TableSweep(session, keyspace, tables, at_once=pace.sweep_at_once)
+        self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
-        self.window = Window(window_s)
+        self.window = Window(pace.window_s)
         self._codes = [0] + [
             ConsistencyLevel.name_to_value[level_waiting_for(n, replicas)] for n in range(1, replicas + 1)
         ]
@@ -222,7 +244,7 @@ class Adviser:
         except (DriverException, NoHostAvailable) as error:
             _log.warning("the adviser could not leave the register, others wait for its lease to end: %s", error)
 
-    def go_to(self, name: str) -> None:
+    def request_setting(self, name: str) -> None:
         """Ask for a strong setting by hand, whatever the policy says; the way there is the safe one.
 
         It is taken when this client leads, and held for the dwell time before the policy decides again.

@@ -27,9 +27,9 @@ class Switch:
 
     def __init__(self, session: Session, name: str) -> None:
         self._session = session
-        self.go_to(name)
+        self.request_setting(name)
 
-    def go_to(self, name: str) -> None:
+    def request_setting(self, name: str) -> None:
         """Use another setting from now on."""
         pair = setting(name)
         codes = ConsistencyLevel.name_to_value

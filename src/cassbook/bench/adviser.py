@@ -12,7 +12,7 @@ from typing import Any
 import pandas as pd
 from cassandra.query import BoundStatement, PreparedStatement
 
-from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.paths import project_root
@@ -99,7 +99,7 @@ def measure() -> pd.DataFrame:
     """
     session: Any = _Session()
     rows = []
-    with Adviser(session, "k", ["t"], _map(), interval_s=0.5) as adviser:
+    with Adviser(session, "k", ["t"], _map(), pace=Pace(interval_s=0.5)) as adviser:
         for operation, query in (("read", "SELECT * FROM t"), ("write", "UPDATE t SET a = 1 WHERE id = 2")):
             statement = _prepared(query)
 

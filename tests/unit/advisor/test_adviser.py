@@ -8,7 +8,7 @@ import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra.query import BatchStatement, SimpleStatement
 
-from cassbook.advisor.adviser import Adviser, OutcomeUnknown, is_read, replication_factor
+from cassbook.advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import InMemory
@@ -78,7 +78,9 @@ def advise(latency_map):
     made = []
 
     def make(session=None, **options):
-        adviser = Adviser(session or Session(), "shop", ["orders"], latency_map, **({"interval_s": 0.02} | options))
+        adviser = Adviser(
+            session or Session(), "shop", ["orders"], latency_map, **({"pace": Pace(interval_s=0.02)} | options)
+        )
         made.append(adviser)
         return adviser
 
@@ -134,7 +136,7 @@ def test_a_request_that_cannot_be_sent_is_not_counted_as_under_way(advise):
     with pytest.raises(OSError, match="no host"):
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
     session.refuse = None
-    adviser.go_to("3R-1W")
+    adviser.request_setting("3R-1W")
     wait_for(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
 
 
@@ -155,7 +157,7 @@ def test_a_failed_request_raises_what_the_driver_says(advise):
 
 def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise):
     session, register = Session(at_once=False), InMemory()
-    adviser = advise(session, start="3R-1W", register=register, lease_s=0.2, interval_s=0.05)
+    adviser = advise(session, start="3R-1W", register=register, pace=Pace(interval_s=0.05, lease_s=0.2))
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     adviser._stop.set()  # the process is halted: no beats
     time.sleep(0.3)
@@ -168,7 +170,7 @@ def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise):
 
 def test_a_read_is_worth_its_answer_whenever_it_comes(advise):
     session = Session(at_once=False)
-    adviser = advise(session, start="1R-3W", lease_s=0.2, interval_s=0.05)
+    adviser = advise(session, start="1R-3W", pace=Pace(interval_s=0.05, lease_s=0.2))
     request = adviser.execute_async("SELECT * FROM t")
     adviser._stop.set()
     time.sleep(0.3)
@@ -178,20 +180,20 @@ def test_a_read_is_worth_its_answer_whenever_it_comes(advise):
 
 def test_lowering_writes_by_hand_goes_by_two_steps(advise):
     adviser = advise(start="1R-3W")
-    adviser.go_to("3R-1W")
+    adviser.request_setting("3R-1W")
     wait_for(lambda: adviser.history[-1].epoch.number == 2)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "3R-3W", "3R-1W"]
 
 
 def test_a_setting_that_is_not_strong_is_not_gone_to(advise):
     with pytest.raises(InputError, match="can miss a write"):
-        advise().go_to("ONE/ONE")
+        advise().request_setting("ONE/ONE")
 
 
 def test_two_clients_agree_through_one_register(advise):
     register = InMemory()
     first, second = (advise(start="2R-2W", register=register, name=name) for name in ("a", "b"))
-    first.go_to("3R-1W")
+    first.request_setting("3R-1W")
     wait_for(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
     session = second._session
     second.execute("UPDATE t SET a = 1 WHERE k = 1")
@@ -199,7 +201,7 @@ def test_two_clients_agree_through_one_register(advise):
 
 
 def test_the_load_is_watched(advise):
-    adviser = advise(window_s=1.0)
+    adviser = advise(pace=Pace(window_s=1.0, interval_s=0.02))
     for _ in range(30):
         adviser.execute("SELECT * FROM t")
     adviser.execute("DELETE FROM t WHERE k = 1")
@@ -222,7 +224,6 @@ def test_after_closing_requests_go_at_all(latency_map):
         ({"start": "1R-1W"}, "unknown; use one of"),
         ({"start": "ONE/ONE"}, "can miss a write"),
         ({"start": Regime(5, 3, 3, 3)}, "of 5 replicas, the keyspace has 3"),
-        ({"lease_s": 1.0, "interval_s": 0.5}, "at least three times interval_s"),
         ({"others": [(1, 1)]}, "which clients outside the register need"),
     ],
 )
@@ -231,13 +232,18 @@ def test_bad_parameters_are_refused(advise, options, wrong):
         advise(**options)
 
 
+def test_a_lease_outlasts_several_looks():
+    with pytest.raises(InputError, match="at least three times interval_s"):
+        Pace(lease_s=1.0, interval_s=0.5)
+
+
 def test_clients_outside_the_register_bound_the_start_and_what_is_asked_for_by_hand(advise):
     others = [(2, 2)]
     with pytest.raises(InputError, match="1R-3W: clients outside the register need reads of at least 2"):
         advise(start="1R-3W", others=others)
     adviser = advise(start="2R-2W", others=others)
     with pytest.raises(InputError, match="3R-1W: clients outside the register need"):
-        adviser.go_to("3R-1W")
+        adviser.request_setting("3R-1W")
 
 
 def test_tables_that_a_sweep_cannot_heal_are_refused(latency_map):
@@ -260,7 +266,7 @@ def test_the_replication_factor_is_the_keyspaces_in_one_data_centre():
 
 def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise):
     session = Session(at_once=False)
-    adviser = advise(session, start="3R-1W", lease_s=0.2, interval_s=0.05)
+    adviser = advise(session, start="3R-1W", pace=Pace(interval_s=0.05, lease_s=0.2))
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     request._open.pop()  # the other thread has begun to end it
     session.sent[0].answer()

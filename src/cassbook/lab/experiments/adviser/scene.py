@@ -227,9 +227,9 @@ def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
         time.sleep(plan.before_s)
         at = _clock()
         first, second = (writing, reading) if plan.late_s >= 0 else (reading, writing)
-        first.go_to(then)
+        first.request_setting(then)
         time.sleep(abs(plan.late_s))
-        second.go_to(then)
+        second.request_setting(then)
         time.sleep(plan.after_s)
     return _watched(load, at, 0.0)
 
@@ -252,7 +252,7 @@ def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, tim
         time.sleep(plan.before_s)
         at = _clock()
         for adviser in advisers:
-            adviser.go_to(then)
+            adviser.request_setting(then)
         arrived = None
         while arrived is None and _clock() - at < timeout_s:
             time.sleep(0.05)

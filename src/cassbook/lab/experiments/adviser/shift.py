@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.sweep import TableSweep
@@ -114,7 +114,7 @@ class ShiftExperiment:
         tables = [table.name.partition(".")[2], scene.TABLE]
         # Other actors wrote to the same rows at lower levels. An operator would know too what this sweep takes.
         at_rest = TableSweep(bench.session, KEYSPACE, tables).now()
-        options: dict[str, Any] = {"sweep_s": at_rest.seconds, "window_s": _WINDOW_S, "interval_s": _INTERVAL_S}
+        options: dict[str, Any] = {"sweep_s": at_rest.seconds, "pace": Pace(_WINDOW_S, _INTERVAL_S)}
         with Adviser(bench.session, KEYSPACE, tables, self.latency_map, _START, terms=self.terms, **options) as adviser:
             rows = self._run(Advising(adviser), bench, table, rng)
         sweeps = [(False, at_rest.seconds, np.nan)]

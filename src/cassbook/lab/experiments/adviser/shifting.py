@@ -106,7 +106,7 @@ class Naive(Fixed):
         forecast = self._policy.best(load, Regime.settled(_REPLICAS, *self._waits), SweepCost(0.0))
         if forecast is not None:
             name = forecast.setting.name
-            self._switch.go_to(name)
+            self._switch.request_setting(name)
             self._waits, self._arrived = setting(name).waits(_REPLICAS), now
             self.history.append((now, name))
 

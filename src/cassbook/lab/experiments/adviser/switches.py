@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from cassandra.cluster import Session
 
-from cassbook.advisor.adviser import Adviser
+from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Terms
@@ -33,7 +33,7 @@ PLAN = scene.Plan(before_s=3.0, after_s=5.0)
 #: The policy is to leave the switching to us.
 _NEVER = Terms(dwell_s=86_400.0)
 #: Beats are lightweight transactions of four round trips, some to the late replica.
-_SHARED = {"interval_s": 0.5, "lease_s": 5.0}
+_PACE = Pace(interval_s=0.5, lease_s=5.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,13 @@ class SwitchExperiment:
     def notes(self) -> dict[str, Any]:
         """Return the map's name, the plan, and how much later the second client learns of a naive switch."""
         plan = {"before_s": self.plan.before_s, "after_s": self.plan.after_s, "late_client_s": LATE_CLIENT_S}
-        return {"map": self.latency_map.name, "pairs": [list(pair) for pair in self.pairs], **plan, **_SHARED}
+        return {
+            "map": self.latency_map.name,
+            "pairs": [list(pair) for pair in self.pairs],
+            **plan,
+            "interval_s": _PACE.interval_s,
+            "lease_s": _PACE.lease_s,
+        }
 
     def rows(self, setup: str) -> int:
         """Return how many rows a cluster start gives: one per switch and way."""
@@ -117,7 +123,7 @@ class SwitchExperiment:
     def _safe(self, session: Session, now: str, then: str) -> scene.Watched:
         scene.create(session)
         register = InCassandra(session, scene.KEYSPACE, f"{now}-{then}")
-        options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER} | _SHARED
+        options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER, "pace": _PACE}
         tables: Sequence[str] = [scene.TABLE]
         with (
             Adviser(session, scene.KEYSPACE, tables, self.latency_map, name="a", **options) as writing,
