@@ -13,6 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from decimal import Decimal, InvalidOperation
+from functools import cache
 from typing import Any, TypeAlias
 
 from mpmath import iv
@@ -40,6 +41,7 @@ def exactly(value: float | str) -> Interval:
     return iv.mpf(str(value))
 
 
+@cache  # a search for slips asks for the same few numbers tens of thousands of times
 def as_printed(text: str, hedged: bool = False) -> Interval:
     """All numbers that round to a printed one: half a unit of its last digit either way.
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from cassbook.core.compiled import compiled
 
 _R, _V = 7.69711747013104972, 0.0039496598225815571993
 _TWO_53 = 2.0**53
@@ -35,7 +36,7 @@ def _layers() -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float
 _BOUNDS, _WIDTHS, _HEIGHTS = _layers()
 
 
-@njit(inline="always")
+@compiled(inline="always")
 def following(s):  # type: ignore[no-untyped-def]
     """Next 64 bits, and the state after them."""
     s0, s1, s2, s3 = s
@@ -50,14 +51,14 @@ def following(s):  # type: ignore[no-untyped-def]
     return bits, (s0, s1, s2, (s3 << np.uint64(45)) | (s3 >> np.uint64(19)))
 
 
-@njit(inline="always")
+@compiled(inline="always")
 def evenly(s):  # type: ignore[no-untyped-def]
     """A float64 in [0, 1), and the state after it."""
     bits, s = following(s)
     return np.float64(bits >> np.uint64(11)) * (1.0 / 9007199254740992.0), s
 
 
-@njit(inline="always")
+@compiled(inline="always")
 def exponential(s):  # type: ignore[no-untyped-def]
     """Exponential of mean 1, and the state after it."""
     while True:

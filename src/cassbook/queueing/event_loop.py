@@ -15,7 +15,7 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from numba import njit
+from cassbook.core.compiled import compiled
 
 from cassbook.core.random import evenly, exponential
 
@@ -100,7 +100,7 @@ _LEAF: Any = {"forceinline": True, "_nrt": False}
 _LOOP: Any = {"cache": True, "_nrt": False}
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _evenly(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -109,7 +109,7 @@ def _evenly(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _exponential(net, stream):  # type: ignore[no-untyped-def]
     r = net.rng
     s = (r[stream, 0], r[stream, 1], r[stream, 2], r[stream, 3])
@@ -118,7 +118,7 @@ def _exponential(net, stream):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _drawn(net, step):  # type: ignore[no-untyped-def]
     mean, law, shape, stream = step.ms, step.law, step.shape, step.stream
     if law == EXPONENTIAL:
@@ -136,7 +136,7 @@ def _drawn(net, step):  # type: ignore[no-untyped-def]
     return mean * _exponential(net, stream) / (2.0 * chosen)
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _schedule(net, s):  # type: ignore[no-untyped-def]
     """Say when station s is done next, and find the first of all anew."""
     own = net.stations[s]
@@ -155,7 +155,7 @@ def _schedule(net, s):  # type: ignore[no-untyped-def]
         i //= 2
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _taken(net, s):  # type: ignore[no-untyped-def]
     """Processors of station s that the client takes."""
     if s != net.whole[0].shared:
@@ -163,7 +163,7 @@ def _taken(net, s):  # type: ignore[no-untyped-def]
     return min(net.stations[CLIENT_CPU].count, net.rates.shape[1] - 1)
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _rate(net, s, n):  # type: ignore[no-untyped-def]
     """At which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
     most, taken = net.rates.shape[2] - 1, _taken(net, s)
@@ -172,7 +172,7 @@ def _rate(net, s, n):  # type: ignore[no-untyped-def]
     return net.rates[s, taken, most] * (most / n if net.stations[s].servers < n else 1.0)
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap, i = net.heaps[s], n
     while i > 0:
@@ -184,7 +184,7 @@ def _push(net, s, n, key, token):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _pop(net, s, n):  # type: ignore[no-untyped-def]
     """Take the first of n away."""
     heap, last, i = net.heaps[s], n - 1, 0
@@ -202,7 +202,7 @@ def _pop(net, s, n):  # type: ignore[no-untyped-def]
     heap[i].key, heap[i].token = key, token
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _account(net, s):  # type: ignore[no-untyped-def]
     """Count what station s has done since it was last seen."""
     own, now = net.stations[s], net.whole[0].now
@@ -215,7 +215,7 @@ def _account(net, s):  # type: ignore[no-untyped-def]
     own.seen = now
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     """Let a token join a station, to be served for so long."""
     _account(net, s)
@@ -237,7 +237,7 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     _schedule(net, s)
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _complete(net, s):  # type: ignore[no-untyped-def]
     """Take away whom station s has served; its token."""
     _account(net, s)
@@ -261,7 +261,7 @@ def _complete(net, s):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _append(net, queue, token):  # type: ignore[no-untyped-def]
     """Let a token wait at the end of the line of a station or region."""
     net.tokens[token].following = -1
@@ -272,7 +272,7 @@ def _append(net, queue, token):  # type: ignore[no-untyped-def]
     queue.last = token
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _take(net, queue):  # type: ignore[no-untyped-def]
     """Whoever has waited longest."""
     token = queue.first
@@ -280,7 +280,7 @@ def _take(net, queue):  # type: ignore[no-untyped-def]
     return token
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     """A token, or FULL where there is no room."""
     number = net.whole[0].token
@@ -293,7 +293,7 @@ def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     return number
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _drop(net, token):  # type: ignore[no-untyped-def]
     """Give a token back, and its request when that was the last."""
     whole, own = net.whole[0], net.tokens[token]
@@ -306,13 +306,13 @@ def _drop(net, token):  # type: ignore[no-untyped-def]
         whole.request = own.request
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _step(net, token):  # type: ignore[no-untyped-def]
     request = net.requests[net.tokens[token].request]
     return net.steps[request.operation, request.local, net.tokens[token].stage]
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _machine(net, token, step):  # type: ignore[no-untyped-def]
     """Whose station, and whose capacity region, a step is at."""
     if step.machine == OWN:
@@ -322,13 +322,13 @@ def _machine(net, token, step):  # type: ignore[no-untyped-def]
     return net.whole[0].nodes
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _serve(net, token):  # type: ignore[no-untyped-def]
     step = _step(net, token)
     _arrive(net, net.machines[_machine(net, token, step), step.part], token, _drawn(net, step))
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     """Bring a token to a stage. True if it stays there, in service or waiting; False if that takes no time."""
     net.tokens[token].stage = stage
@@ -346,7 +346,7 @@ def _enter(net, token, stage):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _leave(net, token):  # type: ignore[no-untyped-def]
     """Let the next one into the region, if a token's stage ends what the region covers."""
     own, step = net.tokens[token], _step(net, token)
@@ -362,7 +362,7 @@ def _leave(net, token):  # type: ignore[no-untyped-def]
     _serve(net, following)
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _begin(net):  # type: ignore[no-untyped-def]
     """A new request, its operation, coordinator and whether that holds the row; its token, or FULL."""
     whole = net.whole[0]
@@ -390,7 +390,7 @@ def _begin(net):  # type: ignore[no-untyped-def]
     return _new_token(net, number, coordinator)
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _ask_another(net, number):  # type: ignore[no-untyped-def]
     """Send a request to one more node, chosen by chance; False where there is no room."""
     own, left = net.requests[number], 0
@@ -415,7 +415,7 @@ def _ask_another(net, number):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _fork(net, token):  # type: ignore[no-untyped-def]
     """Ask whom the level needs; False where there is no room."""
     number, whole = net.tokens[token].request, net.whole[0]
@@ -433,7 +433,7 @@ def _fork(net, token):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _after(net, token, stage):  # type: ignore[no-untyped-def]
     """What a token does that is done with a stage: the stage it goes on to, or STAYS where its way ends, or FULL."""
     own = net.tokens[token]
@@ -458,7 +458,7 @@ def _after(net, token, stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     """A client's next request, or FULL."""
     token = _begin(net)
@@ -472,7 +472,7 @@ def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
     return STAYS
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _arrival(net):  # type: ignore[no-untyped-def]
     """Let the source work on the next arrival; its token belongs to no request."""
     whole = net.whole[0]
@@ -480,7 +480,7 @@ def _arrival(net):  # type: ignore[no-untyped-def]
     _arrive(net, whole.source, net.tokens.size - 1, whole.interarrival_ms * _exponential(net, ARRIVALS))
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def run(net, jobs, warm_up, per_batch, counts):  # type: ignore[no-untyped-def]
     """Simulate until so many requests were answered.
 
@@ -536,7 +536,7 @@ def run(net, jobs, warm_up, per_batch, counts):  # type: ignore[no-untyped-def]
             return FULL
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _go_on(net, token):  # type: ignore[no-untyped-def]
     """Take a token on from a stage that is done: STAYS, FULL, or CLIENT_IN where it brings the answer."""
     stage = net.tokens[token].stage
@@ -551,7 +551,7 @@ def _go_on(net, token):  # type: ignore[no-untyped-def]
             return STAYS
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _count(net, token, batch, counts):  # type: ignore[no-untyped-def]
     """Note a request that is answered."""
     request = net.requests[net.tokens[token].request]
@@ -561,7 +561,7 @@ def _count(net, token, batch, counts):  # type: ignore[no-untyped-def]
     counts.histogram[request.operation, _bin(ms)] += 1
 
 
-@njit(**_LOOP)
+@compiled(**_LOOP)
 def _close(net, batch, counts):  # type: ignore[no-untyped-def]
     """Note where all stand at the end of a batch."""
     counts.ended[batch] = net.whole[0].now
@@ -570,7 +570,7 @@ def _close(net, batch, counts):  # type: ignore[no-untyped-def]
         counts.busy[batch, i], counts.area[batch, i] = net.stations[i].busy, net.stations[i].area
 
 
-@njit(**_LEAF)
+@compiled(**_LEAF)
 def _bin(ms):  # type: ignore[no-untyped-def]
     if ms <= _LEAST:
         return 0

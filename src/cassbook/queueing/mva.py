@@ -24,6 +24,7 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cassbook.core.compiled import records
 from cassbook.core.errors import InputError
 from cassbook.queueing import event_loop
 from cassbook.queueing.loads import Loads, coordinators
@@ -168,7 +169,7 @@ def _paths(network: Network, steps: NDArray[np.void]) -> tuple[Floats, NDArray[n
             weights.append(own.share / total * (network.local_share if local else 1 - network.local_share))
             others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
             counts.append([min(own.asked - local, others), local, own.waits])
-    return np.array(weights), steps.reshape(-1, event_loop.STAGES), np.array(counts, dtype=np.int64)
+    return np.array(weights), records(steps.reshape(-1, event_loop.STAGES)), np.array(counts, dtype=np.int64)
 
 
 @lru_cache

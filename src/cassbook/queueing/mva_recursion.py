@@ -6,7 +6,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
+from cassbook.core.compiled import compiled
 from numpy.typing import NDArray
 
 from cassbook.queueing import event_loop
@@ -85,7 +85,7 @@ class _At(NamedTuple):
     more: Floats
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _below(x, mean, variance):  # type: ignore[no-untyped-def]
     """P(a gamma variable of such mean and variance is below x), after Wilson and Hilferty."""
     if mean <= 0.0:
@@ -101,7 +101,7 @@ def _below(x, mean, variance):  # type: ignore[no-untyped-def]
     return 0.5 * math.erfc(-z / math.sqrt(2.0))
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _joined(count, mean, variance, own_mean, own_variance, own, waits):  # type: ignore[no-untyped-def]
     """Expected time until `waits` branches are done, of `count` alike and, if `own`, one other."""
     if count + own == 1:
@@ -125,7 +125,7 @@ def _joined(count, mean, variance, own_mean, own_variance, own, waits):  # type:
     return total * step
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _stay(step, more):  # type: ignore[no-untyped-def]
     """Service and wait at a stage, ms, for what its station adds: a wait, or at a processor a stretch less one."""
     if step.ms <= 0.0:
@@ -136,7 +136,7 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
     return step.ms * (1.0 + min(0.0, stretch)), step.ms * max(0.0, stretch)
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
     """Time from fork to join."""
     mean = variance = 0.0
@@ -150,7 +150,7 @@ def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-unt
     return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, own, waits)
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def waited(ways, weights, counts, scv):  # type: ignore[no-untyped-def]
     """Time at processors for which an answer waits, of a request that is alone."""
     more, total = np.zeros((3, 4)), 0.0
@@ -163,7 +163,7 @@ def waited(ways, weights, counts, scv):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def recursion(most, model):  # type: ignore[no-untyped-def]
     """Throughput per ms and response time, shape (most,); busy servers by station, shape (most, stations)."""
     stations = model.demand.size
@@ -182,13 +182,13 @@ def recursion(most, model):  # type: ignore[no-untyped-def]
     return found_x, found_ms, present
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _load(model, i):  # type: ignore[no-untyped-def]
     """Demand of jobs at a station, where a request's visits may be there several at once."""
     return model.demand[i] / model.at_once if model.at_once > 0.0 else model.demand[i]
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _look(model, at, n):  # type: ignore[no-untyped-def]
     """What a request finds that comes as the n-th: at processors, and then by role and part of a machine."""
     for i in range(model.demand.size):
@@ -203,7 +203,7 @@ def _look(model, at, n):  # type: ignore[no-untyped-def]
                 at.more[role, part] += model.roles[role, k] * at.found[model.machines[k, part]]
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _request(model, more):  # type: ignore[no-untyped-def]
     """Mean time of a request at the client before it is sent, and from then to its answer."""
     total = client = 0.0
@@ -223,7 +223,7 @@ def _request(model, more):  # type: ignore[no-untyped-def]
     return client, total
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _bounded(model, at, x, n):  # type: ignore[no-untyped-def]
     """Throughput that no station has to exceed what it can do for."""
     for i in range(model.demand.size):
@@ -234,7 +234,7 @@ def _bounded(model, at, x, n):  # type: ignore[no-untyped-def]
     return x
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _join(model, at, x, n, present):  # type: ignore[no-untyped-def]
     """Bring stations from n - 1 jobs in the network to n; fills in how many servers are busy where."""
     together, busy = model.at_once > 0.0, model.machines[0, event_loop.CPU]
@@ -257,7 +257,7 @@ def _join(model, at, x, n, present):  # type: ignore[no-untyped-def]
             present[i] += min(j * max(1.0, model.at_once), model.servers[i]) * at.chance[i, j]
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
     """What the client, which takes so many processors on average, leaves of a rate."""
     low = min(int(taken), slower.shape[0] - 1)
@@ -267,7 +267,7 @@ def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
         slow[j] = 1.0 / ((1.0 - part) / slower[low, j] + part / slower[high, j])
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _raise(chance, slow, load, n):  # type: ignore[no-untyped-def]
     """Probabilities of so many jobs at a processor, from those with one job less in the network."""
     rest = _present(chance, slow, load, n)
@@ -276,7 +276,7 @@ def _raise(chance, slow, load, n):  # type: ignore[no-untyped-def]
     chance[0] = max(0.0, 1.0 - rest)
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _without(queue, demand, servers, busy, think, n):  # type: ignore[no-untyped-def]
     """Throughput of the network without its shared processors, and what then waits at its other stations.
 
@@ -293,7 +293,7 @@ def _without(queue, demand, servers, busy, think, n):  # type: ignore[no-untyped
     return x
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _settle(chance, nobody, n):  # type: ignore[no-untyped-def]
     """Probability of nobody at a processor by what it was with one job less, times the throughput over that of the
     network without it (modified MVA; Reiser 1981).
@@ -309,7 +309,7 @@ def _settle(chance, nobody, n):  # type: ignore[no-untyped-def]
         chance[j] /= total
 
 
-@njit(cache=True)
+@compiled(cache=True)
 def _present(chance, slow, load, n):  # type: ignore[no-untyped-def]
     """Probability that somebody is at a processor; above 1 where it is asked for more than it can do."""
     rest = 0.0

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cassbook.core.compiled import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.random import streams
@@ -139,6 +140,7 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
         raise InputError(f"requests: {requests} in {batches} batches; there are two batches at least, none empty")
     asked = max(own.asked for own in network.operations)
     room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (asked + 2)))))
+    need_numba()
     net = build(network, room, streams(seed, event_loop.STREAMS))
     count, operations = net.stations.size, len(network.operations)
     counts = event_loop.Counts(

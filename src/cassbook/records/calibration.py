@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from cassbook.core.compiled import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.queueing.calibration import Calibrated, Question, calibrate
@@ -114,6 +115,7 @@ class CalibrationRun:
         return self._fits[key]
 
     def _calibrate(self, field_length: int, without: str) -> list[Calibrated]:
+        need_numba()
         if without == CROWDING:
             fits = self.calibrated(field_length)
             return [replace(fit, crowding=dict.fromkeys(fit.crowding, 0.0)) for fit in fits]

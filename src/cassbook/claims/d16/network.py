@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import numpy as np
 
 from cassbook.queueing import paper
@@ -13,13 +15,14 @@ from cassbook.queueing.paper import JOBS, LEVELS
 _FEWEST, _MOST = 5, 100
 
 
-def _at(level: str, most: int = _MOST) -> Analysed:
-    return analyse(paper.network(level), most)
+@lru_cache
+def _at(level: str) -> Analysed:
+    return analyse(paper.network(level), _MOST)
 
 
 def reductions() -> dict[str, float]:
     """Percent of the throughput at ONE that is lost at QUORUM and at ALL, with 45 jobs."""
-    per_s = {level: float(_at(level, JOBS).throughput_per_s[-1]) for level in LEVELS}
+    per_s = {level: float(_at(level).throughput_per_s[JOBS - 1]) for level in LEVELS}
     return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
 
 

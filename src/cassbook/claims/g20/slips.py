@@ -141,10 +141,11 @@ def row_repairs(row: Row, of: str, keystrokes: int = 1) -> list[Repair]:
     """Keystrokes in one number of a row that make its slowdown agree with its two numbers by a definition."""
     strong, weak = row.column(row.level)[row.threads], row.column("ONE")[row.threads]
     percent = row.percents()[row.threads]
+    as_is = row.slowdown(of, strong, weak)
     tries = {
         row.level: (strong, lambda new: overlap(row.slowdown(of, new, weak), as_printed(percent))),
         "ONE": (weak, lambda new: overlap(row.slowdown(of, strong, new), as_printed(percent))),
-        "percent": (percent, lambda new: overlap(row.slowdown(of, strong, weak), as_printed(new))),
+        "percent": (percent, lambda new: overlap(as_is, as_printed(new))),
     }
     return [Repair(name, old, new) for name, (old, good) in tries.items() for new in repairs(old, good, keystrokes)]
 
