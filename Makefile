@@ -40,10 +40,11 @@ test-rest: environment ## all other tests: the whole book in a browser, clean in
 
 test-all: test test-rest ## both
 
-lint: environment ## check style and types
+lint: environment ## check style, types and who imports whom
 	@$(RUN) ruff check src tests
 	@$(RUN) ruff format --check src tests
 	@$(RUN) mypy
+	@$(ENVIRONMENT)/bin/lint-imports --no-cache
 
 bench: environment ## measure the library's own speed against its limits
 	@$(RUN) cassbook.bench
