@@ -17,10 +17,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 #: A message for a person, on standard error, so that standard output holds the answer alone.
 log = functools.partial(click.echo, err=True)
 
-#: Imported package -> the extra that installs it.
+#: Imported package -> the extra with which the command that imports it works. (The driver alone, `[advisor]`, is for
+#: programs: whatever starts a cluster or measures one needs more.)
 EXTRAS = {
     "numba": "predict",
-    "cassandra": "advisor",
+    "cassandra": "lab",
     "ccmlib": "lab",
     "psutil": "lab",
     "distributed": "dask",

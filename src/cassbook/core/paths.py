@@ -56,5 +56,11 @@ def checkout() -> Path:
 
 
 def runs_dir() -> Path:
-    """Folder of the recorded runs that the book draws on."""
-    return project_root() / "data" / "runs"
+    """Return the folder of the recorded runs: the checkout's, else the tables of them that an installed wheel has."""
+    root = project_root()
+    return root / "data" / "runs" if (root / "_toc.yml").is_file() else resource("data/runs")
+
+
+def is_packaged(folder: Path) -> bool:
+    """Whether a folder is part of an installed wheel, which has the tables of recorded runs and no samples."""
+    return folder.resolve().is_relative_to(_PACKAGE)

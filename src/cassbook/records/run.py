@@ -15,7 +15,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import check_recorded
-from cassbook.core.paths import runs_dir
+from cassbook.core.paths import is_packaged, runs_dir
 from cassbook.core.schema import SAMPLES, read_cells
 from cassbook.latency import summaries
 from cassbook.records import digest, manifest
@@ -41,7 +41,7 @@ class RecordedRun:
             folder = runs_dir() / name_or_path
         if not (folder / "manifest.json").is_file():
             known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
-            raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs: {known}")
+            raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs here: {known}")
         self.folder = folder
         self.manifest = manifest.read(folder)
         if not self.manifest["complete"]:
@@ -52,7 +52,22 @@ class RecordedRun:
         listed = self.manifest.get("artefacts", {})
         if "cells.csv" not in listed or not any(name.startswith("samples/") for name in listed):
             raise InputError(f"{self.folder / 'manifest.json'}: is damaged (it lists no cells or no samples)")
-        check_recorded(self.folder, listed)
+        check_recorded(self.folder, {name: pinned for name, pinned in listed.items() if name not in self._left_out})
+
+    @cached_property
+    def _left_out(self) -> frozenset[str]:
+        """Samples and histograms that an installed wheel has not, for their size."""
+        if not is_packaged(self.folder):
+            return frozenset()
+        large = (n for n in self.manifest["artefacts"] if n.startswith("samples/") or n == digest.HISTOGRAMS)
+        return frozenset(name for name in large if not (self.folder / name).is_file())
+
+    def _check_there(self, name: str, what: str) -> None:
+        if name in self._left_out:
+            raise InputError(
+                f"run {self.name}: its {what} are not in the installed package, only its tables; they are in the "
+                f"repository of cassbook, in data/runs/{self.name}"
+            )
 
     @property
     def name(self) -> str:
@@ -83,6 +98,7 @@ class RecordedRun:
         By tag: `CELL.OPERATION` is service time, `CELL.OPERATION.response` response time, of paced operations only.
         """
         if digest.HISTOGRAMS in self.manifest["artefacts"]:
+            self._check_there(digest.HISTOGRAMS, "histograms")
             return digest.Histograms(self.folder / digest.HISTOGRAMS)
         return digest.counted(self.samples(digest.COLUMNS))
 
@@ -97,8 +113,10 @@ class RecordedRun:
         return frozenset(cell_id for ids in used for cell_id in ids)
 
     def _dataset(self) -> ds.Dataset:
-        listed = [str(self.folder / name) for name in self.manifest["artefacts"] if name.startswith("samples/")]
-        return ds.dataset(listed, format="parquet", schema=SAMPLES)
+        listed = [name for name in self.manifest["artefacts"] if name.startswith("samples/")]
+        for name in listed:
+            self._check_there(name, "samples")
+        return ds.dataset([str(self.folder / name) for name in listed], format="parquet", schema=SAMPLES)
 
     def _check_kept(self, cells: Sequence[str]) -> None:
         """Refuse cells that there are not, or whose samples were measured but not kept."""

@@ -16,7 +16,8 @@ import cassbook
 from tests.helpers.data import ROOT
 
 #: All that a build reads; copied, so that it leaves nothing behind in the checkout.
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT-AND-DATA", "src", "profiles", "data/published")
+FILES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT-AND-DATA")
+FOLDERS = ("src", "profiles", "data/published", "data/runs")
 
 ASK = """
 import json
@@ -51,8 +52,8 @@ def _pip(*arguments: str | Path, **options) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
     source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info")
-    for name in SOURCES:
+    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "samples")
+    for name in (*FILES, *FOLDERS):
         target = source / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if (ROOT / name).is_dir():
