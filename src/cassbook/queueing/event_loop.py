@@ -15,8 +15,8 @@ from collections import namedtuple
 from typing import Any
 
 import numpy as np
-from cassbook.core.compiled import compiled
 
+from cassbook.core.compiled import compiled
 from cassbook.core.random import evenly, exponential
 
 #: How a station serves.

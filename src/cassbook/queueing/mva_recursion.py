@@ -6,9 +6,9 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from cassbook.core.compiled import compiled
 from numpy.typing import NDArray
 
+from cassbook.core.compiled import compiled
 from cassbook.queueing import event_loop
 
 Floats = NDArray[np.float64]
