@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from cassbook.book import build, outputs
+from cassbook.book import build, notebooks, outputs
 from cassbook.book.chapters import record
 from cassbook.claims.registry import ledger
 from cassbook.core import paths
@@ -21,7 +21,7 @@ from tests.helpers.folder_of_logs import make
 
 pytestmark = pytest.mark.book
 SCORECARD = "notebooks/analyse/scorecard.html"
-NO_RUNS = [path for path in build.analyse_notebooks() if not outputs.shows_runs(path)]
+NO_RUNS = [path for path in notebooks.analyse_notebooks() if not outputs.shows_runs(path)]
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/mixed-estimates.html"
 
 
@@ -35,7 +35,7 @@ def html(tmp_path_factory):
         patch.setenv("CASSBOOK_BUILD", str(tmp_path_factory.mktemp("build")))
         patch.setenv("CASSBOOK_CACHE", str(tmp_path_factory.mktemp("cache")))
         before = tracked()
-        index = build.build(fresh=logs, say=lambda line: None)
+        index = build.build(fresh=logs, log=lambda line: None)
         assert tracked() == before
     return index.parent
 
@@ -65,7 +65,7 @@ def test_index_is_there_and_every_page_of_the_contents(html):
     for page in (
         "book/methods",
         "notebooks/measure/measure",
-        *(f"notebooks/analyse/{n.stem}" for n in build.analyse_notebooks()),
+        *(f"notebooks/analyse/{n.stem}" for n in notebooks.analyse_notebooks()),
     ):
         assert (html / f"{page}.html").is_file()
 
@@ -219,7 +219,7 @@ def test_a_warning_stops_the_build(html, tmp_path, monkeypatch):
     (tmp_path / "html").mkdir()
     (tmp_path / "html" / "index.html").write_text("the last book")
     with pytest.raises(LaboratoryError, match="nowhere"):
-        build._render(source, lambda line: None)
+        build._render(source, tmp_path / "html", lambda line: None)
     assert (tmp_path / "html" / "index.html").read_text() == "the last book"
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import prediction_errors, staleness
+from cassbook.book.chapters import prediction_errors, staleness_measured
 from cassbook.deployment.distances import Distances, from_table, placed
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
@@ -92,7 +92,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
         run = StalenessRun(str(probed(tmp_path, trial, cluster)))
     finally:
         cluster.move(where())
-    reads, stale = staleness.strong_checked(run)
+    reads, stale = staleness_measured.strong_checked(run)
     assert reads > 20
     assert stale == 0
     curve = prediction_errors.curve(run, "far", 0, 1, 1)
@@ -105,7 +105,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     versions = run.counted("far", 0, 1, 1, versions=4)
     assert curves.over_k(versions, 0.0, 4)["p"].iloc[0] < 0.2
     assert curves.over_k(versions, 110.0, 4)["p"].iloc[0] > 0.8
-    sums = staleness.sums(run, "far")
+    sums = staleness_measured.sums(run, "far")
     assert len(sums) == 6
     ways_ms = {frozenset(("R1", "R2")): 40, frozenset(("R1", "R3")): 100, frozenset(("R2", "R3")): 140}
     for pair, row in sums.iterrows():

@@ -1,141 +1,58 @@
-"""Execute the notebooks through Papermill and render the book; tracked notebooks stay as they are.
+"""Execute the chapters that changed and render the book; tracked notebooks stay as they are.
 
-Everything happens in the build folder: `source` (pages and executed copies), `html` (the book), `runs` (what was
-measured now).
+Everything happens in the build folder: `executed` (executed copies, named for their fingerprints), `source` (pages and
+copies to render), `html` (the book), `chapters` (single pages), `runs` (what was measured now).
 """
 
 from __future__ import annotations
 
-import hashlib
+import ast
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
-import papermill
 import plotly
 
-import cassbook
-from cassbook.book.chapters.plots import PLOTLY_VARIABLE
-from cassbook.book.chapters.tables import LEVELS
-from cassbook.book.kernels import LOG_VARIABLE, QuietKernelManager
+from cassbook.book import execution, fingerprint, notebooks, showable
 from cassbook.core import paths
-from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
-from cassbook.records.run import RecordedRun
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 _WORKERS = 2
-_MEASURE = "measure.ipynb"
-#: A polynomial of fourth order leaves nothing to judge it by with fewer; `fit` warns below eight.
-_LEAST_THREADS = 6
-
-
-def build_dir() -> Path:
-    """Folder that takes everything made: `_build` in the project, unless CASSBOOK_BUILD names another."""
-    named = os.environ.get("CASSBOOK_BUILD")
-    return Path(named).resolve() if named else paths.project_root() / "_build"
+#: Executed copies of a chapter that are kept, newest first: with the recorded runs, and with a fresh one.
+_KEPT = 3
+_ANALYSE = Path("notebooks") / "analyse"
+#: Parameters that stand for runs that the whole book can be built from.
+_RUNS = ("recorded", "today", "fresh")
 
 
 def default_run(parameter: str) -> str:
-    """Name of the run that the analysis notebooks have as the default of `recorded` or `today`."""
-    notebook = analyse_notebooks()[0]
-    found = papermill.inspect_notebook(str(notebook))[parameter]["default"]
-    return str(found).strip("\"'")
+    """Return the run that the chapters have as the default of `recorded` or `today`."""
+    defaults = (notebooks.parameters(notebook) for notebook in notebooks.analyse_notebooks())
+    return str(next(own[parameter] for own in defaults if parameter in own))
 
 
-def analyse_notebooks() -> list[Path]:
-    """Tracked analysis notebooks, in the order of their numbers."""
-    return sorted((paths.project_root() / "notebooks" / "analyse").glob("*.ipynb"))
-
-
-def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
-    """Execute a copy of a notebook with parameters.
-
-    Parameters
-    ----------
-    notebook, output : Path
-    parameters : dict
-        Every key must be a parameter of the notebook; Papermill itself would only warn.
-    loud : bool
-        Pass on what cells print while they run.
-
-    Raises
-    ------
-    InputError
-        For an unknown parameter, with those there are.
-    LaboratoryError
-        If a cell fails, with its last lines.
-    """
-    known = papermill.inspect_notebook(str(notebook))
-    unknown = sorted(set(parameters) - set(known))
-    if unknown:
-        raise InputError(f"{notebook.name}: no parameter {', '.join(unknown)}; it has {', '.join(known)}")
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise InputError(
-            f"{output.parent}: cannot be written ({error.strerror}); CASSBOOK_BUILD may name another"
-        ) from None
-    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # this environment's kernel, not a user's of the same name
-    os.environ[LOG_VARIABLE] = str(build_dir() / "kernels.log")
-    # Linear algebra here is small; two kernels whose libraries each start a thread a core take four times as long.
-    os.environ.setdefault("OMP_NUM_THREADS", "1")
-    os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
-    streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
-    try:
-        papermill.execute_notebook(
-            str(notebook),
-            str(output),
-            parameters=parameters,
-            kernel_name="python3",
-            progress_bar=False,
-            cwd=str(paths.project_root()),
-            kernel_manager_class=QuietKernelManager,
-            **streams,
-        )
-    except papermill.PapermillExecutionError as error:
-        tail = "\n".join(error.traceback[-3:])
-        raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
-
-
-def data_hash(*parts: str) -> str:
-    """Hash of what an analysis depends on: the data named, the library, the printed tables, the benchmarks.
-
-    It is a parameter of each executed notebook, so no cache keyed by code can serve stale output.
-    """
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.encode())
-    root = paths.project_root() / "data"
-    # A manifest holds the sums of all that its run consists of.
-    data = [*paths.resource("data/published").glob("*.csv"), *(root / "bench").glob("*.*")]
-    data += [*root.glob("runs/*/manifest.json"), *root.glob("rides/**/*.json"), *root.glob("trials/*/*.json")]
-    sources = [*data, *Path(cassbook.__file__).parent.rglob("*.py")]
-    for path in sorted(sources):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, say: Say = print) -> Path:
-    """Execute the analysis notebooks and render the book.
+def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, log: Log = print) -> Path:
+    """Execute the chapters whose fingerprint is new and render the book.
 
     Parameters
     ----------
     recorded, today : str, optional
-        Runs in `data/runs`, or paths of runs: of the papers' Cassandra and of today's. The notebooks' own otherwise.
+        Runs in `data/runs`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks' own.
     fresh : Path, optional
-        A run to show beside it.
+        A run to show next to them.
+    log : callable
+        Takes each line of progress.
 
     Returns
     -------
@@ -145,7 +62,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     Raises
     ------
     InputError
-        If a run cannot be read.
+        If a run cannot be read or shown.
     LaboratoryError
         If a notebook fails, or the book is rendered with a warning.
     """
@@ -154,16 +71,85 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
         asked["fresh"] = str(fresh)
     runs = {parameter: open_run(named) for parameter, named in asked.items()}
     for run in runs.values():
-        check_shown(run)
-    check_pair(runs["recorded"], runs["today"])
-    parameters = {"fresh": ""} | {
+        showable.check_shown(run)
+    showable.check_pair(runs["recorded"], runs["today"])
+    given = {
         parameter: _relative(run.folder) if Path(asked[parameter]).is_dir() else run.name
         for parameter, run in runs.items()
     }
     source = _assemble(keep_measurement=fresh is not None)
-    parameters["data_hash"] = data_hash(*[run.data_hash for run in runs.values()])
-    _execute_all(source, parameters, say)
-    return _render(source, say)
+    for copy in _executed(notebooks.analyse_notebooks(), given, log):
+        shutil.copy(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+    return _render(source, build_dir() / "html", log)
+
+
+def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
+    """Execute one chapter and render its page alone; links to other pages of the book lead nowhere in it.
+
+    Parameters
+    ----------
+    slug : str
+        The notebook's name without its ending.
+    given : mapping of str to str
+        Values of its parameters, as typed on a command line.
+    log : callable
+
+    Returns
+    -------
+    Path
+        The page.
+
+    Raises
+    ------
+    InputError
+        For an unknown chapter or parameter, or a value of the wrong type, with what would be right.
+    LaboratoryError
+        If a cell fails, or the page is not rendered.
+    """
+    notebook = notebooks.chapter_notebook(slug)
+    (copy,) = _executed([notebook], typed(notebook, given), log)
+    folder = build_dir() / "chapters" / slug
+    source = folder / "source"
+    _lay_out(source)
+    (source / _ANALYSE).mkdir(parents=True)
+    shutil.copy(copy, source / _ANALYSE / notebook.name)
+    shutil.copytree(paths.project_root() / "book", source / "book")  # the bibliography, and figures by their paths
+    (source / "_toc.yml").write_text(f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\n", encoding="utf-8")
+    _render(source, folder / "html", log, strict=False)
+    return folder / "html" / _ANALYSE / f"{slug}.html"
+
+
+def typed(notebook: Path, given: Mapping[str, str]) -> dict[str, Any]:
+    """Return parameters that were typed as text as values of the types that the notebook's defaults have.
+
+    Raises
+    ------
+    InputError
+        For an unknown parameter, or a value of another type.
+    """
+    notebooks.check(notebook, set(given))
+    defaults = notebooks.parameters(notebook)
+    found: dict[str, Any] = {}
+    for name, text in given.items():
+        default = defaults[name]
+        try:
+            value = text if isinstance(default, str) else ast.literal_eval(text)
+        except (ValueError, SyntaxError):
+            value = None
+        if not isinstance(value, (int, float) if isinstance(default, float) else type(default)):
+            raise InputError(f"{notebook.stem}: {name}={text}: must be like the default, {default!r}")
+        found[name] = value
+    return found
+
+
+def build_dir() -> Path:
+    """Return the folder that takes everything made (see `execution.build_dir`)."""
+    return execution.build_dir()
+
+
+def _slug(copy: Path) -> str:
+    """Name of the chapter of an executed copy."""
+    return copy.stem.rpartition("-")[0]
 
 
 def _relative(folder: Path) -> str:
@@ -171,89 +157,69 @@ def _relative(folder: Path) -> str:
     return os.path.relpath(folder.resolve(), paths.project_root())
 
 
-def check_shown(run: RecordedRun) -> None:
-    """Refuse a run that lacks what the chapters draw, before any is executed.
-
-    Raises
-    ------
-    InputError
-        Naming everything that is missing.
-    """
-    cells = run.cells
-    pure, mixed = cells[cells["kind"] == "pure"], cells[cells["kind"] == "mixed"]
-    missing = []
-    for share, word in ((1.0, "reads"), (0.0, "writes")):
-        absent = [level for level in LEVELS if level not in set(pure.loc[pure["read_share"] == share, "read_cl"])]
-        if absent:
-            missing += [f"{word} at {level}" for level in absent]
-        elif not _all_levels(pure[pure["read_share"] == share]):
-            missing.append(f"a thread count with {word} at all of {', '.join(LEVELS)} in one block")
-    if pure["threads"].nunique() < _LEAST_THREADS:
-        missing.append(
-            f"at least {_LEAST_THREADS} thread counts of pure reads and writes (a fourth-order fit needs them)"
-        )
-    if not {(s.read_cl, s.write_cl) for s in STRONG_SETTINGS} <= set(
-        zip(mixed["read_cl"], mixed["write_cl"], strict=True)
-    ):
-        missing.append(f"mixed cells at {', '.join(s.name for s in STRONG_SETTINGS)}")
-    if missing:
-        raise InputError(f"{run.folder}: the book cannot show this run; it lacks {'; '.join(missing)}")
-
-
-def _all_levels(pure: pd.DataFrame) -> bool:
-    """Whether some thread count has all levels in one block, so that they can be ranked."""
-    return bool((pure.groupby(["block", "threads"])["read_cl"].nunique() >= len(LEVELS)).any())
-
-
-def check_pair(recorded: RecordedRun, today: RecordedRun) -> None:
-    """Refuse two runs of which the chapters could show no cell side by side.
-
-    Raises
-    ------
-    InputError
-        Naming both and what each measured.
-    """
-    keys = ["read_share", "read_cl", "threads"]
-    pure = [run.cells.loc[run.cells["kind"] == "pure", keys].drop_duplicates() for run in (recorded, today)]
-    if pure[0].merge(pure[1]).empty:
-        threads = [", ".join(map(str, sorted(cells["threads"].unique()))) for cells in pure]
-        raise InputError(
-            f"{recorded.folder} and {today.folder}: the book cannot show these side by side; they have no pure cell in "
-            f"common (threads {threads[0]} and {threads[1]})"
-        )
+def _lay_out(source: Path) -> None:
+    """Make a folder to render anew: configuration and static files."""
+    root, static = paths.project_root(), source / "_static"
+    shutil.rmtree(source, ignore_errors=True)
+    source.mkdir(parents=True)
+    shutil.copy(root / "_config.yml", source / "_config.yml")
+    shutil.copytree(root / "book" / "static", static)
+    # Copied once from the installed wheel: pages load it from beside them, never from a content network.
+    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
 
 
 def _assemble(keep_measurement: bool) -> Path:
     """Lay out the book's source: pages, configuration, static files, the measurement's page."""
     root, source = paths.project_root(), build_dir() / "source"
-    measured = source / "notebooks" / "measure" / _MEASURE
+    measured = source / "notebooks" / "measure" / notebooks.MEASURE
     executed = measured.read_bytes() if keep_measurement and measured.is_file() else None
-    shutil.rmtree(source, ignore_errors=True)
-    source.mkdir(parents=True)
-    for name in ("_config.yml", "_toc.yml"):
-        shutil.copy(root / name, source / name)
+    _lay_out(source)
+    shutil.copy(root / "_toc.yml", source / "_toc.yml")
     shutil.copytree(root / "book", source / "book")
     shutil.copytree(root / "notebooks" / "measure", source / "notebooks" / "measure")
+    (source / _ANALYSE).mkdir()
     if executed:
         measured.write_bytes(executed)
-    static = source / "_static"
-    shutil.copytree(root / "book" / "static", static)
-    # Copied once from the installed wheel: pages load it from beside them, never from a content network.
-    shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
     return source
 
 
-def _execute_all(source: Path, parameters: dict[str, Any], say: Say) -> None:
-    notebooks = analyse_notebooks()
-    say(f"executing {len(notebooks)} analysis notebooks")
+def _executed(chapters: Sequence[Path], given: Mapping[str, Any], log: Log) -> list[Path]:
+    """Return the executed copy of each chapter, made now unless one of the same fingerprint is kept.
+
+    Each chapter gets what it declares of `given`.
+    """
+    folder = build_dir() / "executed"
+    copies, missing = [], []
+    for notebook in chapters:
+        declared = notebooks.parameters(notebook)
+        own = {name: value for name, value in given.items() if name in declared}
+        defaults = {name: value for name, value in declared.items() if name != notebooks.DATA_HASH}
+        data_hash = fingerprint.of_chapter(notebook, defaults | own)
+        copy = folder / f"{notebook.stem}-{data_hash}.ipynb"
+        copies.append(copy)
+        if copy.is_file():
+            copy.touch()
+        else:
+            missing.append((notebook, copy, own | {notebooks.DATA_HASH: data_hash}))
+    log(f"executing {len(missing)} of {len(chapters)} chapters; the others are unchanged")
+    _execute_all(missing)
+    for notebook in chapters:
+        _forget(folder, notebook.stem)
+    return copies
+
+
+def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
+    """Execute notebooks, two at a time."""
+    if not jobs:
+        return
     # Spawned, not forked: a kernel's event loop does not survive a fork.
     with (
-        ProcessPoolExecutor(_WORKERS, mp_context=get_context("spawn")) as pool,
-        bar(len(notebooks), 0, "page") as done,
+        ProcessPoolExecutor(min(_WORKERS, len(jobs)), mp_context=get_context("spawn")) as pool,
+        bar(len(jobs), 0, "page") as done,
     ):
-        jobs = [pool.submit(execute, n, source / "notebooks" / "analyse" / n.name, parameters) for n in notebooks]
+        running = [pool.submit(_execute_whole, *job) for job in jobs]
         try:
-            for job in as_completed(jobs):
+            for job in as_completed(running):
                 job.result()
                 done.update()
         except BaseException:
@@ -261,13 +227,27 @@ def _execute_all(source: Path, parameters: dict[str, Any], say: Say) -> None:
             raise
 
 
-def _render(source: Path, say: Say) -> Path:
-    """Run Jupyter Book with warnings as errors; the last HTML is removed only when the new is finished."""
-    say("rendering the book")
-    target, output = build_dir() / "html", build_dir() / "rendered"
+def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any]) -> None:
+    """Execute a chapter; its copy appears under its name only when every cell has run."""
+    draft = copy.with_suffix(".draft.ipynb")
+    execution.execute(notebook, draft, parameters)
+    draft.replace(copy)
+
+
+def _forget(folder: Path, slug: str) -> None:
+    """Remove the older of a chapter's executed copies, and what failed left."""
+    own = [path for path in folder.glob(f"{slug}-*.ipynb") if _slug(path) == slug]
+    for old in sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT:]:
+        old.unlink()
+
+
+def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
+    """Run Jupyter Book, strictly with warnings as errors; the last HTML is removed only when the new is finished."""
+    log("rendering the book" if strict else "rendering the page")
+    output = target.with_name("rendered")
     shutil.rmtree(output, ignore_errors=True)
     program = "from jupyter_book.cli.main import main; main()"  # the package cannot be run as a module
-    options = ["build", "-W", "--keep-going", "--path-output", str(output), str(source)]
+    options = ["build", *(["-W", "--keep-going"] if strict else []), "--path-output", str(output), str(source)]
     command = [sys.executable, "-c", program, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     index = output / "_build" / "html" / "index.html"
@@ -279,10 +259,10 @@ def _render(source: Path, say: Say) -> Path:
     return target / "index.html"
 
 
-def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
+def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
     """Measure a profile through its notebook, then build the book with it.
 
-    An interrupted measurement of the same profile is gone on with; any other is set aside (`...-before`).
+    An interrupted measurement of the same profile resumes; any other is set aside (`...-before`).
 
     Returns
     -------
@@ -294,11 +274,11 @@ def reproduce(profile: str, engine: str | None, say: Say = print) -> Path:
     resume = _resumable(folder, asked.model_dump(mode="json"))
     if not resume:
         _set_aside(folder)
-    notebook = paths.project_root() / "notebooks" / "measure" / _MEASURE
     relative = os.path.relpath(folder, paths.project_root())
     parameters = {"profile": profile, "engine": asked.engine, "out": relative, "resume": resume}
-    execute(notebook, build_dir() / "source" / "notebooks" / "measure" / _MEASURE, parameters, loud=True)
-    return build(fresh=folder, say=say)
+    output = build_dir() / "source" / "notebooks" / "measure" / notebooks.MEASURE
+    execution.execute(notebooks.measure_notebook(), output, parameters, loud=True)
+    return build(fresh=folder, log=log)
 
 
 def _resumable(folder: Path, profile: dict[str, Any]) -> bool:

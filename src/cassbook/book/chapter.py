@@ -1,216 +1,231 @@
-"""What every notebook begins with: its parameters checked, its data loaded and named, its hash shown."""
+"""What every notebook opens with: parameters checked, data opened and named; and how its numbers reach the prose."""
 
 from __future__ import annotations
 
+import ast
 import re
-from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+import myst_nb
 import pandas as pd
+from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
-from myst_nb import glue
 
-from cassbook import published
+from cassbook.book import fingerprint, notebooks
+from cassbook.book.source import FRESH, PUBLISHED, Source, describe, recorded_sources, run_of
 from cassbook.core import paths
 from cassbook.core.errors import InputError
 from cassbook.ingest.folder import open_run
-from cassbook.latency import summaries, validation
-from cassbook.records.run import RecordedRun
+from cassbook.records.calibration import CalibrationRun
+from cassbook.records.experiment import Results
+from cassbook.records.predictor import OracleRun
+from cassbook.records.schedule_runs import Rides, recorded_switches
+from cassbook.records.staleness import StalenessRun
+
+__all__ = ["Chapter", "check_parameters", "describe", "glue", "open_chapter", "show"]
 
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
-PUBLISHED, RECORDED, FRESH = "published", "recorded", "measured now"
-_ANALYSIS_PARAMETERS = frozenset({"recorded", "today", "fresh", "data_hash"})
-_OF_JUPYTER = frozenset({"In", "Out", "get_ipython", "exit", "quit", "open"})
+#: Papermill puts this above the cell of parameters that it adds.
+_INJECTED = "# Parameters"
+#: How the record of an experiment is opened, by what its manifest calls the experiment.
+_OPENERS = {
+    "three": StalenessRun,
+    "five": StalenessRun,
+    "study": Results,
+    "oracle": OracleRun,
+    "calibration": CalibrationRun,
+}
 
 
-@dataclass(frozen=True)
-class Source:
-    """One origin of numbers: the printed tables, or a run. All go through the same functions.
+class Chapter:
+    """The data of one chapter, each opened when it is first asked for.
 
-    Attributes
-    ----------
-    label : str
-        'published', 'recorded' and the version, or 'measured now'.
-    run : RecordedRun or None
-    """
-
-    label: str
-    run: RecordedRun | None = None
-
-    @cached_property
-    def cell_stats(self) -> pd.DataFrame:
-        """Statistics of each cell of a run (see `summaries.cell_statistics`)."""
-        if self.run is None:
-            raise InputError("the printed tables have no cells")
-        return self.run.statistics
-
-    @cached_property
-    def level_stats(self) -> pd.DataFrame:
-        """Pure workloads, columns `schema.LEVEL_STATS`."""
-        return published.level_stats() if self.run is None else summaries.level_stats(self.cell_stats)
-
-    @cached_property
-    def mixed_stats(self) -> pd.DataFrame:
-        """Mixed workloads: measured in a run; for the paper, what Tables IV and V together imply."""
-        return validation.printed_measured() if self.run is None else summaries.mixed_stats(self.cell_stats)
-
-
-def check_parameters(namespace: Mapping[str, Any], known: Set[str]) -> None:
-    """Refuse a parameter that the notebook does not have; Papermill itself would only warn.
-
-    Called in the cell after the parameters, when nothing else has been defined yet.
+    A parameter that names a further record is an attribute of the same name: `chapter.six`, `chapter.probed`.
 
     Parameters
     ----------
-    namespace : mapping
-        The notebook's `globals()`.
-    known : set of str
-        Names in its `parameters` cell.
+    slug : str
+        The notebook's name without its ending.
+    given : mapping
+        Values of its parameters by name.
+    """
+
+    def __init__(self, slug: str, given: Mapping[str, Any]) -> None:
+        self.slug = slug
+        self._given = dict(given)
+
+    @cached_property
+    def published(self) -> Source:
+        """The printed tables."""
+        return Source(PUBLISHED)
+
+    @cached_property
+    def _recorded(self) -> list[Source]:
+        names = [name for name in ("recorded", "today") if name in self._given]
+        return recorded_sources(open_run(self._given[name]) for name in names)
+
+    @property
+    def recorded(self) -> Source:
+        """The run that parameter `recorded` names."""
+        self._value("recorded")
+        return self._recorded[0]
+
+    @property
+    def today(self) -> Source:
+        """The run that parameter `today` names."""
+        self._value("today")
+        return self._recorded[-1]
+
+    @cached_property
+    def fresh(self) -> Source | None:
+        """The run that was just measured, if parameter `fresh` names one."""
+        named = self._value("fresh")
+        return Source(FRESH, open_run(paths.project_root() / Path(named))) if named else None
+
+    @property
+    def pair(self) -> dict[str, Source]:
+        """The runs of both versions, by the name that prose uses: `recorded` and `today`."""
+        return {"recorded": self.recorded, "today": self.today}
+
+    @property
+    def runs(self) -> list[Source]:
+        """The runs that the chapter asked for: recorded, today, and fresh where there is one."""
+        fresh = self.fresh if "fresh" in self._given else None
+        return [*self._recorded, *([fresh] if fresh else [])]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The printed tables, and `runs`."""
+        return [self.published, *self.runs]
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or hasattr(type(self), name):
+            raise AttributeError(name)
+        value = open_record(self._value(name))
+        self.__dict__[name] = value
+        return value
+
+    def _value(self, name: str) -> Any:
+        if name not in self._given:
+            known = ", ".join(self._given) or "none"
+            raise InputError(f"chapter {self.slug} has no parameter {name}; it was opened with {known}")
+        return self._given[name]
+
+
+def open_record(name_or_path: str) -> Any:
+    """Open a record as what its manifest says it is.
+
+    Parameters
+    ----------
+    name_or_path : str
+        Of a record in `data`, or a path.
+
+    Returns
+    -------
+    Source, Results, StalenessRun, OracleRun, CalibrationRun, Rides or DataFrame
+        A run of a profile is a `Source`; recorded switches of setting are a table.
+
+    Raises
+    ------
+    InputError
+        If it cannot be found or read.
+    """
+    folder, notes = fingerprint.record(name_or_path)
+    if folder is None or "profile" in notes:
+        return run_of(name_or_path)
+    if folder.suffix == ".json":
+        return recorded_switches(name_or_path)
+    if "schedule" in notes:
+        return Rides(name_or_path)
+    kind = notes.get("trial")
+    if kind not in _OPENERS:
+        raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
+    return _OPENERS[kind](name_or_path)
+
+
+def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapter:
+    """Check an analysis notebook's parameters and open its data.
+
+    Parameters
+    ----------
+    slug : str
+        The notebook's name without its ending.
+    data_hash : str
+        The chapter's fingerprint when the build began; empty in a notebook that is opened by hand.
+    **parameters
+        All others that the notebook declares, by name.
+
+    Raises
+    ------
+    InputError
+        For a parameter that the notebook does not have, or data that changed since the build began.
+    """
+    check_parameters([*parameters, notebooks.DATA_HASH])
+    if data_hash:
+        now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
+        if now != data_hash:
+            raise InputError(f"the data or the library changed since the build began ({data_hash}, now {now})")
+    return Chapter(slug, parameters)
+
+
+def check_parameters(known: Iterable[str]) -> None:
+    """Refuse a parameter that Papermill set and the notebook does not have; Papermill itself only warns.
+
+    Papermill adds a cell that assigns what it was given, and Jupyter's namespace holds the text of every cell that ran;
+    this is the one place that looks there. Outside Jupyter there is nothing to check.
+
+    Parameters
+    ----------
+    known : iterable of str
+        Names in the notebook's `parameters` cell.
 
     Raises
     ------
     InputError
         Naming the unknown and the known.
     """
-    defined = {
-        name
-        for name, value in namespace.items()
-        if not name.startswith("_") and name not in _OF_JUPYTER and not _is_tool(value)
+    shell = get_ipython()
+    cells = shell.user_ns.get("In", []) if shell else []
+    injected = [ast.parse(cell) for cell in cells if cell.lstrip().startswith(_INJECTED)]
+    given = {
+        target.id
+        for tree in injected
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
     }
-    unknown = defined - known
+    unknown = sorted(given - set(known))
     if unknown:
-        raise InputError(
-            f"unknown parameter {', '.join(sorted(unknown))}; this notebook has {', '.join(sorted(known))}"
-        )
-
-
-def _is_tool(value: Any) -> bool:
-    """Whether a name stands for something imported, not for a parameter."""
-    return callable(value) or isinstance(value, ModuleType)
-
-
-def begin(namespace: Mapping[str, Any], *further: str) -> list[Source]:
-    """Check an analysis notebook's parameters and load its sources.
-
-    Parameters
-    ----------
-    namespace : mapping
-        The notebook's `globals()`, holding `recorded`, `today`, `fresh` and `data_hash`.
-    *further : str
-        Names of parameters of its own; `run_of` opens those that name runs.
-
-    Returns
-    -------
-    list of Source
-        Published; recorded with the paper's version and with today's; what was just measured if there is any.
-
-    Raises
-    ------
-    InputError
-        For an unknown parameter, a run that cannot be read, or data that changed since the build began.
-    """
-    check_parameters(namespace, _ANALYSIS_PARAMETERS | set(further))
-    sources = [Source(PUBLISHED), *_recorded(open_run(namespace[name]) for name in ("recorded", "today"))]
-    if namespace["fresh"]:
-        folder = paths.project_root() / Path(namespace["fresh"])
-        sources.append(Source(FRESH, open_run(folder)))
-    if namespace["data_hash"]:
-        from cassbook.book.build import data_hash  # noqa: PLC0415 - a notebook opened by hand needs no builder
-
-        now = data_hash(*[s.run.data_hash for s in sources if s.run])
-        if now != namespace["data_hash"]:
-            raise InputError(
-                f"the data or the library changed since the build began ({namespace['data_hash']}, now {now})"
-            )
-    return sources
-
-
-def run_of(name_or_path: str) -> Source:
-    """Open a run that a chapter has beside the usual ones; named for its profile and version.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read.
-    """
-    run = open_run(name_or_path)
-    profile = run.manifest.get("profile", {}).get("name", run.name)
-    return Source(f"{profile}, {run.manifest['engine']}", run)
-
-
-def _recorded(runs: Iterable[RecordedRun]) -> list[Source]:
-    """Recorded runs as sources, named for their versions; a version that comes again is numbered."""
-    found: list[Source] = []
-    for run in runs:
-        label = f"{RECORDED} {run.manifest['engine']}"
-        again = sum(source.label == label or source.label.startswith(f"{label} (") for source in found)
-        found.append(Source(f"{label} ({again + 1})" if again else label, run))
-    return found
-
-
-def describe(sources: list[Source]) -> pd.DataFrame:
-    """One row a source: engine, Java, machine, cells, blocks, marks, and the hash of its data."""
-    rows = []
-    for source in sources:
-        if source.run is None:
-            rows.append(
-                {
-                    "source": source.label,
-                    "Cassandra": "2.1",
-                    "machine": "3 EC2 c3.xlarge, client apart",
-                    "cells": "36 + 36",
-                }
-            )
-            continue
-        notes, cells = source.run.manifest, source.run.cells
-        measured = cells[cells["kind"] != "warmup"]
-        rows.append(
-            {
-                "source": source.label,
-                "Cassandra": notes["engine"],
-                "Java": _java(notes),
-                "machine": _machine(notes),
-                "cells": str(len(measured)),
-                "blocks": str(measured["block"].nunique()),
-                "busy before, %": f"{notes['busy_before_percent']:.0f}" if "busy_before_percent" in notes else "",
-                "marked cells": str(int((measured["marks"] != "").sum())),
-                "data hash": source.run.data_hash[:12],
-            }
-        )
-    return pd.DataFrame(rows).set_index("source").fillna("")
-
-
-def _java(notes: Mapping[str, Any]) -> str:
-    starts = notes.get("cluster_starts") or [{}]
-    return str(starts[0].get("java", {}).get("version", ""))
-
-
-def _machine(notes: Mapping[str, Any]) -> str:
-    if "machine" not in notes:
-        return "logs do not tell"
-    return f"{notes['machine']['cores']} cores for 3 nodes and the client"
+        names = ", ".join(name for name in known if name != notebooks.DATA_HASH) or "none"
+        raise InputError(f"unknown parameter {', '.join(unknown)}; this notebook has {names}")
 
 
 def show(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Display one table a source, each under the source's name."""
+    """Display one table per source, each under the source's name."""
     for label, table in tables.items():
         display(Markdown(f"*{label}*"))
         display(table)
 
 
-def put(**figures: Any) -> None:
-    """Glue figures under their names, formatted as prose quotes them, and tables as they are; nothing is shown."""
+def glue(**figures: Any) -> None:
+    """Glue figures under their names, formatted as prose quotes them, and tables as they are; nothing is shown.
+
+    Parameters
+    ----------
+    **figures
+        `read_slowdown=1.8` is quoted as `read-slowdown`: three significant digits, or whole numbers from 1,000.
+    """
     for name, value in figures.items():
         if isinstance(value, pd.DataFrame):
-            glue(name.replace("_", "-"), value, display=False)
+            myst_nb.glue(name.replace("_", "-"), value, display=False)
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
-        glue(name.replace("_", "-"), _Plain(text), display=False)
+        myst_nb.glue(name.replace("_", "-"), _Plain(text), display=False)
 
 
 class _Plain:

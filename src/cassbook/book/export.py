@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pandas as pd
 
-from cassbook.book.chapter import Source
-from cassbook.book.chapters import tables
+from cassbook.book import paper_tables
+from cassbook.book.chapters import cold_start, measure
+from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.latency import histograms, summaries
@@ -104,30 +105,32 @@ def tables_of(source: Source) -> list[Table]:
         return _measured(pure(make), mixed_stats, "mixed")
 
     def deviations() -> pd.DataFrame:
-        return tables.by_workload(tables.measured_deviations(source), "deviation_percent", "{:+.1f}", least=False)
+        return paper_tables.by_workload(
+            paper_tables.measured_deviations(source), "deviation_percent", "{:+.1f}", least=False
+        )
 
     cost = "in brackets: against ONE"
     return [
         Table("table1_reads", f"Read performance by threads; {cost}",
-              pure(lambda: tables.performance(level_stats, "READ"))),
+              pure(lambda: paper_tables.performance(level_stats, "READ"))),
         Table("table2_writes", f"Write performance by threads; {cost}",
-              pure(lambda: tables.performance(level_stats, "WRITE"))),
+              pure(lambda: paper_tables.performance(level_stats, "WRITE"))),
         Table("table3_fit", "Goodness of fit (R²) of latency over threads, by order of the polynomial",
-              pure(lambda: tables.goodness_of_fit([source]))),
+              pure(lambda: paper_tables.goodness_of_fit([source]))),
         Table("table4_estimated", "Latency of mixed workloads in us, estimated from the pure ones; * marks the least",
-              mixed(lambda: tables.by_workload(tables.estimated(source, shares)))),
+              mixed(lambda: paper_tables.by_workload(paper_tables.estimated(source, shares)))),
         Table("table5_measured", "Latency of mixed workloads in us, measured; * marks the least mean",
-              _measured(lambda: tables.by_workload(mixed_stats), mixed_stats, "mixed")),
+              _measured(lambda: paper_tables.by_workload(mixed_stats), mixed_stats, "mixed")),
         Table("table5_deviations", "Deviation of the estimate from the measurement, in % of the measurement",
               mixed(deviations)),
         Table("rankings", "Levels by mean latency, and whether neighbours differ within blocks (5 %, Holm)",
-              pure(lambda: tables.rankings(source))),
+              pure(lambda: paper_tables.rankings(source))),
         Table("setting_rankings", "Settings of mixed workloads by mean latency, and whether neighbours differ",
-              _measured(lambda: tables.setting_rankings(source), mixed_stats, "mixed")),
+              _measured(lambda: paper_tables.setting_rankings(source), mixed_stats, "mixed")),
         Table("cold_start", "Cold start by what was cold",
-              _measured(lambda: tables.cold_conditions(source), tables.cold_cells(run), "cold")),
+              _measured(lambda: cold_start.cold_conditions(source), cold_start.cold_cells(run), "cold")),
         Table("little", "Little's law: throughput times mean latency by threads, over the steady window",
-              lambda: tables.little(run)),
+              lambda: measure.little(run)),
         Table("cell_statistics", "Every cell with its intervals within the cell", lambda: cells, in_latex=False),
         Table("levels", "Pure workloads, 95 % over blocks", lambda: level_stats, in_latex=False),
         Table("level_quantiles", "Means and quantiles of pure workloads; `interval` says what the bounds rest on",

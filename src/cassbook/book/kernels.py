@@ -8,8 +8,7 @@ from typing import Any
 
 from jupyter_client.manager import AsyncKernelManager
 
-#: Names the file; the output of cells does not go through it.
-LOG_VARIABLE = "CASSBOOK_KERNEL_LOG"
+from cassbook.book.settings import LOG_VARIABLE
 
 
 class QuietKernelManager(AsyncKernelManager):

@@ -6,15 +6,14 @@ change a table. Figures are not stored; their cells are tagged `nbval-ignore-out
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbclient import NotebookClient
 
-from cassbook.book.build import analyse_notebooks
 from cassbook.book.kernels import QuietKernelManager
+from cassbook.book.notebooks import analyse_notebooks, parameters
 from cassbook.core.files import whole
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
@@ -42,12 +41,11 @@ def store(notebook: Path) -> None:
 
 def shows_runs(notebook: Path) -> bool:
     """Whether a chapter draws on the runs that a book is built from; others look the same in every book."""
-    sources = [cell.source for cell in nbformat.read(notebook, as_version=4).cells if cell.cell_type == "code"]
-    return any(re.search(r"\bsources\b(?! = begin\()", source) for source in sources)
+    return not {"recorded", "today", "fresh"}.isdisjoint(parameters(notebook))
 
 
 def differences(stored: Path, executed: Path) -> list[str]:
-    """What an executed copy shows otherwise than what is stored: for each such cell its first line and both texts.
+    """Compare what an executed copy shows with what is stored: the first line of each cell that differs and both texts.
 
     As with nbval, figures and cells that are tagged so are left out.
     """

@@ -19,4 +19,4 @@ def book(recorded: str | None, today: str | None, fresh: Path | None) -> None:
     checkout()
     from cassbook.book.build import build
 
-    click.echo(build(recorded=recorded, today=today, fresh=fresh, say=log))
+    click.echo(build(recorded=recorded, today=today, fresh=fresh, log=log))

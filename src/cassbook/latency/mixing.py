@@ -25,6 +25,15 @@ BASELINE = "1R-3W"
 _SHARE_DECIMALS = 6
 
 
+def mix_label(read_share: float) -> str:
+    """Name a mix as the papers do: reads/writes in percent.
+
+    >>> mix_label(0.9)
+    '90/10'
+    """
+    return f"{100 * read_share:.0f}/{100 - 100 * read_share:.0f}"
+
+
 class Predictor(Protocol):
     """Anything that gives a mean latency in us for a number of threads, e.g. `regression.Fit`."""
 

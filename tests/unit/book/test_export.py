@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cassbook.book import export
-from cassbook.book.chapter import PUBLISHED, Source
-from cassbook.book.chapters import tables
+from cassbook.book import export, paper_tables
+from cassbook.book.source import PUBLISHED, Source
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.records.run import RecordedRun
@@ -57,7 +56,7 @@ def test_csv_holds_what_the_functions_give(folder, run):
     levels = pd.read_csv(folder / "levels.csv").fillna({"marks": ""})
     pd.testing.assert_frame_equal(levels, source.level_stats, check_dtype=False)
     printed = pd.read_csv(folder / "table1_reads.csv", index_col=0)
-    shape = tables.performance(source.level_stats, "READ")
+    shape = paper_tables.performance(source.level_stats, "READ")
     assert printed["latency, us / QUORUM"].tolist() == shape["latency, us", "QUORUM"].tolist()
     rankings = pd.read_csv(folder / "rankings.csv")
     assert set(rankings["distinguishable"]) <= {"yes", "no", "unknown"}

@@ -1,4 +1,4 @@
-"""Glued figures come out in the book's prose as they were put."""
+"""Glued figures come out in the book's prose as they were given."""
 
 import pytest
 from myst_nb.core.variables import format_plain_text
@@ -13,8 +13,8 @@ from cassbook.book import chapter
         ("0.98 [0.82, 1.16]", "0.98 [0.82, 1.16]"), ("3 of 60", "3 of 60"), ("1R-3W", "1R-3W"), ("yes", "yes"),
     ],
 )  # fmt: skip
-def test_prose_has_the_text_that_was_put(monkeypatch, value, told):
+def test_prose_has_the_text_that_was_glued(monkeypatch, value, told):
     glued = {}
-    monkeypatch.setattr(chapter, "glue", lambda name, text, display: glued.update({name: repr(text)}))
-    chapter.put(some_figure=value)
+    monkeypatch.setattr(chapter.myst_nb, "glue", lambda name, text, display: glued.update({name: repr(text)}))
+    chapter.glue(some_figure=value)
     assert format_plain_text(glued["some-figure"], "") == told

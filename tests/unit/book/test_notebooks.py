@@ -3,17 +3,17 @@
 import re
 
 import nbformat
+import papermill
 import pytest
 
-from cassbook.book import build, chapter
+from cassbook.book import build, execution, notebooks
 from cassbook.book.outputs import IGNORED
 from cassbook.core import paths
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LaboratoryError
 
-ANALYSES = build.analyse_notebooks()
-MEASURE = paths.project_root() / "notebooks" / "measure" / "measure.ipynb"
+ANALYSES = notebooks.analyse_notebooks()
+MEASURE = notebooks.measure_notebook()
 EVERY = [MEASURE, *ANALYSES]
-PARAMETERS = {"recorded": "standard-2.1.20", "today": "standard-5.0.9", "fresh": "", "data_hash": ""}
 
 
 def tags(cell):
@@ -32,7 +32,25 @@ def test_begins_with_a_sentence_and_parameters_that_are_checked(path):
     assert text[0].count(".") >= 1
     first, second = code(path)[:2]
     assert "parameters" in tags(first)
-    assert "globals()" in second.source
+    assert "globals()" not in path.read_text()
+    opened = r"check_parameters\(" if path == MEASURE else rf'open_chapter\(\s*"{path.stem}"'
+    assert re.search(opened, second.source)
+
+
+@pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
+def test_uses_each_parameter_that_it_declares(path):
+    """By its value, as an attribute of the chapter, or as one of the chapter's runs."""
+    _, opening, *others = (cell.source for cell in code(path))
+    rest = opening.partition("open_chapter(")[2]
+    given, _, rest = rest.partition("data_hash=data_hash")
+    used = "\n".join([rest, *others])
+    for name in notebooks.parameters(path):
+        if name != notebooks.DATA_HASH:
+            assert f"{name}={name}" in given
+            ways = [rf"chapter\.{name}\b", rf"(?<![\w.]){name}\b(?!=)"]
+            ways += [r"chapter\.(runs|sources)\b"] if name in {"recorded", "today", "fresh"} else []
+            ways += [r"chapter\.pair\b"] if name in {"recorded", "today"} else []
+            assert re.search("|".join(ways), used), name
 
 
 @pytest.mark.parametrize("path", EVERY, ids=lambda p: p.stem)
@@ -75,9 +93,7 @@ def test_every_figure_has_a_caption_that_asks_and_a_sentence_that_answers(path):
     figures = [
         i
         for i, cell in enumerate(cells)
-        if re.search(r"(figures|diagram)\.|plots\.", cell.source)
-        and cell.cell_type == "code"
-        and "import" not in cell.source
+        if re.search(r"_figures\.|sliders\.", cell.source) and cell.cell_type == "code" and "import" not in cell.source
     ]
     assert figures
     for i in figures:
@@ -108,42 +124,50 @@ def test_every_glued_number_is_put(path):
 
 
 def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
-    with pytest.raises(InputError, match=r"recordde.*recorded, today, fresh, data_hash"):
-        build.execute(
-            paths.project_root() / "notebooks" / "analyse" / "latency.ipynb", tmp_path / "x.ipynb", {"recordde": "x"}
-        )
+    with pytest.raises(InputError, match=r"latency: no parameter recordde; it has recorded, today, fresh$"):
+        execution.execute(notebooks.chapter_notebook("latency"), tmp_path / "x.ipynb", {"recordde": "x"})
     assert not (tmp_path / "x.ipynb").exists()
 
 
-def test_an_unknown_parameter_is_an_error_inside_the_notebook_too():
-    """Whoever calls Papermill directly gets the same: the injected name is found by the cell after it."""
-    with pytest.raises(InputError, match="unknown parameter recordde"):
-        chapter.begin({**PARAMETERS, "recordde": "x", "begin": len, "book": build})
+def test_an_unknown_chapter_is_an_error_that_names_those_there_are():
+    with pytest.raises(InputError, match=r"no 'latncy'; use one of adapting, .*latency.*what-if"):
+        notebooks.chapter_notebook("latncy")
 
 
-def test_data_that_changed_since_the_build_are_refused():
-    with pytest.raises(InputError, match="changed since the build"):
-        chapter.begin(PARAMETERS | {"data_hash": "0123456789abcdef"})
+def test_parameters_have_their_defaults():
+    found = notebooks.parameters(notebooks.chapter_notebook("cold-start"))
+    assert found == {
+        "recorded": "standard-2.1.20",
+        "today": "standard-5.0.9",
+        "fresh": "",
+        "threads": 500,
+        "data_hash": "",
+    }
 
 
-def test_sources_are_named_for_their_versions():
-    other, again = (chapter.begin(PARAMETERS | {"today": run}) for run in ("standard-5.0.9", "quick-2.1.20"))
-    assert [s.label for s in other] == ["published", "recorded 2.1.20", "recorded 5.0.9"]
-    assert [s.label for s in again] == ["published", "recorded 2.1.20", "recorded 2.1.20 (2)"]
+def test_a_typed_value_has_the_type_of_the_default():
+    cold = notebooks.chapter_notebook("cold-start")
+    assert build.typed(cold, {"threads": "20", "recorded": "5.0"}) == {"threads": 20, "recorded": "5.0"}
+    with pytest.raises(InputError, match=r"cold-start: threads=many: must be like the default, 500"):
+        build.typed(cold, {"threads": "many"})
+    with pytest.raises(InputError, match=r"no parameter version; it has recorded, today, fresh, threads"):
+        build.typed(cold, {"version": "2.1.20"})
 
 
-def test_the_hash_follows_data_and_library(monkeypatch, tmp_path):
-    before = build.data_hash("a")
-    assert build.data_hash("a") == before
-    assert build.data_hash("b") != before
-    (tmp_path / "g20_table1.csv").write_text("threads\n1\n")
-    monkeypatch.setattr(build.paths, "resource", lambda name: tmp_path)
-    assert build.data_hash("a") != before
+def test_plain_papermill_is_told_of_a_misspelt_parameter(tmp_path):
+    """Papermill itself only warns; the cell that opens the notebook looks at what it was given."""
+    with pytest.raises(
+        papermill.PapermillExecutionError, match=r"unknown parameter levle; .* recorded, today, fresh, level"
+    ):
+        papermill.execute_notebook(
+            notebooks.chapter_notebook("coordinated-omission"), tmp_path / "x.ipynb", {"levle": "ALL"},
+            kernel_name="python3", progress_bar=False,
+        )  # fmt: skip
 
 
 def test_a_cell_that_fails_stops_with_its_error(tmp_path):
     content = nbformat.v4.new_notebook()
     content.cells = [nbformat.v4.new_code_cell("raise RuntimeError('on purpose')")]
     nbformat.write(content, tmp_path / "bad.ipynb")
-    with pytest.raises(build.LaboratoryError, match=r"bad\.ipynb.*on purpose"):
-        build.execute(tmp_path / "bad.ipynb", tmp_path / "out.ipynb", {})
+    with pytest.raises(LaboratoryError, match=r"bad\.ipynb.*on purpose"):
+        execution.execute(tmp_path / "bad.ipynb", tmp_path / "out.ipynb", {})

@@ -18,15 +18,12 @@ def cell(source, shown, tags=()):
 
 
 @pytest.mark.parametrize(
-    ("source", "expected"),
-    [
-        ("sources = begin(globals())\nrun = Run(probed)", False), ('sources = begin(globals(), "probed")', False),
-        ("describe(sources)", True), ("sources = begin(globals())\nput(x=sources[1].x)", True),
-        ("resources = 1", False),
-    ],
-)  # fmt: skip
-def test_a_chapter_that_uses_its_sources_shows_runs(tmp_path, source, expected):
-    assert shows_runs(saved(tmp_path / "a.ipynb", new_code_cell(source))) is expected
+    ("declared", "expected"),
+    [('probed = "x"', False), ("", False), ('recorded = "x"', True), ('fresh = ""\nlevel = "ONE"', True)],
+)
+def test_a_chapter_that_declares_a_run_of_the_book_shows_runs(tmp_path, declared, expected):
+    parameters = new_code_cell(declared, metadata={"tags": ["parameters"]})
+    assert shows_runs(saved(tmp_path / "a.ipynb", parameters, new_code_cell("recorded = 1"))) is expected
 
 
 def test_a_changed_digit_is_a_difference_and_a_figure_is_none(tmp_path):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from cassbook.book import build
+from cassbook.book import build, execution, showable
 from cassbook.core.errors import InputError
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -17,8 +17,8 @@ def steps(tmp_path, monkeypatch):
     """Calls of `execute` and `build`, in order."""
     monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
     calls = []
-    monkeypatch.setattr(build, "execute", lambda notebook, output, parameters, loud: calls.append(parameters))
-    monkeypatch.setattr(build, "build", lambda fresh, say: calls.append(fresh) or tmp_path / "html" / "index.html")
+    monkeypatch.setattr(execution, "execute", lambda notebook, output, parameters, loud: calls.append(parameters))
+    monkeypatch.setattr(build, "build", lambda fresh, log: calls.append(fresh) or tmp_path / "html" / "index.html")
     return calls
 
 
@@ -92,14 +92,14 @@ def shown(
 )
 def test_a_run_that_the_chapters_cannot_draw_is_refused_before_any_runs(run, named):
     with pytest.raises(InputError, match=named):
-        build.check_shown(run)
+        showable.check_shown(run)
 
 
 def test_a_run_that_has_it_all_is_shown():
-    build.check_shown(shown())
+    showable.check_shown(shown())
 
 
 def test_two_runs_without_a_cell_in_common_are_not_shown_side_by_side():
-    build.check_pair(shown(), shown(pure_threads=[90, 500]))
+    showable.check_pair(shown(), shown(pure_threads=[90, 500]))
     with pytest.raises(InputError, match=r"no pure cell in common \(threads 10, .*90 and 15, 500\)"):
-        build.check_pair(shown(), shown(pure_threads=[15, 500]))
+        showable.check_pair(shown(), shown(pure_threads=[15, 500]))

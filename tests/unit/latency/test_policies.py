@@ -3,8 +3,8 @@
 import pandas as pd
 import pytest
 
-from cassbook.book.chapter import Source
 from cassbook.book.chapters import choosing
+from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.latency import mix_excess, model_selection, policies, summaries

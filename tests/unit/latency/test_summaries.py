@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from cassbook import published
-from cassbook.book.chapters import tables
+from cassbook.book import paper_tables
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CELLS, LEVEL_STATS, MIXED_STATS, SAMPLES
@@ -462,5 +462,5 @@ def test_a_point_is_marked_where_the_client_is_a_part_of_any_of_its_cells():
     stats = summaries.level_stats(cell_stats(*rows))
     assert stats["marks"].tolist() == ["errors;lag;little", "little", "client"]
     assert summaries.client_marked(stats).tolist() == [True, False, True]
-    table = tables.performance(stats, "READ")["latency, us", "ONE"]
-    assert table.str.endswith(tables.CLIENT_SIGN).tolist() == [True, False, True]
+    table = paper_tables.performance(stats, "READ")["latency, us", "ONE"]
+    assert table.str.endswith(paper_tables.CLIENT_SIGN).tolist() == [True, False, True]

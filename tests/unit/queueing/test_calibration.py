@@ -8,8 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.advisor import from_calibration
-from cassbook.book.chapters import queueing_calibrated as tables
-from cassbook.book.chapters import queueing_figures, what_if
+from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
 from cassbook.book.chapters.choosing_figures import fastest
 from cassbook.cli.answers import predict
 from cassbook.cli.main import main
@@ -102,46 +101,54 @@ def test_longer_rows_have_costs_of_their_own_and_the_usual_slowdown(run):
 
 def test_tables_tell_of_it(run):
     runs = {"2.2.4": run}
-    costs = tables.costs(runs)
+    costs = queueing_calibrated.costs(runs)
     assert list(costs.index.get_level_values("row")) == ["10 x 100 bytes"] * 2 + ["10 x 400 bytes"] * 2
     assert float(costs["elsewhere"].iloc[0].split()[0]) == pytest.approx(120, rel=0.1)
-    assert set(tables.estimators(runs).index.get_level_values("level")) == {"ONE", "QUORUM", "ALL"}
-    errors = tables.errors(runs)
-    assert errors["throughput"][list(tables.HELD_OUT)].max(axis=None) < 5
-    quorum = by_level(run).query(f"operation == 'UPDATE' and {tables.HELD_OUT['QUORUM']}")
+    assert set(queueing_calibrated.estimators(runs).index.get_level_values("level")) == {"ONE", "QUORUM", "ALL"}
+    errors = queueing_calibrated.errors(runs)
+    assert errors["throughput"][list(queueing_calibrated.HELD_OUT)].max(axis=None) < 5
+    quorum = by_level(run).query(f"operation == 'UPDATE' and {queueing_calibrated.HELD_OUT['QUORUM']}")
     assert errors.loc[("2.2.4", "UPDATE"), ("throughput", "QUORUM")] == pytest.approx(
         100 * np.mean(np.abs(quorum["predicted_per_s"] - quorum["throughput_per_s"]) / quorum["throughput_per_s"])
     )
-    assert (errors["throughput", tables.SIX_WHOLE] > 5).all()
-    told = tables.told(run, "blind_")
+    assert (errors["throughput", queueing_calibrated.SIX_WHOLE] > 5).all()
+    told = queueing_calibrated.values(run, "blind_")
     assert told["blind_throughput_within_10"] == "9 of 9"
-    assert tables.six_told(run)["throughput_six"] > told["blind_throughput_worst"]
-    worth = tables.mechanisms(runs)["throughput, %"]["mean"]
+    assert queueing_calibrated.six_values(run)["throughput_six"] > told["blind_throughput_worst"]
+    worth = queueing_calibrated.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
-    assert tables.protocol(runs)["starts"] == 2
-    kinds = tables.cells(runs)
+    assert queueing_calibrated.protocol(runs)["starts"] == 2
+    kinds = queueing_calibrated.cells(runs)
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
-    pays = tables.replication_pays(run)
+    pays = what_if.replication_pays(run)
     assert (pays["throughput_model"].iloc[1:] < 1).all()
-    told = tables.pays_told(run, pays)
+    told = what_if.pays_values(run, pays)
     assert told["model_least"] < 0 < told["model_most"]
     assert told["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
-    what_if = tables.what_if(run)
-    assert list(what_if.index) == list(tables.WHAT_IF)
-    assert tables.what_if_told(run)["by_processors"] > 1.5
+    changed = what_if.what_if(run)
+    assert list(changed.index) == list(what_if.WHAT_IF)
+    assert what_if.what_if_values(run)["by_processors"] > 1.5
     assert what_if.loc["eight processors", "outside"] == "cores: 8"
     assert "disk" in what_if.loc["disks that take 8 ms a look", "busiest"]
 
 
 def test_figures_show_what_they_are_given(run):
-    figure = queueing_figures.predicted({"2.2.4": by_level(run)}, "READ")
+    figure = queueing_calibrated_figures.predicted({"2.2.4": by_level(run)}, "READ")
     assert [panel.get_title() for panel in figure.axes] == [
         "2.2.4: 4 nodes, replication 1", "2.2.4: 4 nodes, replication 2", "2.2.4: 4 nodes, replication 3",
         "2.2.4: 6 nodes, replication 3",
     ]  # fmt: skip
-    assert len(queueing_figures.slowdowns(tables.slowdowns({"2.2.4": run})).axes[0].get_legend().texts) == 1
-    assert len(queueing_figures.replication_pays({"2.2.4": tables.replication_pays(run)}).axes) == 2
+    assert (
+        len(
+            queueing_calibrated_figures.slowdowns(queueing_calibrated.slowdowns({"2.2.4": run}))
+            .axes[0]
+            .get_legend()
+            .texts
+        )
+        == 1
+    )
+    assert len(what_if_figures.replication_pays({"2.2.4": what_if.replication_pays(run)}).axes) == 2
 
 
 def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
@@ -181,7 +188,7 @@ def test_foretold_mixes_are_held_against_measured_ones(run, mixed):
     assert found["within"].sum() == 12
     one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
     assert found.loc[("1R-3W", 0.9, 64), "foretold_ms"] > one, "a tenth are writes at ALL"
-    assert len(queueing_figures.mixes(found.reset_index()).axes) == 2
+    assert len(what_if_figures.mixes(found.reset_index()).axes) == 2
 
 
 def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):

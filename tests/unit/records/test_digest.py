@@ -11,8 +11,8 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from cassbook.book.chapter import RECORDED, Source
-from cassbook.book.chapters import tables
+from cassbook.book.chapters import cold_start
+from cassbook.book.source import RECORDED, Source
 from cassbook.core import paths
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.schema import CELLS
@@ -113,7 +113,7 @@ def test_the_cells_kept_are_those_that_the_chapter_asks_for(profile, counts, dra
     assert digest.kept(cells, profile) == [f"pure-{drawn}"]
     source = Source(RECORDED)
     source.__dict__["level_stats"] = pd.DataFrame({"threads": sorted(counts)})
-    assert tables.nearest_threads(source, digest.DRAWN_THREADS) == drawn
+    assert cold_start.nearest_threads(source, digest.DRAWN_THREADS) == drawn
 
 
 def test_samples_that_were_not_kept_are_refused_by_name(thinned):

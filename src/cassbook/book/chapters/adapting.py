@@ -14,10 +14,12 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import breaks
 from cassbook.advisor.schedule import Phase
 from cassbook.advisor.sweep_cost import SweepCost
-from cassbook.book.chapters.tables import mix, starred
+from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
+from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
+from cassbook.latency.mixing import mix_label
 from cassbook.records.schedule_runs import Rides, by_switch
 
 _REPLICAS = 3
@@ -75,6 +77,11 @@ def lost(found: pd.DataFrame) -> dict[str, int]:
     }
     spared = by_pair.xs("naive")["violations"].eq(0)
     return figures | {"spared": int(spared.sum())}
+
+
+def switch_values(found: pd.DataFrame) -> dict[str, object]:
+    """Return what the prose quotes of switches: `lost`, and how late the replica and the other client were, s."""
+    return {"late": LATE_S, "late_client": LATE_CLIENT_S} | lost(found)
 
 
 def comparison(rides: Rides) -> pd.DataFrame:
@@ -147,7 +154,7 @@ def by_phase(rides: Rides) -> pd.DataFrame:
     """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
     phases = rides.phases[rides.phases["phase"] > 0]
     table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
-    names = [f"{phase.threads} threads, {mix(phase.read_share)}" for phase in schedule_of(rides)]
+    names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
     return table.set_axis(pd.Index(names, name="phase"))
 
 

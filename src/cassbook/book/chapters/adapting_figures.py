@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.advisor.payback import ADAPTIVE, FREE
-from cassbook.book.chapters.plots import done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.records.schedule_runs import Rides
 
 _MS = 1000.0

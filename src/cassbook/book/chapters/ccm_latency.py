@@ -50,7 +50,7 @@ def ratios(results: Results) -> pd.DataFrame:
     return table
 
 
-def told(results: Results) -> dict[str, object]:
+def values(results: Results) -> dict[str, object]:
     """What the prose says of a record: its conditions; of how many intervals those hold the printed ratio, for each
     operation; and cassandra-stress's own for the first ratio of writes and of reads (write_SETUP, read_SETUP).
     """

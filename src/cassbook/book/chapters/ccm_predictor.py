@@ -39,7 +39,7 @@ def summary(run: OracleRun) -> pd.DataFrame:
     return shown
 
 
-def told(run: OracleRun) -> dict[str, object]:
+def values(run: OracleRun) -> dict[str, object]:
     """What the prose says of a record."""
     notes, rows = run.results.manifest, run.panels
     table = predictor.by_panel(run)

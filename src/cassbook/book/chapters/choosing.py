@@ -9,12 +9,12 @@ import numpy as np
 import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.book.chapter import Source
-from cassbook.book.chapters.tables import estimated, mix
+from cassbook.book.paper_tables import estimated
+from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, policies, uncertainty
-from cassbook.latency.mixing import WORKLOAD
+from cassbook.latency.mixing import WORKLOAD, mix_label
 from cassbook.latency.summaries import mixed_cells
 
 _REPLICAS = 3
@@ -47,7 +47,7 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
     """Deviations as a table: index threads, columns (mix, setting); value and half-width."""
-    keyed = found.assign(mix=found["read_share"].map(mix), text=found["deviation"].map("{:±+.0f}".format))
+    keyed = found.assign(mix=found["read_share"].map(mix_label), text=found["deviation"].map("{:±+.0f}".format))
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
@@ -89,7 +89,7 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
     columns = {}
     for title, table in tables.items():
         own = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
-        own = own.assign(mix=own["read_share"].map(mix))
+        own = own.assign(mix=own["read_share"].map(mix_label))
         groups = [own, own.assign(mix="all"), own.assign(setting="all", mix="all")]
         found = pd.concat([mix_excess.excess(group, ["setting", "mix"]) for group in groups])
         columns[title] = _excess_text(found)

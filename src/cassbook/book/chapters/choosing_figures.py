@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cassbook.advisor.latency_map import SETTINGS, LatencyMap
-from cassbook.book.chapter import Source
 from cassbook.book.chapters.choosing import savings
-from cassbook.book.chapters.plots import SETTING_COLOURS, done, panels
+from cassbook.book.figure_style import SETTING_COLOURS, done, panels
+from cassbook.book.source import Source
 from cassbook.latency import mix_excess
 
 _ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapter import Source
+from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
+from cassbook.core.errors import InputError
 from cassbook.latency import changepoint, cold_start
 from cassbook.latency.summaries import LEVEL_ORDER
 from cassbook.records.run import RecordedRun
@@ -164,3 +166,45 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
         }
     columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)
+
+
+def nearest_threads(source: Source, wanted: int) -> int:
+    """Return the thread count of a run's pure cells that is nearest to the one wanted."""
+    counts = source.level_stats["threads"].unique()
+    return int(counts[np.abs(counts - wanted).argmin()])
+
+
+def check_threads(sources: Sequence[Source], wanted: int) -> None:
+    """Refuse a thread count beyond what every run measured: the nearest would be no picture of it.
+
+    Raises
+    ------
+    InputError
+        Naming the thread counts that there are.
+    """
+    counts = sorted({int(count) for source in sources for count in source.level_stats["threads"].unique()})
+    if not counts[0] <= wanted <= counts[-1]:
+        known = ", ".join(map(str, counts))
+        raise InputError(f"threads: {wanted} is outside of what these runs measured; use one of {known}")
+
+
+def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
+    """Cold start of each pure cell at the thread count next to `near` (section III.B): its end, how much slower it was.
+
+    Returns
+    -------
+    DataFrame
+        Index block, operation, level; columns 'ends, ms' ('none' is an answer) and 'times slower'.
+    """
+    run = source.run
+    assert run is not None  # noqa: S101 - only runs have samples
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == nearest_threads(source, near))]
+    series = series_of(run, cells, bin_ms)
+    rows = []
+    places = cells["read_cl"].map(LEVELS.index)
+    ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
+    for cell in ordered.itertuples():
+        end = end_in_words(series.get(str(cell.cell_id)))
+        rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, *end))
+    columns = ["block", "operation", "level", "ends, ms", "times slower"]
+    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])

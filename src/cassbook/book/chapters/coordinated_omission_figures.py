@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
-from cassbook.book.chapter import Source
-from cassbook.book.chapters.plots import done, panels, sentence
+from cassbook.book.figure_style import done, panels, sentence
+from cassbook.book.source import Source
 from cassbook.latency import omission
 
 _TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from cassbook.book.chapters.plots import done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.deployment.inferred_regions import LEVELS
 from cassbook.deployment.scenarios import over_blocks
 

@@ -160,7 +160,7 @@ def with_model(results: Results) -> pd.DataFrame:
     return under_load(results).join(model)
 
 
-def coordinators_told(results: Results) -> dict[str, str]:
+def coordinators_values(results: Results) -> dict[str, str]:
     """Ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE), and in c at
     QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are told too).
     """
@@ -190,7 +190,7 @@ def ratio_text(value: Estimate) -> str:
     return f"{value:.2f}"
 
 
-def uplinks_told(results: Results) -> dict[str, str]:
+def uplinks_values(results: Results) -> dict[str, str]:
     """Latency of writes by that of reads, by condition."""
     names = list(dict.fromkeys(results.rows["condition"]))
     return {
@@ -203,7 +203,7 @@ def uplinks_told(results: Results) -> dict[str, str]:
     }
 
 
-def asynchronous_told(results: Results) -> dict[str, str]:
+def asynchronous_values(results: Results) -> dict[str, str]:
     """Throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
     own = results.rows[results.rows["operation"] == "READ"]
     near = own[own["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
@@ -215,7 +215,7 @@ def asynchronous_told(results: Results) -> dict[str, str]:
     }
 
 
-def proxy_told(results: Results) -> dict[str, str]:
+def proxy_values(results: Results) -> dict[str, str]:
     """Pages of the most rows: spared (latency directly by that by the proxy), a_row_ms (a row more by the proxy)."""
     sizes = results.rows["rows_a_page"]
     least, most = int(sizes.min()), int(sizes.max())
@@ -228,7 +228,7 @@ def proxy_told(results: Results) -> dict[str, str]:
     }
 
 
-def two_centres_told(results: Results) -> dict[str, str]:
+def two_centres_values(results: Results) -> dict[str, str]:
     """Latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
     return {
         "away": _times(results, {"condition": "QUORUM"}, {"condition": "LOCAL_QUORUM"}, "READ", "latency_ms"),
@@ -236,7 +236,7 @@ def two_centres_told(results: Results) -> dict[str, str]:
     }
 
 
-def speculation_told(results: Results) -> dict[str, str]:
+def speculation_values(results: Results) -> dict[str, str]:
     """99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
     told = {}
     for name in dict.fromkeys(results.rows["condition"]):
@@ -247,7 +247,7 @@ def speculation_told(results: Results) -> dict[str, str]:
     return told
 
 
-def timeouts_told(results: Results) -> dict[str, float]:
+def timeouts_values(results: Results) -> dict[str, float]:
     """The time-out set at run time beside the fixed ones, mean latencies in ms over requests.
 
     Returns

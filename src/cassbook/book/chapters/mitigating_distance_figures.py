@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.book.chapters.mitigating_distance import OBSERVED, OPERATIONS, by_phase, model_ms
-from cassbook.book.chapters.plots import done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.records.experiment import Results
 
 #: Colours that the colour-blind can tell apart (Okabe and Ito).

@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapter import Source
+from cassbook.book.source import Source
 from cassbook.latency import model_selection, models, uncertainty
 
 #: Models whose least squares have a table of their own: the paper's.

@@ -8,9 +8,9 @@ import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from cassbook.book.chapter import Source
 from cassbook.book.chapters.models import judged, points
-from cassbook.book.chapters.plots import LEVEL_COLOURS, done, panels
+from cassbook.book.figure_style import LEVEL_COLOURS, done, panels
+from cassbook.book.source import Source
 from cassbook.latency import model_selection, models
 
 _MS = 1000.0

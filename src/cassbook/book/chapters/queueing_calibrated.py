@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters.tables import LEVELS
+from cassbook.core.consistency import LEVELS
 from cassbook.core.estimate import Estimate
 from cassbook.queueing.calibration import KNOTS, PARTS, Question
 from cassbook.queueing.loads import Loads
@@ -23,9 +21,9 @@ _AIM_PERCENT = 10.0
 _CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
 #: What most cells were asked of, and of them the question that the chapters dwell on.
 _CLUSTER = FITTED_NODES, 3
-_QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
+QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
 _USUAL = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]} and field_length == {FIELD_LENGTH}"
-_QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
+QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
 #: What a cell was kept from the estimate for, and how it is told from the others.
 HELD_OUT = {
     "QUORUM": f"level == 'QUORUM' and not ask_all and {_USUAL}",
@@ -41,10 +39,9 @@ SIX_WHOLE = "six nodes, never seen"
 Runs = Mapping[str, CalibrationRun]
 
 
-def by_version(*names: str) -> dict[str, CalibrationRun]:
-    """Open records, by the version that they are of."""
-    runs = [CalibrationRun(name) for name in names]
-    return {str(run.results.manifest["engine"]): run for run in runs}
+def by_version(*records: CalibrationRun) -> dict[str, CalibrationRun]:
+    """Return calibrations by the version that they are of."""
+    return {str(run.results.manifest["engine"]): run for run in records}
 
 
 def protocol(runs: Runs) -> dict[str, object]:
@@ -154,7 +151,7 @@ def estimators(runs: Runs) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "level"])
 
 
-def estimators_told(runs: Runs) -> dict[str, object]:
+def estimators_values(runs: Runs) -> dict[str, object]:
     """Of the first record: how CPU time and traces of requests that are alone differ from what they take.
 
     Returns
@@ -270,7 +267,7 @@ def _off(cells: pd.DataFrame, what: str) -> float:
     return _PERCENT * float(cells[f"off_{what}"].abs().mean())
 
 
-def told(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
+def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
     """A row of `mechanisms` under the names of the prose."""
     own = _worth(run, without)
     return {
@@ -280,106 +277,7 @@ def told(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, 
     } | {f"{prefix}cells": own["cells", "in the interval"]}
 
 
-def six_told(run: CalibrationRun) -> dict[str, float]:
+def six_values(run: CalibrationRun) -> dict[str, float]:
     """Mean errors of throughput and response time, percent, on six nodes where nothing of them is in the estimate."""
     table = errors({"": run})
     return {f"{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}
-
-
-def replication_pays(run: CalibrationRun) -> pd.DataFrame:
-    """Reads at QUORUM that ask all three replicas over those that ask two: measured, and by the model.
-
-    Returns
-    -------
-    DataFrame
-        Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
-        response_model.
-    """
-    own = run.cells.query(_QUORUM_READS)
-    both = own.pivot_table(["throughput_per_s", "latency_ms"], ["jobs", "start"], "ask_all")
-    jobs = sorted(own["jobs"].unique())
-    two, three = (
-        run.predict(replace(_QUORUM_READ, ask_all=ask_all), [int(count) for count in jobs]) for ask_all in (False, True)
-    )
-    rows = {}
-    for place, count in enumerate(jobs):
-        ratios = {
-            name: Estimate.ratio(both[column][True].loc[count] / both[column][False].loc[count])
-            for name, column in (("throughput", "throughput_per_s"), ("response", "latency_ms"))
-        }
-        rows[int(count)] = ratios | {
-            "throughput_model": three.throughput_per_s[place].value / two.throughput_per_s[place].value,
-            "response_model": three.response_ms[place].value / two.response_ms[place].value,
-        }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
-
-
-def pays_told(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
-    """What asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
-
-    Returns
-    -------
-    dict
-        gain, gain_low, gain_high (95 % over cluster starts), model_least, model_most; within: numbers of jobs whose
-        interval holds what the model says, of how many.
-    """
-    own = run.cells.query(_QUORUM_READS)
-    rates = (
-        own.groupby(["ask_all", "start", "jobs"])["throughput_per_s"].mean().map(np.log).groupby(level=[0, 1]).mean()
-    )
-    gain = Estimate.ratio(np.exp(rates[True] - rates[False]))
-    model = table["throughput_model"]
-    within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
-    percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
-               "model_least": model.min(), "model_most": model.max()}  # fmt: skip
-    told = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
-    return {prefix + name: value for name, value in told.items()} | {
-        f"{prefix}within": f"{sum(within)} of {len(within)}"
-    }
-
-
-#: Questions of the what-if chapter, each one change from what was measured.
-WHAT_IF: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "as measured": ({}, {}),
-    "six nodes on the same machine": ({"nodes": 6}, {}),
-    "two replicas": ({"replication": 2}, {}),
-    "all replicas asked": ({"ask_all": True}, {}),
-    "four processors": ({}, {"cores": 4}),
-    "eight processors": ({}, {"cores": 8}),
-    "disks that take 2 ms a look": ({}, {"disk_ms": 2.0}),
-    "disks that take 8 ms a look": ({}, {"disk_ms": 8.0}),
-}
-
-
-def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
-    """Reads at QUORUM with one thing changed.
-
-    Returns
-    -------
-    DataFrame of str
-        Index what is changed; columns requests/s, response, ms, busiest, outside (what of it was never measured).
-    """
-    rows = {}
-    for name, (changed, others) in WHAT_IF.items():
-        question = replace(_QUORUM_READ, **changed)
-        found = run.predict(question, [jobs], **others)
-        busiest = found.bottleneck(0)
-        rows[name] = {
-            "requests/s": f"{found.throughput_per_s[0]:±.0f}",
-            "response, ms": f"{found.response_ms[0]:±.1f}",
-            "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
-            "outside": "; ".join(said.split(";")[0] for said in found.outside),
-        }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")
-
-
-def what_if_told(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
-    """Throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
-    per_s = {}
-    for name, (changed, others) in WHAT_IF.items():
-        question = replace(_QUORUM_READ, **changed)
-        per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
-    first = per_s["as measured"]
-    names = {"processors": "four processors", "nodes": "six nodes on the same machine",
-             "replicas": "two replicas", "disks": "disks that take 8 ms a look"}  # fmt: skip
-    return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

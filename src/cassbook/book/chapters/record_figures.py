@@ -8,8 +8,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
-from cassbook.book.chapters.plots import LEVEL_COLOURS, done, panels
 from cassbook.book.chapters.record import counts
+from cassbook.book.figure_style import LEVEL_COLOURS, done, panels
 from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.g20 import choices as g20_choices
 from cassbook.claims.interval import high, low, middle

@@ -12,8 +12,9 @@ import plotly.graph_objects as go
 from IPython.display import HTML
 from jinja2 import Template
 
-from cassbook.book.chapters.plots import LEVEL_COLOURS, PLOTLY_VARIABLE
-from cassbook.book.chapters.tables import LEVELS
+from cassbook.book.figure_style import LEVEL_COLOURS
+from cassbook.book.settings import PLOTLY_VARIABLE
+from cassbook.core.consistency import LEVELS
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import CalibrationRun
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapter import Source
-from cassbook.book.chapters.tables import starred
+from cassbook.book.paper_tables import starred
+from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.thesis import choosing, formulas
 

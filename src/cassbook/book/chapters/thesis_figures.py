@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cassbook.book.chapters.plots import SETTING_COLOURS, done, panels
-from cassbook.book.chapters.tables import mix
+from cassbook.book.figure_style import SETTING_COLOURS, done, panels
+from cassbook.latency.mixing import mix_label
 from cassbook.thesis import formulas
 
 _MS = 1000.0
@@ -43,7 +43,7 @@ def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
                         group["threads"], group[name] / _MS, line, color=SETTING_COLOURS[str(setting)], linewidth=1.2,
                         label=f"{setting}, {label}",
                     )  # fmt: skip
-            panel.set_title(f"{mix(share)}: {word}", fontsize=9)
+            panel.set_title(f"{mix_label(share)}: {word}", fontsize=9)
             panel.set(ylabel="mean latency, ms" if column == 0 else "", xlabel="threads" if row else "")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,6 +12,7 @@ from numpy.typing import NDArray
 
 from cassbook.advisor.from_calibration import REPLICATION
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.book.chapters.queueing_calibrated import QUORUM_READ, QUORUM_READS
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, mixing, policies
 from cassbook.latency.mixing import WORKLOAD
@@ -116,7 +119,7 @@ def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
     }), run.name)  # fmt: skip
 
 
-def told(foretold: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
+def values(foretold: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
     """What the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of `regrets`."""
     rows, every = compared(foretold, cell_stats), by_setting(foretold, cell_stats).loc["all"]
     above, network = every[ABOVE], found.loc[NETWORK]
@@ -148,3 +151,102 @@ def _chosen(own: LatencyMap, workloads: pd.MultiIndex) -> policies.Choices:
     """What a map has as the fastest."""
     shares, threads = (workloads.unique(level).sort_values() for level in WORKLOAD)
     return own.domain(threads, shares).set_index(WORKLOAD)["best"].reindex(workloads)
+
+
+def replication_pays(run: CalibrationRun) -> pd.DataFrame:
+    """Reads at QUORUM that ask all three replicas over those that ask two: measured, and by the model.
+
+    Returns
+    -------
+    DataFrame
+        Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
+        response_model.
+    """
+    own = run.cells.query(QUORUM_READS)
+    both = own.pivot_table(["throughput_per_s", "latency_ms"], ["jobs", "start"], "ask_all")
+    jobs = sorted(own["jobs"].unique())
+    two, three = (
+        run.predict(replace(QUORUM_READ, ask_all=ask_all), [int(count) for count in jobs]) for ask_all in (False, True)
+    )
+    rows = {}
+    for place, count in enumerate(jobs):
+        ratios = {
+            name: Estimate.ratio(both[column][True].loc[count] / both[column][False].loc[count])
+            for name, column in (("throughput", "throughput_per_s"), ("response", "latency_ms"))
+        }
+        rows[int(count)] = ratios | {
+            "throughput_model": three.throughput_per_s[place].value / two.throughput_per_s[place].value,
+            "response_model": three.response_ms[place].value / two.response_ms[place].value,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
+
+
+def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
+    """What asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
+
+    Returns
+    -------
+    dict
+        gain, gain_low, gain_high (95 % over cluster starts), model_least, model_most; within: numbers of jobs whose
+        interval holds what the model says, of how many.
+    """
+    own = run.cells.query(QUORUM_READS)
+    rates = (
+        own.groupby(["ask_all", "start", "jobs"])["throughput_per_s"].mean().map(np.log).groupby(level=[0, 1]).mean()
+    )
+    gain = Estimate.ratio(np.exp(rates[True] - rates[False]))
+    model = table["throughput_model"]
+    within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
+    percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
+               "model_least": model.min(), "model_most": model.max()}  # fmt: skip
+    told = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    return {prefix + name: value for name, value in told.items()} | {
+        f"{prefix}within": f"{sum(within)} of {len(within)}"
+    }
+
+
+#: Questions of the what-if chapter, each one change from what was measured.
+WHAT_IF: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "as measured": ({}, {}),
+    "six nodes on the same machine": ({"nodes": 6}, {}),
+    "two replicas": ({"replication": 2}, {}),
+    "all replicas asked": ({"ask_all": True}, {}),
+    "four processors": ({}, {"cores": 4}),
+    "eight processors": ({}, {"cores": 8}),
+    "disks that take 2 ms a look": ({}, {"disk_ms": 2.0}),
+    "disks that take 8 ms a look": ({}, {"disk_ms": 8.0}),
+}
+
+
+def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
+    """Reads at QUORUM with one thing changed.
+
+    Returns
+    -------
+    DataFrame of str
+        Index what is changed; columns requests/s, response, ms, busiest, outside (what of it was never measured).
+    """
+    rows = {}
+    for name, (changed, others) in WHAT_IF.items():
+        question = replace(QUORUM_READ, **changed)
+        found = run.predict(question, [jobs], **others)
+        busiest = found.bottleneck(0)
+        rows[name] = {
+            "requests/s": f"{found.throughput_per_s[0]:±.0f}",
+            "response, ms": f"{found.response_ms[0]:±.1f}",
+            "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
+            "outside": "; ".join(said.split(";")[0] for said in found.outside),
+        }  # fmt: skip
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")
+
+
+def what_if_values(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
+    """Throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
+    per_s = {}
+    for name, (changed, others) in WHAT_IF.items():
+        question = replace(QUORUM_READ, **changed)
+        per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
+    first = per_s["as measured"]
+    names = {"processors": "four processors", "nodes": "six nodes on the same machine",
+             "replicas": "two replicas", "disks": "disks that take 8 ms a look"}  # fmt: skip
+    return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

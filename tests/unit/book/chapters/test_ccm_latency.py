@@ -5,7 +5,7 @@ import json
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import ccm_latency, staleness_figures
+from cassbook.book.chapters import ccm_latency, ccm_latency_figures
 from cassbook.core.files import sums
 from cassbook.lab.experiments.staleness.study import SETTINGS
 from cassbook.records.experiment import Results
@@ -49,13 +49,13 @@ def test_latencies_are_means_over_starts(results):
 
 
 def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results):
-    told = ccm_latency.told(results)
+    told = ccm_latency.values(results)
     assert (told["writes_inside"], told["reads_inside"], told["each"]) == (0, 0, 12)
     assert (told["write_none"], told["read_regions"]) == pytest.approx((3.0, 3.0))
     assert (told["nodes"], told["without"]) == (8, 5)
 
 
 def test_each_panel_says_where_the_nodes_were_and_who_measured(results):
-    titles = [panel.get_title() for panel in staleness_figures.study(results).axes]
+    titles = [panel.get_title() for panel in ccm_latency_figures.study(results).axes]
     assert titles[0] == "no distance\ncassandra-stress"
     assert titles[-1] == "two nodes in each of four regions\nour generator"

@@ -4,13 +4,18 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import queueing, queueing_diagram, queueing_figures
+from cassbook.book.chapters import (
+    queueing_model,
+    queueing_model_figures,
+    queueing_reproduced,
+    queueing_reproduced_figures,
+)
 from cassbook.queueing import paper, reproduction
 from cassbook.queueing.network import Readings
 
 
 def test_at_one_the_clients_network_is_full_first_and_at_the_higher_levels_the_nodes():
-    found = queueing.loads()
+    found = queueing_model.loads()
     assert found.loc["ONE", "full first"] == "client network"
     assert found.loc["ONE", "most reads/s"] == pytest.approx(1000 / (0.01333 + 0.1333))
     assert found.loc["QUORUM", "full first"] == found.loc["ALL", "full first"] == "the nodes' CPU"
@@ -30,13 +35,13 @@ def test_all_readings_are_put_to_the_sentences():
     table = reproduction.factorial()
     sizes = [len(choices) for name, choices in reproduction.OPEN.items() if name != "region"]
     assert len(table) == np.prod(sizes)
-    told = queueing.factorial_told(table)
+    told = queueing_reproduced.factorial_values(table)
     assert told["combinations"] == len(table)
     assert 0 <= told["two_queues_fitting"] <= told["fitting"] < len(table)
-    effects = queueing.effects(table)
+    effects = queueing_reproduced.effects(table)
     assert effects.loc["node_cores", "ONE, %"] < -20, "one core a node cannot serve what two can"
     assert set(effects.index) == set(reproduction.OPEN) - {"region"}
-    assert queueing.nearest(table)["off, %"].is_monotonic_increasing
+    assert queueing_reproduced.nearest(table)["off, %"].is_monotonic_increasing
 
 
 def test_a_distance_from_the_sentences_is_a_sum_of_parts():
@@ -52,24 +57,26 @@ def test_what_scylla_would_need():
     found = reproduction.scylla_needs()
     network_ms = 0.01333 + 0.1333
     assert found["most_per_s"] == pytest.approx(1000 / network_ms)
-    assert found["cpu"] == pytest.approx(network_ms / queueing.loads().loc["QUORUM", "a node's CPU"])
+    assert found["cpu"] == pytest.approx(network_ms / queueing_model.loads().loc["QUORUM", "a node's CPU"])
     assert found["amplified"] > 1
-    with_less = queueing.lines({"": reproduction.scylla(found["cpu"] * 0.9)}, 200)[""]
+    with_less = queueing_reproduced.lines({"": reproduction.scylla(found["cpu"] * 0.9)}, 200)[""]
     assert with_less.throughput_per_s[-1] == pytest.approx(1000 / network_ms, rel=0.02)
 
 
 def test_asking_all_gains_little_and_loses_more():
     quorums = {name: reproduction.quorums(name) for name in (reproduction.QUORUM, reproduction.REAL_QUORUM)}
     table = reproduction.curves(quorums, (1, 60), 40_000, quorums.__getitem__)
-    told = queueing.quorums_told(table)
+    told = queueing_reproduced.quorums_values(table)
     assert -1 < told["light_gain"] < 15
     assert told["heavy_loss"] > 15
     assert told["turns_at"] == 60
-    figure = queueing_figures.over_jobs(table, queueing.lines(quorums, 60))
+    figure = queueing_reproduced_figures.over_jobs(table, queueing_reproduced.lines(quorums, 60))
     assert len(figure.axes) == 3
 
 
-@pytest.mark.parametrize("draw", [queueing_diagram.overview, queueing_diagram.workflows, queueing_diagram.node])
+@pytest.mark.parametrize(
+    "draw", [queueing_model_figures.overview, queueing_model_figures.workflows, queueing_model_figures.node]
+)
 def test_pictures_name_what_they_show(draw):
     figure = draw()
     words = {text.get_text() for panel in figure.axes for text in panel.texts}
@@ -79,5 +86,5 @@ def test_pictures_name_what_they_show(draw):
 def test_the_first_readings_are_the_defaults():
     for name, choices in reproduction.OPEN.items():
         assert getattr(Readings(), name) == choices[0]
-    assert list(queueing.readings().index) == list(reproduction.OPEN)
+    assert list(queueing_reproduced.readings().index) == list(reproduction.OPEN)
     assert paper.network("ONE").readings == Readings()

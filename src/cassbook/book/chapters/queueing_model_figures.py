@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Polygon, Rectangle
 
-from cassbook.book.chapters.plots import done, panels
+from cassbook.book.figure_style import done, panels
 
 _STATION, _SWITCH, _FORK, _REGION = "#56B4E9", "#F0E442", "#009E73", "#D9D9D9"
 _WIDE, _HIGH = 1.3, 0.55

@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
-from cassbook.book.chapters.plots import done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT, Deployment, Host
 

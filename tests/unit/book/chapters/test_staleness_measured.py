@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters import staleness
+from cassbook.book.chapters import staleness_measured
 
 
 def test_what_is_beaten_in_both_is_told_apart_within_its_case():
@@ -12,12 +12,12 @@ def test_what_is_beaten_in_both_is_told_apart_within_its_case():
         ("far", 50.0, 100.0), ("far", 50.0, 90.0),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["setup", "latency_ms", "t_999_ms"]).assign(n=3, threads=0)
-    assert staleness.unbeaten(table).tolist() == [True, True, False, True, False, False, True]
+    assert staleness_measured.unbeaten(table).tolist() == [True, True, False, True, False, False, True]
 
 
 def test_equals_do_not_beat_each_other():
     table = pd.DataFrame({"n": 3, "setup": "near", "threads": 0, "latency_ms": [1.0, 1.0], "t_999_ms": [np.nan] * 2})
-    assert staleness.unbeaten(table).all()
+    assert staleness_measured.unbeaten(table).all()
 
 
 def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart():
@@ -33,7 +33,7 @@ def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart
     ]  # fmt: skip
     names = ["n", "setup", "threads", "setting", "r", "w", "read_ms", "write_ms", "latency_ms", "t_999_ms"]
     names.append("least_reads")
-    told = staleness.frontier_told(pd.DataFrame(rows, columns=names))
+    told = staleness_measured.frontier_values(pd.DataFrame(rows, columns=names))
     assert (told["all"], told["strong_setting"], told["strong_ms"]) == (32, "2R-2W", 12.0)
     assert (told["five_strong_ms"], told["five_weakest_ms"], told["five_weakest_t"]) == (20.0, 5.0, 60.0)
     assert (told["least_reads"], told["five_least_reads"]) == (20, 20)

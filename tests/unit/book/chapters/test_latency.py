@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from cassbook.book.chapter import Source
-from cassbook.book.chapters import plots, versions
+from cassbook.book.chapters import latency, latency_figures
+from cassbook.book.source import Source
 from tests.unit.records.test_compare import blocks, run
 
 
@@ -19,14 +19,14 @@ def pair(first, second, **row):
 def test_ratios_are_of_geometric_means_and_of_pure_cells_alone():
     both = [*blocks(1000.0, 4000.0), {"kind": "mixed", "read_share": 0.5}]
     other = [*blocks(4000.0, 16000.0), {"kind": "mixed", "read_share": 0.5}]
-    found = versions.ratios(source("a", *both), source("b", *other))
+    found = latency.version_ratios(source("a", *both), source("b", *other))
     assert found["ratio"].tolist() == pytest.approx([4.0])
     assert found["low"].iloc[0] < 4 < found["high"].iloc[0]
     assert found["distinguishable"].tolist() == [False]
 
 
 def test_one_block_has_no_interval():
-    found = versions.ratios(*pair([1000.0], [2000.0]))
+    found = latency.version_ratios(*pair([1000.0], [2000.0]))
     assert np.isnan(found[["low", "high"]].to_numpy()).all()
     assert found["ratio"].tolist() == pytest.approx([2.0])
 
@@ -35,14 +35,16 @@ def test_by_level_counts_what_can_be_told():
     rows = [[{**row, "threads": threads} for threads, factor in zip((1, 2, 3), by, strict=True)
              for row in blocks(1000.0 * factor, 1001.0 * factor, 999.0 * factor)]
             for by in ((1, 1, 1), (0.5, 1, 4))]  # fmt: skip
-    row = versions.by_level(versions.ratios(source("a", *rows[0]), source("b", *rows[1]))).loc[("READ", "ONE")]
+    row = latency.ratios_by_level(latency.version_ratios(source("a", *rows[0]), source("b", *rows[1]))).loc[
+        ("READ", "ONE")
+    ]
     assert row["ratio"] == pytest.approx(2 ** (1 / 3))
     assert row[["faster", "slower", "cells"]].tolist() == [1, 1, 3]
 
 
 def test_the_figure_draws_each_ratio_with_its_interval():
-    found = versions.ratios(*pair([1000.0, 1010.0], [500.0, 505.0]))
-    figure = plots.ratios(found, "b over a")
+    found = latency.version_ratios(*pair([1000.0, 1010.0], [500.0, 505.0]))
+    figure = latency_figures.ratios(found, "b over a")
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
     assert bars.lines[0].get_ydata()[0] == pytest.approx(0.5)
     assert figure.axes[0].get_ylabel() == "b over a"

@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapter import PUBLISHED, Source
-from cassbook.book.chapters import plots, tables
+from cassbook.book import paper_tables
+from cassbook.book.chapters import cold_start, cold_start_figures, deviation, measure
+from cassbook.book.source import PUBLISHED, Source
 from cassbook.records.run import RecordedRun
 from tests.unit.latency.test_cold_start import samples_of
 from tests.unit.latency.test_summaries import cell_stats, make_cells
@@ -66,7 +67,7 @@ def run():
 
 
 def test_each_condition_says_its_end_beside_the_papers(run):
-    table = tables.cold_conditions(Source("x", run))
+    table = cold_start.cold_conditions(Source("x", run))
     assert table.columns.tolist() == ["ends, ms", "times slower", "times the warm cell"]
     assert table.iloc[:, :2].reset_index().to_numpy().tolist() == [
         ["paper: every test", "", "", "", "800-1000", "5-8"],
@@ -83,7 +84,7 @@ def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
     cells = make_cells(cold("warm", "warm"), cold("slow", "restarted_server"), cold("other", "cold_pages", block=1))
     flat = {name: samples_of(noise(60) * times) for name, times in (("warm", 1), ("slow", 5), ("other", 7))}
     source = Source("x", Made(cells, flat))
-    table = tables.cold_conditions(source).reset_index().set_index("condition")
+    table = cold_start.cold_conditions(source).reset_index().set_index("condition")
     assert table.loc["restarted server", "ends, ms"] == "none"
     assert table["times the warm cell"].to_dict() == {
         "paper: every test": "",
@@ -91,7 +92,7 @@ def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
         "restarted server": "5.0",
         "cold pages": "",  # no warm cell in its block
     }
-    told = tables.cold_in_words(source)["restarted_server", "READ"]
+    told = cold_start.cold_in_words(source)["restarted_server", "READ"]
     assert told == "in none of 1; whole cells 5.0 times the warm ones"
 
 
@@ -100,20 +101,20 @@ def test_the_drain_tells_nothing_of_the_beginning(run):
     drain = samples_of(np.linspace(1000, 100, 55)).assign(cell_id="warm", phase="drain")
     drain["started_s"] += 3.0
     run.samples = lambda columns, cells: pd.concat([steady, drain], ignore_index=True)
-    bins = tables.series_of(run, run.cells[run.cells["cell_id"] == "warm"], 50)["warm"]
+    bins = cold_start.series_of(run, run.cells[run.cells["cell_id"] == "warm"], 50)["warm"]
     assert len(bins) == 60
 
 
 def test_a_run_without_such_cells_has_the_papers_row_alone():
     for source in (Source("x", Made(make_cells({"cell_id": "a"}))), Source(PUBLISHED)):
-        table = tables.cold_conditions(source)
+        table = cold_start.cold_conditions(source)
         assert table["ends, ms"].tolist() == ["800-1000"]
-        figure = plots.cold_conditions([source])
+        figure = cold_start_figures.cold_conditions([source])
         assert figure.texts[0].get_text() == "No cell that begins cold was recorded."
 
 
 def test_the_figure_has_a_panel_a_condition_and_marks_the_end(run):
-    figure = plots.cold_conditions([Source(PUBLISHED), Source("x", run)])
+    figure = cold_start_figures.cold_conditions([Source(PUBLISHED), Source("x", run)])
     assert [axes.get_title() for axes in figure.axes] == ["warm", "restarted client", "cold pages", "restarted server"]
     lines = {axes.get_title(): axes.get_lines() for axes in figure.axes}
     assert [len(lines[name]) for name in ("warm", "restarted client", "cold pages")] == [2, 1, 1]
@@ -132,17 +133,17 @@ def test_littles_law_by_kind_and_its_marked_cells():
         {"cell_id": "w", "kind": "warmup"},
     ]
     run = Made(make_cells(*({"rate_per_s": np.nan} | row for row in rows)))
-    table = tables.little(run)
+    table = measure.little(run)
     assert table.loc["pure"].tolist() == pytest.approx([2, 0.9, 0.945, 0.99, 1])
     assert table.loc["mixed", "over 5 % off"] == 0
     assert table.index.tolist() == ["mixed", "pure"]
-    assert tables.little_marked(run)["little_ratio"].to_dict() == {"b": 0.9}
 
 
 def test_the_recorded_run_counts_its_marks():
     run = RecordedRun("quick-2.1.20")
-    table = tables.little(run)
-    assert table["over 5 % off"].sum() == len(tables.little_marked(run))
+    table = measure.little(run)
+    closed = run.cells[(run.cells["kind"] != "warmup") & run.cells["rate_per_s"].isna()]
+    assert table["over 5 % off"].sum() == closed["marks"].str.contains("little").sum()
     assert table["cells"].sum() == (run.cells["kind"] != "warmup").sum()
 
 
@@ -152,10 +153,10 @@ def test_each_ranking_says_whether_it_is_distinguishable():
         {"read_cl": level, "block": b, "latency_us": x} for level, xs in latencies.items() for b, x in enumerate(xs)
     ]
     run = Made(make_cells(), statistics=cell_stats(*rows, {"threads": 20, "latency_us": 1.0}))
-    table = tables.rankings(Source("x", run))
+    table = paper_tables.rankings(Source("x", run))
     assert table.loc[("READ", 10)].tolist() == ["ONE < QUORUM", "yes", "0.000"]
     assert table.loc[("READ", 20)].tolist() == ["ONE", "unknown", ""]
-    printed = tables.rankings(Source(PUBLISHED))
+    printed = paper_tables.rankings(Source(PUBLISHED))
     assert set(printed["distinguishable"]) == {"unknown"}
 
 
@@ -164,10 +165,12 @@ def test_settings_are_ranked_in_the_same_way():
     latencies = {"ALL": (300.0, 610.0, 900.0), "ONE": (100.0, 200.0, 300.0)}
     rows = [mixed | {"read_cl": r, "write_cl": "ALL", "block": b, "latency_us": x}
             for r, xs in latencies.items() for b, x in enumerate(xs)]  # fmt: skip
-    table = tables.setting_rankings(Source("x", Made(make_cells(), statistics=cell_stats(*rows, {"latency_us": 1.0}))))
+    table = paper_tables.setting_rankings(
+        Source("x", Made(make_cells(), statistics=cell_stats(*rows, {"latency_us": 1.0})))
+    )
     assert table.index.tolist() == [(0.5, 10)]
     assert table.iloc[0].tolist()[:2] == ["1R-3W < 3R-3W", "yes"]
-    assert set(tables.setting_rankings(Source(PUBLISHED))["distinguishable"]) == {"unknown"}
+    assert set(paper_tables.setting_rankings(Source(PUBLISHED))["distinguishable"]) == {"unknown"}
 
 
 def test_an_order_of_settings_shows_which_neighbours_differ_and_whose_winner_is_certain():
@@ -179,11 +182,11 @@ def test_an_order_of_settings_shows_which_neighbours_differ_and_whose_winner_is_
             for share, latencies in ((0.3, apart), (0.7, alike))
             for r, xs in latencies.items() for b, x in enumerate(xs)]  # fmt: skip
     source = Source("x", Made(make_cells(), statistics=cell_stats(*rows)))
-    table = tables.setting_orders(source)
+    table = deviation.setting_orders(source)
     assert list(table.columns) == ["30/70", "70/30"]
     assert table.loc[10, "30/70"] == "1R-3W < 3R-3W"
     assert " ~ " in table.loc[10, "70/30"]
-    assert tables.winners_told(source).to_dict("records") == [{"read_share": 0.3, "threads": 10}]
+    assert deviation.clear_winners(source).to_dict("records") == [{"read_share": 0.3, "threads": 10}]
 
 
 def test_what_was_cold_in_words():
@@ -191,14 +194,14 @@ def test_what_was_cold_in_words():
     shapes = {"a": step, "b": np.r_[np.full(20, 3.0), np.ones(78)], "c": np.linspace(5, 1, 98), "d": np.ones(98)}
     cells = make_cells(*[cold(name, "cold_pages", block=n) for n, name in enumerate(shapes)])
     run = Made(cells, {name: samples_of(noise(98) * times) for name, times in shapes.items()})
-    words = tables.cold_in_words(Source("x", run))
+    words = cold_start.cold_in_words(Source("x", run))
     expected = "in 3 of 4 (ends after 900 to 1000 ms, 3.0 to 6.0 times slower; 1 not over when the cell was)"
     assert words["cold_pages", "READ"] == expected
     assert words["cold_pages", "WRITE"] == "not measured"
 
 
 def test_every_condition_and_operation_has_its_words(run):
-    words = tables.cold_in_words(Source("x", run))
-    assert set(words) == {(c, o) for c in tables.CONDITIONS for o in ("READ", "WRITE")}
+    words = cold_start.cold_in_words(Source("x", run))
+    assert set(words) == {(c, o) for c in cold_start.CONDITIONS for o in ("READ", "WRITE")}
     assert "in 1 of 1 (ends after 900 ms" in words["restarted_server", "READ"]
     assert words["restarted_server", "WRITE"] == "not measured"

@@ -1,8 +1,8 @@
-"""Tables of the chapters on staleness, and what their prose quotes."""
+"""Tables of the chapter on measured staleness, and the values that its prose quotes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,6 @@ from cassbook.core.estimate import Estimate
 from cassbook.deployment.notation import CLIENT
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves, pbs
-from cassbook.staleness.monte_carlo import BINS, SUBDIVISIONS
-from cassbook.staleness.wars import PRODUCTION
 
 #: What the 2020 paper (section V) and the thesis (section 4.3.2) say that these settings "provide" and "guarantee".
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
@@ -32,73 +30,6 @@ def setup_name(setup: str) -> str:
 def load_name(threads: int) -> str:
     """As the prose names a load."""
     return f"{threads} threads beside" if threads else "the probe alone"
-
-
-def production(
-    trials: int = 1_000_000, n: int = 3, settings: Sequence[tuple[int, int]] = ((1, 1), (1, 2), (2, 1))
-) -> pd.DataFrame:
-    """The production fits: P(consistent) at once, t-visibility and 99.9 % latencies, asking all and asking R.
-
-    Returns
-    -------
-    DataFrame
-        Index (model, setting); columns (asks, figure), in ms but for P(0).
-    """
-    rows = {}
-    for name in PRODUCTION:
-        for r, w in settings:
-            row: dict[tuple[str, str], float] = {}
-            for label, own in modes(name, n, r, w, trials).items():
-                row[label, "P(0)"] = own.p_consistent(0.0)
-                for p in _SHARES:
-                    row[label, f"t {100 * p:g} %"] = own.t_visibility(p)
-                row[label, "read 99.9 %"] = own.read_latency(0.999)
-            row["both", "write 99.9 %"] = own.write_latency(0.999)
-            rows[name, setting_waiting_for(r, w)] = row
-    table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "setting"])
-    table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
-    return table
-
-
-def modes(name: str, n: int, r: int, w: int, trials: int = 1_000_000) -> dict[str, pbs.Prediction]:
-    """A model with reads that ask all and take the first R answers, and with reads that ask R."""
-    return {"asks all": pbs.predict(name, n, r, w, trials), "asks R": pbs.predict(name, n, r, w, trials, ask="r")}
-
-
-def production_told(table: pd.DataFrame) -> dict[str, float]:
-    """What the prose says of `production`, and of the histogram behind it."""
-
-    def cell(model: str, asks: str, figure: str) -> float:
-        return float(table[asks, figure].to_dict()[model, "1R-1W"])
-
-    def percent(model: str, asks: str) -> float:
-        return 100 * cell(model, asks, "P(0)")
-
-    return {
-        "disk_p0": percent("LNKD-DISK", "asks all"), "disk_t": cell("LNKD-DISK", "asks all", "t 99.9 %"),
-        "ssd_all": percent("LNKD-SSD", "asks all"), "ssd_r": percent("LNKD-SSD", "asks R"),
-        "wan_all": percent("WAN", "asks all"), "wan_r": percent("WAN", "asks R"),
-        "bins": float(BINS), "resolution": 100 / SUBDIVISIONS,
-    }  # fmt: skip
-
-
-def versions_told(table: pd.DataFrame) -> dict[str, float]:
-    """What the prose says of `versions_by_formula`, with the same by simulation."""
-    return {
-        "one": 100 * float(table["1R-1W"].iloc[0]), "two": 100 * float(table["1R-2W"].iloc[0]),
-        "formula": 100 * float(table["1R-1W"].iloc[2]),
-        "simulated": 100 * pbs.k_staleness_simulated(3, 1, 1, 3).value,
-        "monotonic": 100 * pbs.monotonic_reads(3, 1, 1, 1.0),
-    }  # fmt: skip
-
-
-def versions_by_formula(n: int = 3, most: int = 10) -> pd.DataFrame:
-    """P(one of the last k versions) without spreading: index k, columns settings that need not meet."""
-    weak = [(r, w) for r in range(1, n + 1) for w in range(1, n + 1) if r + w <= n]
-    return pd.DataFrame(
-        {setting_waiting_for(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},
-        index=pd.RangeIndex(1, most + 1, name="k"),
-    )
 
 
 def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
@@ -123,7 +54,7 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra")
 
 
-def conditions_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
+def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     """What the prose says of `conditions`."""
     notes = [run.results.manifest for run in runs.values()]
     numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
@@ -174,7 +105,7 @@ def _ms(value: float) -> str:
     return "never" if np.isnan(value) else f"{value:.1f}"
 
 
-def stale_told(run: StalenessRun) -> dict[str, float]:
+def stale_values(run: StalenessRun) -> dict[str, float]:
     """What the prose says of `summary`: per cent consistent at once in five panels, and the longest waits, ms."""
     panels = {
         "near_idle": ("near", False, 1, 1), "near_loaded": ("near", True, 1, 1), "far_idle": ("far", False, 1, 1),
@@ -205,7 +136,7 @@ def errors(run: StalenessRun) -> pd.DataFrame:
     return shown.round(1)
 
 
-def errors_told(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
+def errors_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     """What the prose says of the errors in panels that are stale often, per cent: of whole requests by version
     (`rmse_0`, `rmse_1`, ...) and at worst, by chance alone, and of four distributions; how many panels are within 1 %.
     """
@@ -260,7 +191,7 @@ def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index, columns)
 
 
-def sums_told(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
+def sums_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
     """What the prose says of `sums`, of what a trace leaves open, and of what tracing costs (times as long a read)."""
     cost = tracing_cost(run)
     return {
@@ -300,7 +231,7 @@ def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True)
 
 
-def written_told(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
+def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
     """What the prose says of `versions`: how many are written in a row, how long after (ms), and per cent of reads
     then that had the last one, with the probe alone.
     """
@@ -379,7 +310,7 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
 
-def confidence_told(table: pd.DataFrame) -> dict[str, int]:
+def confidence_values(table: pd.DataFrame) -> dict[str, int]:
     """In how many of all cases the claimed number is within the interval of a read that is sent at once."""
     first = table[table["asked_t_ms"] == 0]
     return {"cases": len(first), "cases_at_once": int(first["claimed"].between(first["low"], first["high"]).sum())}
@@ -399,7 +330,7 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
 
 
-def frontier_told(table: pd.DataFrame) -> dict[str, object]:
+def frontier_values(table: pd.DataFrame) -> dict[str, object]:
     """What the prose says of the frontier: the two counts of all, the rest of replicas far apart, with the probe alone.
 
     repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that

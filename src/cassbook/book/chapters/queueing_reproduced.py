@@ -1,4 +1,4 @@
-"""Tables of the chapters on the queueing network, and what their prose says."""
+"""Tables of the chapter that reproduces the 2016 paper's figures, and the values that its prose quotes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.queueing import paper, reproduction
-from cassbook.queueing.loads import Loads
+from cassbook.queueing import reproduction
 from cassbook.queueing.mva import Analysed, analyse
-from cassbook.queueing.network import CPU_CLASSES, Network, Readings
-from cassbook.queueing.paper import JOBS, LEVELS
+from cassbook.queueing.network import Network, Readings
+from cassbook.queueing.paper import JOBS
 
 _PERCENT = 100.0
-#: What is at a class of the paper's Table 1.
-_CLASSES = {
-    "read-local": "coordinator has the row: parse, and look",
-    "read-remote": "coordinator has it not: parse",
-    "read-remote-ID": "at a replica that was asked by another node",
-    "read-local-end": "after the join, where the coordinator has the row",
-    "read-remote-end": "after the join, where it has not",
-    "read-remote-return": "an answer that comes back to the join",
-}
 #: What the text leaves open, as a question.
 _OPEN = {
     "client_cores": "servers of the client's CPU",
@@ -35,34 +25,8 @@ _OPEN = {
     "law": "law of service times",
     "region": "what the capacity region covers",
 }
-
-
-def demands() -> pd.DataFrame:
-    """CPU demands of each class at each level, ms, and what they are for: the paper's Tables 1 and 2."""
-    rows = {
-        name: {"what": _CLASSES[name]}
-        | {level: paper.demands(level).cpu_ms.get(name, float("nan")) for level in LEVELS}
-        for name in CPU_CLASSES
-    }
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("class")
-
-
-def loads() -> pd.DataFrame:
-    """Work for one read at each kind of station, ms over its servers, and the most reads a second that leaves room for.
-
-    Returns
-    -------
-    DataFrame
-        Index level; columns stations (one node's for all), most_per_s, and full first.
-    """
-    rows = {}
-    for level in LEVELS:
-        own = Loads(paper.network(level))
-        each = {name: ms for name, ms in own.per_server_ms.items() if not name.startswith("node") or "node1 " in name}
-        rows[level] = {name.replace("node1", "a node's"): ms for name, ms in each.items()} | {
-            "most reads/s": own.most_per_s, "full first": own.bottleneck.replace("node1", "the nodes'")
-        }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("level")
+#: Of the sentences' distance, below which a reading is said to fit.
+FITS = 0.02
 
 
 def readings() -> pd.DataFrame:
@@ -85,7 +49,7 @@ def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     return shown.set_index(["switch", "reading"])
 
 
-def sentences_told(table: pd.DataFrame) -> dict[str, object]:
+def sentences_values(table: pd.DataFrame) -> dict[str, object]:
     """The first reading's three figures, and that of the region which changes them most."""
     base = table.iloc[0]
     region = table[table["switch"] == "region"]["at_one_per_s"].map(lambda own: own.value)
@@ -106,17 +70,13 @@ def nearest(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
     }).reset_index(drop=True)  # fmt: skip
 
 
-def factorial_told(table: pd.DataFrame) -> dict[str, object]:
+def factorial_values(table: pd.DataFrame) -> dict[str, object]:
     """How many readings there are, how many fit all three sentences, and how far off the first of each is."""
     fits = table["off"] < FITS
     return {
         "combinations": len(table), "fitting": int(fits.sum()), "best_off": _PERCENT * float(table["off"].min()),
         "two_queues_fitting": int((fits & (table["client_network"] == "two")).sum()),
     }  # fmt: skip
-
-
-#: Of the sentences' distance, below which a reading is said to fit.
-FITS = 0.02
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
@@ -126,7 +86,7 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
     return own.round(1)
 
 
-def analysis_told(table: pd.DataFrame) -> dict[str, object]:
+def analysis_values(table: pd.DataFrame) -> dict[str, object]:
     """Mean and worst error of the analysis, percent, and what of it is the simulation's own."""
     off = table["off"].abs()
     return {
@@ -140,7 +100,7 @@ def lines(networks: Mapping[str, Network], most: int = 100) -> dict[str, Analyse
     return {name: analyse(network, most) for name, network in networks.items()}
 
 
-def quorums_told(table: pd.DataFrame) -> dict[str, object]:
+def quorums_values(table: pd.DataFrame) -> dict[str, object]:
     """Requests a second that asking all of three gains (light load) and loses, percent, and where it turns."""
     rates = table.assign(x=[own.value for own in table["throughput_per_s"]]).pivot_table("x", "jobs", "level")
     gain = _PERCENT * (rates[reproduction.REAL_QUORUM] / rates[reproduction.QUORUM] - 1)
@@ -151,7 +111,7 @@ def quorums_told(table: pd.DataFrame) -> dict[str, object]:
     }  # fmt: skip
 
 
-def response_told(table: pd.DataFrame) -> dict[str, object]:
+def response_values(table: pd.DataFrame) -> dict[str, object]:
     """How straight response time rises with jobs at each level: the part of its variance that a line explains."""
     found: dict[str, object] = {}
     for level, own in table.groupby("level"):
@@ -162,7 +122,7 @@ def response_told(table: pd.DataFrame) -> dict[str, object]:
     return found
 
 
-def scylla_told(needs: Mapping[str, float]) -> dict[str, object]:
+def scylla_values(needs: Mapping[str, float]) -> dict[str, object]:
     """`reproduction.scylla_needs` under the names of the prose."""
     names = {"cpu": "cpu", "most": "most_per_s", "low": "network_low_ms", "high": "network_high_ms",
              "amplified": "amplified", "printed": "printed_amplified"}  # fmt: skip

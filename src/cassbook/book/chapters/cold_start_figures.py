@@ -1,0 +1,131 @@
+"""Figures of the chapter on cold starts: single delays, warm-ups, cold conditions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cassbook.book.chapters.cold_start import CONDITIONS, cold_cells, nearest_threads, series_of
+from cassbook.book.figure_style import (
+    LEVEL_COLOURS,
+    MS,
+    done,
+    panels,
+    sentence,
+)
+from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
+from cassbook.latency import (
+    changepoint,
+    cold_start,
+)
+
+
+def raw_delays(sources: Sequence[Source], near: int) -> Figure:
+    """Figs. 2 and 3: every operation's delay over the time since its cell began; reads left, writes right.
+
+    One row a run, of the first block's pure cells at the thread count next to `near`.
+    """
+    shown = []
+    for source in sources:
+        cells = _first_block(source, near)
+        samples = source.run.samples(["cell_id", "started_s", "latency_us"], cells["cell_id"].tolist())
+        if len(samples):
+            shown.append((source.label, cells, samples))
+    if not shown:
+        return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
+    figure, axes = panels(len(shown), 2, width=4.5, sharey="row")
+    for row, (label, cells, samples) in zip(axes, shown, strict=True):
+        for panel, (share, word) in zip(row, ((1.0, "reads"), (0.0, "writes")), strict=True):
+            for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
+                own = samples[samples["cell_id"] == cell.cell_id]
+                began_s = own["started_s"].min()
+                panel.plot(
+                    (own["started_s"] - began_s) * MS, own["latency_us"] / MS, ".", markersize=1,
+                    color=LEVEL_COLOURS[cell.read_cl], label=cell.read_cl,
+                )  # fmt: skip
+                panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
+            panel.set_title(f"{label}: {word}, {cells['threads'].iloc[0]} threads")
+        row[0].set_ylabel("delay, ms")
+    for panel in axes[-1]:
+        panel.set_xlabel("time since the cell began, ms")
+    axes[0, 0].legend(title="level", markerscale=8)
+    return done(figure)
+
+
+def _first_block(source: Source, near: int) -> pd.DataFrame:
+    """Pure cells of a run's first block at the thread count next to `near`."""
+    cells = source.run.cells
+    of_block = (cells["kind"] == "pure") & (cells["block"] == 1)
+    return cells[of_block & (cells["threads"] == nearest_threads(source, near))]
+
+
+def _by_level(levels: pd.Series) -> pd.Series:
+    return levels.map({level: place for place, level in enumerate(LEVELS)})
+
+
+def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
+    """Mean latency since a fresh cluster got its first requests, on a log scale; one line a block.
+
+    Parameters
+    ----------
+    series : mapping of str to DataFrame
+        By name of the block: columns since_start_ms, mean_us (see `cold_start.series`). May be empty: logs of other
+        tools have no warm-up of their own.
+    """
+    if not series:
+        return sentence("No warm-up was recorded: logs of other tools begin when the measurement does.")
+    figure, axes = panels(1, 1, width=7.5)
+    for name, table in series.items():
+        axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / MS, linewidth=1.2, label=name)
+    axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
+    figure.legend(loc="outside lower center", ncols=2)
+    return done(figure)
+
+
+def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
+    """Latency since a cell began, one row a run, one panel a condition; a dashed line where a cold start ends.
+
+    Solid lines are reads, dotted ones writes; one line a cell.
+    """
+    cells_of = {source.label: cold_cells(source.run) for source in sources if source.run}
+    found = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
+    shown = [source for source in sources if len(cells_of.get(source.label, ()))]
+    if not shown:
+        return sentence("No cell that begins cold was recorded.")
+    figure, axes = panels(len(shown), len(found), width=3.0, sharey="row")
+    for row, source in zip(axes, shown, strict=True):
+        cells = cells_of[source.label]
+        series = series_of(source.run, cells, bin_ms)
+        for panel, condition in zip(row, found, strict=True):
+            for cell in cells[cells["condition"] == condition].itertuples():
+                if cell.cell_id in series:
+                    _cold_line(panel, cell, series[cell.cell_id])
+            panel.set(yscale="log", title=condition.replace("_", " "))
+        row[0].set_ylabel(f"{source.label}\nmean latency, ms")
+    for panel in axes[-1]:
+        panel.set_xlabel("time since the cell began, s")
+    levels = [level for level in LEVELS if any((cells["level"] == level).any() for cells in cells_of.values())]
+    figure.legend(
+        handles=[Patch(color=LEVEL_COLOURS[level], label=level) for level in levels],
+        loc="outside lower center", ncols=3, title="level; writes are dotted",
+    )  # fmt: skip
+    return done(figure)
+
+
+def _cold_line(panel: Axes, cell: Any, bins: pd.DataFrame) -> None:
+    colour = LEVEL_COLOURS.get(cell.level, "grey")
+    line = "-" if cell.operation == "READ" else ":"
+    panel.plot(bins["since_start_ms"] / MS, bins["mean_us"] / MS, line, color=colour, linewidth=1)
+    _mark_end(panel, bins, colour)
+
+
+def _mark_end(panel: Axes, bins: pd.DataFrame, colour: str) -> None:
+    ends_ms = cold_start.end(bins).ends_ms if len(bins) >= changepoint.FEWEST else None
+    if ends_ms is not None:
+        panel.axvline(ends_ms / MS, color=colour, linestyle="--", linewidth=0.8)

@@ -1,0 +1,119 @@
+"""Tables of the chapter on Table V: where its numbers come from, measured deviations, orders and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from cassbook import published
+from cassbook.book.paper_tables import by_workload, estimated
+from cassbook.book.source import PUBLISHED, Source
+from cassbook.latency import (
+    ranking,
+    validation,
+)
+from cassbook.latency.mixing import mix_label
+
+_SHARES = (0.1, 0.3, 0.5, 0.9)
+_KEYS = ["setting", "read_share", "threads"]
+
+
+def table5_printed() -> pd.DataFrame:
+    """Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
+    table = published.table("g20_table5")
+    text = table["deviation_percent"].map("{:+.1f}".format)
+    marked = text.where(~table["underlined"], text + " *")
+    return by_workload(table.assign(deviation=marked), "deviation", "{}", least=False)
+
+
+def table5_origin() -> pd.DataFrame:
+    """Compare Table V with what remains of Tables I and II after the fits: no mixed workload enters.
+
+    The 'measured' delay is the mix of the pure means (equations 8 to 10 on Tables I and II), the estimate is
+    Table IV's, the deviation (measured - estimated) / measured.
+
+    Returns
+    -------
+    DataFrame
+        'reads, %', threads, setting, printed, residual, difference (percentage points), agrees (the residual rounds
+        to the printed digit).
+    """
+    mixed = validation.mixed_from_pure(published.level_stats(), list(_SHARES))
+    pairs = published.mixed_estimates().merge(mixed, on=_KEYS, suffixes=("", "_pure"))
+    pairs = pairs.merge(published.table("g20_table5"), on=_KEYS)
+    residual = (pairs["latency_us_pure"] - pairs["latency_us"]) / pairs["latency_us_pure"] * 100
+    difference = residual - pairs["deviation_percent"]
+    return pd.DataFrame(
+        {
+            "reads, %": (100 * pairs["read_share"]).round().astype(int),
+            "threads": pairs["threads"],
+            "setting": pairs["setting"],
+            "printed": pairs["deviation_percent"],
+            "residual": residual,
+            "difference": difference,
+            "agrees": (residual.round(1) - pairs["deviation_percent"]).abs() < 0.05,  # noqa: PLR2004 - half a digit
+        }
+    )
+
+
+def block_spread_percent(source: Source) -> float:
+    """Typical spread of a cell from block to block: median standard deviation in percent of the mean, all cells."""
+    stats = source.cell_stats.assign(point=source.cell_stats["cell_id"].str.partition("-")[2])
+    groups = stats.groupby("point")["latency_us"]
+    return float((groups.std(ddof=1) / groups.mean()).median() * 100)
+
+
+def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Mean deviation of the estimates by setting and source, and how many mixes were slower than estimated."""
+    parts = {}
+    for label, df in deviations.items():
+        groups = df.groupby("setting")["deviation_percent"]
+        slower = groups.agg(lambda d: f"{int((d < 0).sum())} of {len(d)}")
+        parts[label, "mean, %"] = groups.mean().map("{:+.1f}".format)
+        parts[label, "mix slower"] = slower
+    return pd.DataFrame(parts)
+
+
+def setting_orders(source: Source) -> pd.DataFrame:
+    """Order of the settings by measured latency, one row a thread count, one column a mix.
+
+    Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
+    """
+    found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
+    return found.assign(mix=found["read_share"].map(mix_label)).pivot_table("order", "threads", "mix", aggfunc="first")
+
+
+def clear_winners(source: Source) -> pd.DataFrame:
+    """Workloads of a run whose fastest setting can be told from the next: columns read_share, threads."""
+    found = ranking.settings(source.mixed_stats, source.cell_stats)
+    signs = found["order"].str.extract(r"^\S+( \S )", expand=False)
+    return found.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
+
+
+def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
+    """How often the estimated best setting is the one that measured best, and what the choice costs.
+
+    The paper's own row compares the minima of its Table IV with the underlined cells of its Table V. The last column
+    counts only workloads whose measured winner can be told from the next setting (see `clear_winners`).
+    """
+    rows = {}
+    for source in sources:
+        if source.label == PUBLISHED:
+            share, cost, told = validation.published_share_of_right_choices(), None, None
+        else:
+            shares = sorted(source.mixed_stats["read_share"].unique())
+            regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
+            share = validation.Share.of(int(regret["right"].sum()), len(regret))
+            cost = regret["regret_percent"]
+            certain = clear_winners(source)
+            certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
+            told = regret.merge(certain)["right"]
+        rows[source.label] = {
+            "right": f"{share.right} of {share.total}",
+            "share": f"{share.interval:.0%}",
+            "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
+            "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
+            "right where the winner can be told": "" if told is None else f"{int(told.sum())} of {len(told)}",
+        }
+    return pd.DataFrame(rows).T

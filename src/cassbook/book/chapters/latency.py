@@ -1,0 +1,111 @@
+"""Tables of the chapter on latency: slowdowns, saturation, growth, and 2.1.20 compared with 5.0.9."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook import published
+from cassbook.book.source import Source
+from cassbook.latency import (
+    saturation,
+    summaries,
+    uncertainty,
+)
+from cassbook.records.compare import compare
+
+_COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguishable"]
+
+
+def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
+    """Bottom rows of Tables I and II: mean slowdown over all thread counts, in percent of ONE."""
+    parts = {}
+    for source in sources:
+        stats = summaries.slowdowns(source.level_stats)
+        means = stats[stats["level"] != "ONE"].groupby(["operation", "level"], sort=False)
+        parts[source.label, "latency"] = means["latency_slowdown_percent"].mean()
+        parts[source.label, "throughput"] = means["throughput_slowdown_percent"].mean()
+    return pd.DataFrame(parts).round(1)
+
+
+def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
+    """Threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
+    parts = {}
+    for source in sources:
+        table = saturation.saturation_table(source.level_stats).set_index(["operation", "level"])
+        shown = table["saturated_from_threads"].map("{:.0f}".format)
+        parts[source.label, "saturated from"] = shown.where(table["reached"], "not reached")
+        parts[source.label, "most, 1/s"] = table["max_throughput_per_s"].map("{:.0f}".format)
+    return pd.DataFrame(parts)
+
+
+def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
+    """Verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
+    parts = {}
+    for source in sources:
+        table = saturation.growth_table(source.level_stats, beyond_saturation=beyond_saturation)
+        table = table.set_index(["operation", "level"])
+        difference = table["exponential_aicc"] - table["linear_aicc"]
+        parts[source.label, "verdict"] = table["verdict"]
+        parts[source.label, "AICc exp. - lin."] = difference.map("{:+.1f}".format).replace("+nan", "")
+    return pd.DataFrame(parts)
+
+
+def printed_slowdown(operation: str, level: str) -> int:
+    """Mean latency slowdown in percent of ONE that the last row of Table I (reads) or II (writes) prints."""
+    table = published.table("g20_table1_averages" if operation == "READ" else "g20_table2_averages")
+    return int(table.loc[table["level"] == level, "latency_slowdown_percent"].iloc[0])
+
+
+def version_ratios(first: Source, second: Source, figure: str = "latency_us") -> pd.DataFrame:
+    """Ratio of the second run to the first of every pure cell that both measured.
+
+    Parameters
+    ----------
+    first, second : Source
+        Runs.
+    figure : str
+        One of `cassbook.records.compare.FIGURES`.
+
+    Returns
+    -------
+    DataFrame
+        operation, level, threads, ratio of the geometric means over blocks, low and high (Welch's 95 % interval, NaN
+        where a run has one block), distinguishable: whether that leaves out 1; None where it is unknown.
+
+    Raises
+    ------
+    InputError
+        If the runs have no cell in common.
+    """
+    assert first.run is not None  # noqa: S101 - only runs have cells
+    assert second.run is not None  # noqa: S101
+    found = compare(first.run, second.run).figures
+    own = found[(found["kind"] == "pure") & (found["figure"] == figure)]
+    known = own["interval"] == uncertainty.BLOCKS
+    own = own.assign(low=own["ratio_low"].where(known), high=own["ratio_high"].where(known))
+    return own[_COLUMNS].reset_index(drop=True)
+
+
+def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
+    """Geometric mean of the ratios over all thread counts, and in how many cells the two are distinguishable.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        From `version_ratios`.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level); columns ratio, faster, slower, cells: of the second run, as far as that can be told.
+    """
+    told = ratios["distinguishable"].fillna(False).astype(bool)
+    signed = ratios.assign(
+        log_ratio=np.log(ratios["ratio"]), faster=told & (ratios["ratio"] < 1), slower=told & (ratios["ratio"] > 1)
+    )
+    groups = signed.groupby(["operation", "level"], sort=False)
+    found = {"ratio": np.exp(groups["log_ratio"].mean()), "faster": groups["faster"].sum()}
+    return pd.DataFrame(found | {"slower": groups["slower"].sum(), "cells": groups.size()})

@@ -1,0 +1,103 @@
+"""Figures of the chapter on latency: over threads, over throughput, and ratios with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
+
+from cassbook.book.figure_style import (
+    LEVEL_COLOURS,
+    MS,
+    OPERATIONS,
+    done,
+    error_bars,
+    panels,
+)
+from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
+from cassbook.latency import (
+    summaries,
+)
+
+
+def latency_by_threads(sources: Sequence[Source]) -> Figure:
+    """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks.
+
+    Open circles are points that the client is a part of (see `schema.CLIENT_MARKS`).
+    """
+    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
+    for column, source in enumerate(sources):
+        for row, (operation, word) in enumerate(OPERATIONS.items()):
+            panel = axes[row, column]
+            stats = source.level_stats[source.level_stats["operation"] == operation]
+            for level in LEVELS:
+                error_bars(panel, stats[stats["level"] == level].sort_values("threads"), "threads", level)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(0, 1.15 * source.level_stats["latency_us"].max() / MS)  # wide intervals are cut off
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return done(figure)
+
+
+def latency_by_throughput(sources: Sequence[Source]) -> Figure:
+    """Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
+    figure, axes = panels(2, len(sources), sharey="col")
+    for column, source in enumerate(sources):
+        for row, (operation, word) in enumerate(OPERATIONS.items()):
+            panel = axes[row, column]
+            stats = source.level_stats[source.level_stats["operation"] == operation]
+            for level in LEVELS:
+                group = stats[stats["level"] == level].sort_values("threads")
+                panel.plot(
+                    group["throughput_per_s"], group["latency_us"] / MS, "o-", markersize=4, linewidth=1.3,
+                    color=LEVEL_COLOURS[level], label=level,
+                )  # fmt: skip
+                own = group[summaries.client_marked(group)]
+                panel.plot(
+                    own["throughput_per_s"], own["latency_us"] / MS, "o", color="white", markersize=2.5, zorder=3
+                )
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.xaxis.set_major_locator(MaxNLocator(5))
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("operations per second" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return done(figure)
+
+
+def ratios(table: pd.DataFrame, of: str) -> Figure:
+    """Ratios with their 95 % intervals by threads, on a log scale; one panel an operation.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns operation, level, threads, ratio, low, high; bounds may be NaN.
+    of : str
+        What over what.
+    """
+    figure, axes = panels(1, table["operation"].nunique(), width=4.8, sharey=True)
+    for panel, (operation, group) in zip(axes[0], table.groupby("operation"), strict=True):
+        places = {threads: place for place, threads in enumerate(sorted(group["threads"].unique()))}
+        for shift, level in zip((-0.2, 0, 0.2), LEVELS, strict=True):
+            own = group[group["level"] == level]
+            bars = np.vstack([own["ratio"] - own["low"], own["high"] - own["ratio"]])
+            x = own["threads"].map(places) + shift
+            panel.errorbar(
+                x, own["ratio"], yerr=bars, fmt="o", markersize=4, color=LEVEL_COLOURS[level], capsize=2,
+                elinewidth=1, label=level,
+            )  # fmt: skip
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set_xticks(list(places.values()), [str(threads) for threads in places], rotation=45)
+        panel.set(title=f"{str(operation).lower()}s", xlabel="threads", yscale="log")
+        panel.yaxis.set_major_locator(FixedLocator([0.1, 0.25, 0.5, 1, 2, 4, 10]))
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+    axes[0, 0].set_ylabel(of)
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, title="level")
+    return done(figure)

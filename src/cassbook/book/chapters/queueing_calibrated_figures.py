@@ -1,0 +1,67 @@
+"""Figures of the chapter on calibration: predictions over jobs, and slowdowns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from cassbook.book.figure_style import (
+    LEVEL_COLOURS,
+    OTHER_COLOURS,
+    done,
+    jobs_axis,
+    panels,
+    points,
+)
+from cassbook.core.consistency import LEVELS
+from cassbook.queueing.paper import FIELD_LENGTH
+
+
+def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
+    """Throughput measured and predicted over jobs, of one operation and the usual rows.
+
+    A panel a kind of cluster; points are hollow where held out.
+
+    Parameters
+    ----------
+    tables : mapping of str to DataFrame
+        By version, of `recorded.by_level`: a row of panels each.
+    operation : str
+    """
+    rule = f"operation == {operation!r} and not ask_all and field_length == {FIELD_LENGTH}"
+    kept = {name: own.query(rule) for name, own in tables.items()}
+    kinds = sorted(set().union(*(zip(own["nodes"], own["replication"], strict=True) for own in kept.values())))
+    figure, axes = panels(len(kept), len(kinds), width=3.4, height=3.1, sharey=True)
+    for row, (version, own) in zip(axes, kept.items(), strict=True):
+        for panel, (nodes, replication) in zip(row, kinds, strict=True):
+            cells = own[(own["nodes"] == nodes) & (own["replication"] == replication)]
+            _predicted(panel, cells)
+            panel.set(title=f"{version}: {nodes} nodes, replication {replication}", ylim=(0, None))
+        row[0].set_ylabel(f"{operation.lower()}s a second")
+        row[-1].legend()
+    for panel in axes[-1]:
+        panel.set_xlabel("jobs")
+    return done(figure)
+
+
+def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
+    for level in [level for level in LEVELS if level in set(cells["level"])]:
+        some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
+        points(panel, some["jobs"], some["measured"], colour, level, "white" if some["held_out"].all() else colour)
+        panel.plot(some["jobs"], some["predicted_per_s"], "-", color=colour)
+    jobs_axis(panel, cells["jobs"])
+
+
+def slowdowns(table: pd.DataFrame) -> Figure:
+    """By how much work is slower with few at the processors than with many; a line a version and operation."""
+    figure, axes = panels(1, 1, width=5.2, height=3.2)
+    for colour, (series, own) in zip(OTHER_COLOURS, table.groupby("series", sort=False), strict=False):
+        points(axes[0, 0], own["jobs"], own["factor"], colour, str(series))
+        axes[0, 0].plot(own["jobs"], [factor.value for factor in own["factor"]], color=colour, linewidth=1)
+    axes[0, 0].set(xlabel="requests at the processors", ylabel="time of the same work, with 64: 1", ylim=(0, None))
+    jobs_axis(axes[0, 0], table["jobs"])
+    axes[0, 0].legend()
+    return done(figure)

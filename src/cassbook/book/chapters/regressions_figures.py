@@ -1,0 +1,43 @@
+"""Figure of the chapter on regressions: measured means and the polynomials through them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.figure import Figure
+
+from cassbook.book.figure_style import (
+    LEVEL_COLOURS,
+    MS,
+    OPERATIONS,
+    done,
+    panels,
+)
+from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
+from cassbook.latency import (
+    regression,
+)
+
+
+def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
+    """Measured means and the polynomial through them, reads and writes, one column a source."""
+    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
+    for column, source in enumerate(sources):
+        fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+        for row, (operation, word) in enumerate(OPERATIONS.items()):
+            panel = axes[row, column]
+            for level in LEVELS:
+                stats = source.level_stats
+                group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
+                grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
+                colour = LEVEL_COLOURS[level]
+                panel.plot(group["threads"], group["latency_us"] / MS, "o", markersize=4, color=colour, label=level)
+                panel.plot(grid, fits[operation, level].predict(grid) / MS, "-", linewidth=1.2, color=colour)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return done(figure)

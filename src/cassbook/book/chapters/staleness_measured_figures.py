@@ -1,0 +1,137 @@
+"""Figures of the chapter on measured staleness: P(consistent) over t and k, and what a fresher read costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
+
+from cassbook.book.chapters import prediction_errors, staleness_measured
+from cassbook.book.figure_style import (
+    COLOURS,
+    done,
+    panels,
+)
+from cassbook.core.consistency import setting_waiting_for
+from cassbook.records.staleness import StalenessRun
+
+_POINTS = 200
+_LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
+
+
+def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
+    """Measured P(consistent) over t with intervals, the traces' prediction with its band, and WARS (dashed).
+
+    A row a run, by version, a column a load.
+    """
+    keys = {
+        version: [key for key in prediction_errors.weak_panels(run) if key[0] == setup] for version, run in runs.items()
+    }
+    threads = sorted({key[1] for own in keys.values() for key in own})
+    figure, axes = panels(len(runs), len(threads), width=4.8, height=3.4, sharex=True, sharey=True)
+    for row, (version, run) in zip(axes, runs.items(), strict=True):
+        for panel, load in zip(row, threads, strict=True):
+            for colour, key in zip(COLOURS, [key for key in keys[version] if key[1] == load], strict=False):
+                _one(panel, run, key, colour)
+            panel.set(title=f"{version}, {staleness_measured.load_name(load)}", ylim=(0, 1.03), xscale="log")
+        row[0].set_ylabel("P(consistent)")
+    for panel in axes[-1]:
+        panel.set_xlabel("t by the client's clock, ms")
+    axes[0, -1].legend(loc="lower right")
+    return done(figure)
+
+
+def _one(panel: Axes, run: StalenessRun, key: tuple[str, int, int, int], colour: str) -> None:
+    seen = prediction_errors.curve(run, *key)
+    at = seen["t_ms"].clip(lower=_LEAST_MS)
+    below, above = seen["p"] - seen["low"], seen["high"] - seen["p"]
+    label = setting_waiting_for(*key[2:])
+    panel.errorbar(at, seen["p"], [below, above], fmt="o", color=colour, markersize=4, capsize=2, label=label)
+    t_ms = np.geomspace(_LEAST_MS, seen["t_ms"].iloc[-1], _POINTS // 6)
+    estimates = run.traced(*key).p_consistent_estimates(t_ms)
+    panel.plot(t_ms, [own.value for own in estimates], color=colour)
+    panel.fill_between(t_ms, [own.low for own in estimates], [own.high for own in estimates], color=colour, alpha=0.2)
+    panel.plot(at, seen[prediction_errors.FIRST], "--", color=colour, linewidth=1)
+
+
+def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
+    """Measured P(one of the last k versions) right after the last acknowledgement, and what is predicted (crosses)."""
+    figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
+    for panel, setup in zip(axes[0], setups, strict=True):
+        for colour, (threads, own) in zip(
+            COLOURS, staleness_measured.versions(run, setup, most).groupby("threads"), strict=False
+        ):
+            half = [own["p"] - own["low"], own["high"] - own["p"]]
+            panel.errorbar(own["k"], own["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
+                           label=staleness_measured.load_name(int(str(threads))))  # fmt: skip
+            panel.plot(own["k"], own["predicted"], "x", color=colour)
+            panel.plot(own["k"], own["formula"], ":", color="grey")
+        panel.set(title=staleness_measured.setup_name(setup), xlabel="k, versions", ylim=(0, 1.03))
+    axes[0, 0].set_ylabel("P(one of the last k)")
+    axes[0, -1].legend(loc="lower right")
+    return done(figure)
+
+
+def frontier(table: pd.DataFrame) -> Figure:
+    """Latency of half reads, half writes against the time to 99.9 % consistent reads; from `tables.frontier`.
+
+    A row a number of replicas, a column a place and load; triangles where 99.9 % was not reached; what is not beaten
+    in both is joined.
+    """
+    cases = table[["setup", "threads"]].drop_duplicates().itertuples(index=False, name=None)
+    ordered = sorted(cases, key=lambda case: (case[0] != "near", case[1]))
+    counts = sorted(table["n"].unique())
+    figure, axes = panels(len(counts), len(ordered), width=3.4, height=3.4, sharey=True)
+    kept = staleness_measured.unbeaten(table)
+    longest_ms = 3 * float(table["t_999_ms"].max())
+    for row, n in zip(axes, counts, strict=True):
+        for panel, (setup, threads) in zip(row, ordered, strict=True):
+            own = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
+            panel.set_visible(not own.empty)
+            t_ms = own["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
+            _settings(panel, own.assign(t_ms=t_ms, kept=kept[own.index]))
+            panel.set(
+                title=f"{n} replicas {staleness_measured.setup_name(setup)},\n{staleness_measured.load_name(threads)}",
+                xscale="log", yscale="log", xlabel="latency, half reads, half writes, ms",
+                ylim=(_LEAST_MS / 1.6, 3 * longest_ms),
+            )  # fmt: skip
+            panel.margins(x=0.2)
+            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            panel.xaxis.set_minor_formatter(NullFormatter())
+        row[0].set_ylabel("time to 99.9 % consistent reads, ms")
+    return done(figure)
+
+
+def _settings(panel: Axes, own: pd.DataFrame) -> None:
+    """One panel of `frontier`: a point a setting, named."""
+    edge = own[own["kept"]].sort_values("latency_ms")
+    panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
+    for place, row in enumerate(own.to_dict("records")):
+        marker = "^" if np.isnan(row["t_999_ms"]) else "o"
+        panel.plot(row["latency_ms"], row["t_ms"], marker, color=COLOURS[place % len(COLOURS)])
+        crowded = row["t_ms"] == _LEAST_MS  # where all are whose quorums meet
+        panel.annotate(
+            row["setting"], (row["latency_ms"], row["t_ms"]), fontsize=8, va="bottom", xytext=(0, 5),
+            textcoords="offset points", rotation=90 if crowded else 0, ha="center",
+        )  # fmt: skip
+
+
+def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
+    """Measured P(consistent) of each weak setting over t in every setup, and the one number that is claimed for it."""
+    figure, axes = panels(1, len(claims), width=4.0, height=3.2, sharey=True)
+    for panel, (setting, share) in zip(axes[0], claims.items(), strict=True):
+        own = table[table["setting"] == setting]
+        lines = own.groupby(["setup", "threads"], sort=False)
+        for colour, ((setup, threads), line) in zip(COLOURS, lines, strict=False):
+            label = f"{staleness_measured.setup_name(setup)}, {staleness_measured.load_name(threads)}"
+            panel.plot(line["t_ms"].clip(lower=_LEAST_MS), line["p"], "o-", color=colour, markersize=3, label=label)
+        panel.axhline(share, color="black", linestyle=":")
+        panel.set(title=setting, xscale="log", xlabel="t, ms", ylim=(0, 1.03))
+    axes[0, 0].set_ylabel("P(consistent)")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+    return done(figure)

@@ -1,0 +1,69 @@
+"""Execute a copy of a notebook through Papermill; the tracked notebook stays as it is."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import papermill
+
+from cassbook.book import notebooks
+from cassbook.book.kernels import QuietKernelManager
+from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
+from cassbook.core import paths
+from cassbook.core.errors import InputError, LaboratoryError
+
+
+def build_dir() -> Path:
+    """Return the folder that takes everything made: `_build` in the project, unless CASSBOOK_BUILD names another."""
+    named = os.environ.get("CASSBOOK_BUILD")
+    return Path(named).resolve() if named else paths.project_root() / "_build"
+
+
+def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+    """Execute a copy of a notebook with parameters.
+
+    Parameters
+    ----------
+    notebook, output : Path
+    parameters : dict
+        Every key must be a parameter of the notebook.
+    loud : bool
+        Pass on what cells print while they run.
+
+    Raises
+    ------
+    InputError
+        For an unknown parameter, with those that exist, or an output folder that cannot be written.
+    LaboratoryError
+        If a cell fails, with its last lines.
+    """
+    notebooks.check(notebook, set(parameters))
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(
+            f"{output.parent}: cannot be written ({error.strerror}); CASSBOOK_BUILD may name another"
+        ) from None
+    os.environ["JUPYTER_PREFER_ENV_PATH"] = "1"  # this environment's kernel, not a user's of the same name
+    os.environ[LOG_VARIABLE] = str(build_dir() / "kernels.log")
+    # Linear algebra here is small; two kernels whose libraries each start a thread per core take four times as long.
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+    os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
+    streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
+    try:
+        papermill.execute_notebook(
+            str(notebook),
+            str(output),
+            parameters=parameters,
+            kernel_name="python3",
+            progress_bar=False,
+            cwd=str(paths.project_root()),
+            kernel_manager_class=QuietKernelManager,
+            **streams,
+        )
+    except papermill.PapermillExecutionError as error:
+        tail = "\n".join(error.traceback[-3:])
+        raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None

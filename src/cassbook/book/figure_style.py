@@ -1,0 +1,96 @@
+"""How figures look: sizes, colours, panels, error bars; what several chapters draw with."""
+
+from __future__ import annotations
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+import seaborn as sns
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cassbook.latency import (
+    summaries,
+)
+
+#: Colours that the colour-blind can tell apart (Okabe and Ito), the same in every figure.
+LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
+SETTING_COLOURS = {"1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
+#: Colours that the colour-blind can tell apart (Okabe and Ito).
+COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
+OTHER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
+MS = 1000.0
+OPERATIONS = {"READ": "reads", "WRITE": "writes"}
+#: Factors by which points of several series at one number of jobs are set apart.
+ASIDE = (0.94, 1.06, 1.0, 1.12)
+
+
+def style() -> None:
+    """Set the look of all figures: white grid, small type, no frame."""
+    sns.set_theme(style="whitegrid", context="notebook", rc={"axes.spines.top": False, "axes.spines.right": False})
+    plt.rcParams |= {
+        "figure.dpi": 100,
+        "savefig.dpi": 100,
+        "figure.constrained_layout.use": True,
+        "font.size": 10,
+    }
+
+
+def panels(
+    rows: int, columns: int, width: float = 4.2, height: float = 3.2, **shared: object
+) -> tuple[Figure, np.ndarray]:
+    """Return a grid of panels in the book's style; `shared` goes to `plt.subplots`."""
+    style()
+    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared)
+    return figure, axes
+
+
+def done(figure: Figure) -> Figure:
+    """Take a figure from pyplot's hands, so that a notebook shows it once."""
+    plt.close(figure)
+    return figure
+
+
+def sentence(text: str) -> Figure:
+    """Return a plain sentence in a figure's place, where the data do not hold what it draws."""
+    style()
+    figure = plt.figure(figsize=(7.5, 0.8))
+    figure.text(0.01, 0.5, text, va="center")
+    return done(figure)
+
+
+def error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
+    """Draw one level's mean latency in ms over a column, with 95 % bars; open circles are points of CLIENT_MARKS."""
+    y = group["latency_us"] / MS
+    below, above = y - group["latency_low_us"] / MS, group["latency_high_us"] / MS - y
+    bars = None if group["latency_low_us"].isna().all() else np.vstack([below.clip(upper=y), above])
+    axes.errorbar(
+        group[x], y, yerr=bars, color=LEVEL_COLOURS[level], marker="o", markersize=4, linewidth=1.3,
+        elinewidth=0.7, capsize=2, label=level,
+    )  # fmt: skip
+    marked = summaries.client_marked(group)
+    axes.plot(group[x][marked], y[marked], "o", color="white", markersize=2.5, zorder=3)
+
+
+def setting_legend(figure: Figure, title: str) -> None:
+    """Put a legend of the strong settings below a figure."""
+    patches = [Patch(color=colour, label=name) for name, colour in SETTING_COLOURS.items()]
+    figure.legend(handles=patches, loc="outside lower center", ncols=3, title=title)
+
+
+def points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label: str, face: str = "") -> None:
+    """Draw estimates as points with their intervals; `face` fills them with another colour."""
+    y = np.array([own.value for own in estimates])
+    half = [[own.value - own.low for own in estimates], [own.high - own.value for own in estimates]]
+    panel.errorbar(
+        x, y, half, fmt="o", color=colour, markerfacecolor=face or colour, markersize=3.5, capsize=2, label=label
+    )
+
+
+def jobs_axis(panel: Axes, jobs: pd.Series) -> None:
+    """Numbers of jobs on a logarithmic scale, each with its own mark."""
+    marks = sorted(set(jobs))
+    panel.set_xscale("log")
+    panel.set_xticks(marks, [str(mark) for mark in marks])
+    panel.set_xticks([], minor=True)

@@ -1,0 +1,163 @@
+"""The 2020 paper's tables in its shape, from any source; several chapters and `cassbook export` share them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
+from cassbook.core.estimate import Estimate
+from cassbook.latency import (
+    mixing,
+    ranking,
+    regression,
+    summaries,
+    validation,
+)
+from cassbook.latency.mixing import mix_label
+
+#: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`).
+CLIENT_SIGN = " †"
+_MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
+
+
+def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
+    """Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
+
+    Parameters
+    ----------
+    stats : DataFrame
+        Columns `schema.LEVEL_STATS`.
+    operation : str
+        READ or WRITE.
+
+    Returns
+    -------
+    DataFrame of str
+        Index threads; columns (quantity, level). Latencies carry the half-width of their 95 % interval where
+        there are blocks to compute it from; `CLIENT_SIGN` stands behind one that the client is a part of.
+    """
+    rows = summaries.slowdowns(stats[stats["operation"] == operation])
+    table = {}
+    for level in LEVELS:
+        group = rows[rows["level"] == level].set_index("threads")
+        behind = level != "ONE"
+        bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
+        latency = pd.Series([f"{Estimate(*b, 0):±.0f}" for b in bounds], group.index)
+        throughput = group["throughput_per_s"].map("{:.0f}".format)
+        latency += np.where(summaries.client_marked(group), CLIENT_SIGN, "")
+        if behind:
+            latency += group["latency_slowdown_percent"].map(" ({:+.0f} %)".format)
+            throughput += group["throughput_slowdown_percent"].map(" ({:+.0f} %)".format)
+        table["latency, us", level] = latency
+        table["variation, %", level] = group["cv_percent"].map("{:.0f}".format)
+        table["throughput, 1/s", level] = throughput
+    quantities = ("latency, us", "variation, %", "throughput, 1/s")
+    return pd.DataFrame(table)[[(q, level) for q in quantities for level in LEVELS]]
+
+
+def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
+    """Table III for every source: R² of each model, four decimals as printed."""
+    parts = {}
+    for source in sources:
+        fits = regression.fit_all(source.level_stats)
+        for model, group in fits.groupby("model", sort=False):
+            parts[source.label, _MODELS[str(model)]] = group.set_index(["operation", "level"])["r_squared"]
+    return pd.DataFrame(parts).round(4)
+
+
+def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
+    """Latencies that equations (8) to (10) estimate from a source's regressions, at its own thread counts."""
+    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
+
+
+def starred(values: pd.DataFrame, spec: str = "{:.0f}") -> pd.DataFrame:
+    """Values as text, an asterisk behind the least of each row."""
+    text = values.map(spec.format)
+    return text.where(~values.eq(values.min(axis=1), axis=0), text + " *")
+
+
+def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
+    """Tables IV and V: one row a thread count, one column a (read share, setting).
+
+    Parameters
+    ----------
+    df : DataFrame
+        Columns setting, read_share, threads and `value`.
+    value : str
+    spec : str
+        Format of a value.
+    least : bool
+        Whether to mark the least of each workload with an asterisk (the paper underlines it).
+    """
+    shares = df["read_share"].map(mix_label)
+    text = df[value].map(spec.format)
+    if least:
+        best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
+        text = text.where(~best, text + " *")
+    wide = df.assign(mix=shares, text=text)
+    table = wide.set_index(["threads", "mix", "setting"])["text"].unstack(["mix", "setting"])  # noqa: PD010
+    return table.sort_index(axis=1, level="mix", sort_remaining=True)
+
+
+def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
+    """Table V from a run: estimates from its pure cells against its mixed cells (see `validation.deviations`)."""
+    shares = sorted(source.mixed_stats["read_share"].unique())
+    return validation.deviations(estimated(source, shares, order), source.mixed_stats)
+
+
+def _in_words(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
+    """Write a ranking for readers: index `keys`; ranking, distinguishable in words, p."""
+    words = {True: "yes", False: "no", None: "unknown"}
+    told = [words[value] for value in table["distinguishable"]]
+    p = table["p_value"].map("{:.3f}".format).replace("nan", "")
+    return table.assign(distinguishable=told, p=p).drop(columns=["p_value", "order"]).set_index(keys)
+
+
+def rankings(source: Source) -> pd.DataFrame:
+    """Order of the levels by mean latency, and whether it can be told from noise (see `ranking.levels`).
+
+    Returns
+    -------
+    DataFrame
+        Index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
+        adjusted p-value of two neighbours.
+    """
+    cells = None if source.run is None else source.cell_stats
+    return _in_words(ranking.levels(source.level_stats, cells), ["operation", "threads"])
+
+
+def setting_rankings(source: Source) -> pd.DataFrame:
+    """Order of the settings of mixed workloads by measured mean latency; index read_share, threads; as `rankings`."""
+    cells = None if source.run is None else source.cell_stats
+    return _in_words(ranking.settings(source.mixed_stats, cells), ["read_share", "threads"])
+
+
+def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
+    """Order of levels or settings over all thread counts together, by run (see `ranking.overall`).
+
+    Parameters
+    ----------
+    sources : sequence of Source
+        Runs.
+    of : str
+        'level' or 'setting'.
+
+    Returns
+    -------
+    DataFrame
+        Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
+    """
+    parts = {}
+    for source in sources:
+        found = ranking.overall(source.cell_stats, of)
+        if of == "setting":
+            found["read_share"] = found["read_share"].map(mix_label)
+        found = found.set_index(found.columns[0])
+        parts[source.label, "order"] = found["order"]
+        parts[source.label, "p"] = found["p_value"].map("{:.3f}".format).replace("nan", "")
+    return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "mix")

@@ -1,0 +1,100 @@
+"""What a notebook's first call gives: sources named for their versions, further records, and errors that name."""
+
+import json
+
+import pytest
+
+from cassbook.book import chapter
+from cassbook.book.chapter import open_chapter
+from cassbook.book.source import Source, machine_of
+from cassbook.core.errors import InputError
+from cassbook.records.calibration import CalibrationRun
+from cassbook.records.predictor import OracleRun
+from cassbook.records.run import RecordedRun
+from cassbook.records.schedule_runs import Rides
+
+RUNS = {"recorded": "quick-2.1.20", "today": "standard-5.0.9", "fresh": ""}
+
+
+def labels(sources):
+    return [source.label for source in sources]
+
+
+def test_sources_are_named_for_their_versions():
+    found = open_chapter("latency", **RUNS)
+    assert labels(found.sources) == ["published", "recorded 2.1.20", "recorded 5.0.9"]
+    assert labels(found.runs) == labels(found.pair.values()) == ["recorded 2.1.20", "recorded 5.0.9"]
+    assert found.published.run is None
+    again = open_chapter("latency", **RUNS | {"today": "quick-2.1.20"})
+    assert labels(again.runs) == ["recorded 2.1.20", "recorded 2.1.20 (2)"]
+
+
+def test_a_fresh_run_is_shown_where_the_chapter_asks_for_it():
+    found = open_chapter("latency", **RUNS | {"fresh": "data/runs/quick-2.1.20"})
+    assert labels(found.runs) == ["recorded 2.1.20", "recorded 5.0.9", "measured now"]
+    assert found.fresh.run.name == "quick-2.1.20"
+    assert open_chapter("latency", **RUNS).fresh is None
+
+
+def test_a_chapter_has_the_runs_that_it_asked_for_and_no_others():
+    found = open_chapter("distance", recorded="quick-2.1.20")
+    assert labels(found.runs) == ["recorded 2.1.20"]
+    with pytest.raises(InputError, match="chapter distance has no parameter today; it was opened with recorded"):
+        _ = found.today
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("oracle-1.2.0", OracleRun), ("calibration-5.0.9", CalibrationRun), ("shift-2.1.20", Rides),
+        ("strong-2.1.20", Source),
+    ],
+)  # fmt: skip
+def test_a_further_record_is_opened_as_what_it_is(name, kind):
+    found = open_chapter("any", more=name)
+    assert isinstance(found.more, kind)
+    assert found.more is found.more
+
+
+def test_recorded_switches_are_a_table():
+    assert {"how", "now", "then"} <= set(open_chapter("any", switches="switches-2.1.20").switches.columns)
+
+
+def test_a_record_that_does_not_exist_is_an_error_that_names_those_that_do():
+    with pytest.raises(InputError, match=r"nowhere.*recorded runs: .*standard-2\.1\.20"):
+        _ = open_chapter("any", six="nowhere").six
+
+
+def test_data_that_changed_since_the_build_are_refused():
+    with pytest.raises(InputError, match="changed since the build"):
+        open_chapter("latency", **RUNS, data_hash="0123456789abcdef")
+
+
+class Shell:
+    """Jupyter, after cells with these texts have run."""
+
+    def __init__(self, *cells):
+        self.user_ns = {"In": ["", *cells]}
+
+
+def test_what_papermill_injected_is_held_against_the_parameters(monkeypatch):
+    injected = '# Parameters\nrecordde = "mine"\n'
+    monkeypatch.setattr(chapter, "get_ipython", lambda: Shell('recorded = "x"', injected, "other = 1"))
+    with pytest.raises(InputError, match="unknown parameter recordde; this notebook has recorded, today, fresh"):
+        open_chapter("latency", **RUNS)
+
+
+def test_what_a_reader_defines_in_other_cells_is_no_parameter(monkeypatch):
+    """A notebook's first call may run again when the cells below it have run."""
+    monkeypatch.setattr(chapter, "get_ipython", lambda: Shell('# Parameters\nfresh = ""\n', "ratios = 1"))
+    assert open_chapter("latency", **RUNS).slug == "latency"
+
+
+def test_what_is_said_of_a_machine_is_what_the_manifest_says():
+    notes = RecordedRun("quick-2.1.20").manifest
+    assert machine_of(notes) == "2 cores for 3 nodes and the client"
+    four = json.loads(json.dumps(notes))
+    four["profile"]["cluster"]["nodes"], four["machine"]["cores"] = 4, 16
+    assert machine_of(four) == "16 cores for 4 nodes and the client"
+    assert machine_of(notes | {"existing_cluster": {"nodes_in_all": 9}}) == "2 cores for the client, 9 nodes apart"
+    assert machine_of({}) == "logs do not tell"
