@@ -6,7 +6,7 @@ import shutil
 import numpy as np
 import pytest
 
-from cassbook.book import chapter
+from cassbook.book import source as sources
 from cassbook.book.chapters import cold_start, cold_start_figures
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS
@@ -134,13 +134,13 @@ def test_what_no_log_holds_is_a_sentence(tmp_path):
     assert "No warm-up was recorded" in figure.texts[0].get_text()
     shutil.copy(LOGS / "ycsb-0.17.0" / "READ.hdr", tmp_path)
     index(tmp_path, ["READ.hdr,2.1.20,4,ONE,ONE,1,1"])
-    sums = chapter.Source("sums", open_run(tmp_path))
+    sums = sources.Source("sums", open_run(tmp_path))
     assert "No single requests" in cold_start_figures.raw_delays([sums], 500).texts[0].get_text()
     assert list(cold_start.warm_up_factors([]).columns)[2] == "times slower"
 
 
 def test_describe_says_what_logs_do_not_tell(few):
-    row = chapter.describe([chapter.Source(chapter.RECORDED, open_run(few))]).iloc[0]
+    row = sources.describe([sources.Source(sources.RECORDED, open_run(few))]).iloc[0]
     assert (row["Cassandra"], row["machine"], row["Java"]) == ("2.1.20", "logs do not tell", "")
 
 

@@ -81,7 +81,7 @@ def lost(found: pd.DataFrame) -> dict[str, int]:
 
 def switch_values(found: pd.DataFrame) -> dict[str, object]:
     """Return what the prose quotes of switches: `lost`, and how late the replica and the other client were, s."""
-    return {"late": LATE_S, "late_client": LATE_CLIENT_S} | lost(found)
+    return {"late": LATE_S, "late_client": LATE_CLIENT_S, **lost(found)}
 
 
 def comparison(rides: Rides) -> pd.DataFrame:

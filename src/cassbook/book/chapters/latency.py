@@ -9,6 +9,7 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.book.source import Source
+from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
     saturation,
     summaries,
@@ -109,3 +110,26 @@ def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
     groups = signed.groupby(["operation", "level"], sort=False)
     found = {"ratio": np.exp(groups["log_ratio"].mean()), "faster": groups["faster"].sum()}
     return pd.DataFrame(found | {"slower": groups["slower"].sum(), "cells": groups.size()})
+
+
+def rank_values(ranks: pd.DataFrame, name: str) -> dict[str, int]:
+    """Return what the prose quotes of a run's rankings.
+
+    Parameters
+    ----------
+    ranks : DataFrame
+        From `paper_tables.rankings`.
+    name : str
+        Of the run in the prose: 'recorded', 'today'.
+
+    Returns
+    -------
+    dict
+        How many rankings are as expected, of how many, how many are distinguishable, and how often ONE is first.
+    """
+    order = ranks["ranking"]
+    return {
+        f"rank_expected_{name}": int((order == " < ".join(LEVELS)).sum()), f"rank_total_{name}": len(order),
+        f"rank_told_{name}": int((ranks["distinguishable"] == "yes").sum()),
+        f"rank_one_{name}": int(order.str.startswith(LEVELS[0]).sum()),
+    }  # fmt: skip
