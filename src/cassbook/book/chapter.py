@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -30,13 +30,15 @@ __all__ = ["Chapter", "check_parameters", "describe", "glue", "open_chapter", "s
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
-#: How the record of an experiment is opened, by what its manifest calls the experiment.
-_OPENERS = {
+#: How the record of an experiment is opened, by what its manifest calls the experiment; older ones have no prefix.
+_OPENERS: Mapping[str, Callable[[str], Any]] = {
     "three": StalenessRun,
     "five": StalenessRun,
     "study": Results,
     "oracle": OracleRun,
     "calibration": CalibrationRun,
+    "adviser-shift": Rides,
+    "adviser-switches": recorded_switches,
 }
 
 
@@ -138,9 +140,9 @@ def open_record(name_or_path: str) -> Any:
         return run_of(name_or_path)
     if folder.suffix == ".json":
         return recorded_switches(name_or_path)
-    if "schedule" in notes:
+    if "schedule" in notes and "trial" not in notes:
         return Rides(name_or_path)
-    kind = notes.get("trial")
+    kind = str(notes.get("trial")).removeprefix("staleness-")
     if kind not in _OPENERS:
         raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
     return _OPENERS[kind](name_or_path)

@@ -43,7 +43,7 @@ def rides(tmp_path):
             mean = mean_ms * 1000 * (1 + 0.01 * block * (actor == "naive"))
             rows = [{"phase": k, "n": 9, "errors": 0, "mean_us": mean * (1 + k), "p99_us": 3 * mean} for k in range(3)]
             watch = {"reads": 40, "writes": 30, "errors": 0, "violations": int(actor == "naive"), "behind_ms": []}
-            found = {"block": block, "actor": actor, "phases": rows, "watch": watch}
+            found = {"block": block, "actor": actor, "phases": rows, "watch": watch, "seconds": [], "levels": []}
             if actor == "adaptive":
                 found |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
                 found |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
