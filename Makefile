@@ -41,8 +41,8 @@ test-rest: environment ## all other tests: the whole book in a browser, clean in
 test-all: test test-rest ## both
 
 lint: environment ## check style, types and who imports whom
-	@$(RUN) ruff check src tests
-	@$(RUN) ruff format --check src tests
+	@$(RUN) ruff check src tests notebooks
+	@$(RUN) ruff format --check src tests notebooks
 	@$(RUN) mypy
 	@$(ENVIRONMENT)/bin/lint-imports --no-cache
 

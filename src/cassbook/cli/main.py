@@ -46,6 +46,7 @@ COMMANDS = {
     "read": Entry("read", "Read", "Convert logs of YCSB, cassandra-stress, easy-stress or HdrHistogram to Parquet."),
     "export": Entry("export", "Read", "Write the tables of a run as CSV and LaTeX."),
     "book": Entry("book", "Book", "Render the book from recorded runs; needs neither Java nor a cluster."),
+    "chapter": Entry("chapter", "Book", "Execute one chapter of the book and print the path of its page."),
     "reproduce": Entry("reproduce", "Book", "Measure a profile through its notebook, then render the book with it."),
     "demonstrate": Entry("experiment"),
     "trial": Entry("experiment"),
