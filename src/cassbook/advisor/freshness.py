@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
-import pandas as pd
 
 from cassbook.core.consistency import level_waiting_for, levels
 from cassbook.core.errors import InputError
@@ -211,15 +210,3 @@ def stronger(known: Known, r: int, w: int, t_ms: float) -> list[Freshness]:
     reads = min((own for own in known.settings if own[1] == w and own[0] > r), default=None)
     writes = min((own for own in known.settings if own[0] == r and own[1] > w), default=None)
     return [known.at(*own, t_ms) for own in (reads, writes) if own]
-
-
-def as_table(answers: Sequence[Freshness]) -> pd.DataFrame:
-    """One row a setting: r, w, p_consistent, low, high, predicted, read_ms, write_ms."""
-    return pd.DataFrame([
-        {
-            "r": own.r, "w": own.w, "p_consistent": own.p_consistent.value, "low": own.p_consistent.low,
-            "high": own.p_consistent.high, "predicted": own.predicted.value if own.predicted else np.nan,
-            "read_ms": own.read_ms.value, "write_ms": own.write_ms.value,
-        }
-        for own in answers
-    ])  # fmt: skip

@@ -109,11 +109,6 @@ class Regime:
         """Return the regime of a setting in which all there is was written, or swept, at its level of writes."""
         return cls(replicas, reads, writes, writes)
 
-    @classmethod
-    def safest(cls, replicas: int, floor: int = 1) -> Regime:
-        """Return what is safe beside any other regime: read all, write all."""
-        return cls(replicas, replicas, replicas, floor)
-
     @property
     def name(self) -> str:
         """In the paper's manner: 1R-3W."""

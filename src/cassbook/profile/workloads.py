@@ -55,7 +55,6 @@ def _change(statement: str) -> str:
 
 Statement = Annotated[str, AfterValidator(_own_keyspace)]
 Create = Annotated[Statement, AfterValidator(_create)]
-Query = Annotated[Statement, AfterValidator(_query)]
 Change = Annotated[Statement, AfterValidator(_change)]
 
 

@@ -209,12 +209,6 @@ class Network:
         """Part of the requests whose coordinator holds the row (section 4.4: 1 - (N - RF) / N)."""
         return 1.0 if self.token_aware else self.replication / self.nodes
 
-    @property
-    def replica_load(self) -> Floats:
-        """Part of the rows that each node holds a replica of, shape (nodes,)."""
-        own = ring_shares(self.nodes, self.shares)
-        return np.array([sum(own[(i - k) % self.nodes] for k in range(self.replication)) for i in range(self.nodes)])
-
 
 def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:
     """Parts of the ring, shape (nodes,), that sum to 1."""

@@ -71,10 +71,6 @@ class Simulated:
         """Mean response time: from when the client sends a request until it has the answer."""
         return _ratio(self.latency_ms.sum(axis=1), self.answered.sum(axis=1))
 
-    def response_of(self, operation: int) -> Estimate:
-        """Mean response time of one operation, by its place in the network's."""
-        return _ratio(self.latency_ms[:, operation], self.answered[:, operation])
-
     def quantile_ms(self, q: float, operation: int | None = None) -> float:
         """Quantile of response times, to 1 / 64 of a power of two."""
         if not 0 < q < 1:

@@ -50,22 +50,6 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
     return found | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
 
 
-def same_in_round_trips(near: pd.DataFrame, far: pd.DataFrame) -> dict[str, float]:
-    """How far two runs differ in units of round trips, from `scenarios.over_round_trips`.
-
-    Returns
-    -------
-    dict
-        strong_apart (median difference in percent of reads of c and d at QUORUM and ALL), b_near and b_far (round trips
-        that reads of b take at ONE with the most threads).
-    """
-    means = [own[own["operation"] == "READ"].groupby(KEYS)["times"].mean() for own in (near, far)]
-    apart = (means[0] / means[1]).dropna().map(_off).rename("apart").reset_index()
-    strong = apart[apart["scenario"].isin(["c", "d"]) & apart["level"].isin(_FAR_LEVELS)]["apart"]
-    ends = [float(mean["b", "READ", "ONE"].sort_index().iloc[-1]) for mean in means]
-    return {"strong_apart": float(np.expm1(strong.median()) * 100), "b_near": ends[0], "b_far": ends[1]}
-
-
 def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     """Median deviation of the model in percent, by source, from `scenarios.predicted`: typically_SOURCE."""
     return {

@@ -104,28 +104,3 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
     handles += [Line2D([], [], color="black", marker=m, linestyle="", label=level) for level, m in markers.items()]
     axes[0, 0].legend(handles=handles, fontsize=8)
     return done(figure)
-
-
-def over_round_trips(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """Latency by the round trips that a request alone waits for: a column a far scenario, reads; a style a source."""
-    names = ("b", "c", "d")
-    colours = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
-    figure, axes = panels(1, 3, width=3.6, height=3.4, sharex=True, sharey=True)
-    for style, points in zip(_STYLES, sources.values(), strict=False):
-        own = points[points["operation"] == "READ"].groupby(["scenario", "level", "threads"])["times"].mean()
-        for panel, name in zip(axes[0], names, strict=True):
-            for level in LEVELS:
-                if (name, level) != ("c", "ONE"):  # whose coordinator is 3 ms away and holds the row
-                    line = own.loc[(name, level)]
-                    panel.plot(line.index, line, style, color=colours[level], marker="o", markersize=3)
-    for panel, name in zip(axes[0], names, strict=True):
-        panel.set(title=f"scenario {name}", xlabel="threads", yscale="log")
-        _plain_log(panel)
-    axes[0, 0].set_ylabel("latency by round trips waited for")
-    handles = [Line2D([], [], color=colour, label=level) for level, colour in colours.items()]
-    handles += [
-        Line2D([], [], color="black", linestyle=style, label=label)
-        for style, label in zip(_STYLES, sources, strict=False)
-    ]
-    figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9)
-    return done(figure)

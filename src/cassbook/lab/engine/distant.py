@@ -31,7 +31,6 @@ STORAGE_PORT = 7000
 _AT_REST_S = 2.0
 #: From this release on, nodes call from 127.0.0.1, all of them.
 _CALLS_FROM_ANYWHERE = (4, 0)
-MEANS = ("relay", "netem")
 
 
 def own_address(node: int) -> str:
@@ -62,7 +61,7 @@ class DistantCluster(CassandraCluster):
     name : str
     say : callable
     means : str
-        One of `MEANS`.
+        How messages are delayed: relay or netem.
 
     Raises
     ------
