@@ -1,4 +1,4 @@
-"""The light path reads private attributes of the driver: it is tested with the lowest and the newest that is allowed."""
+"""The light path reads private attributes of the driver: the lowest and the newest that is allowed are tested."""
 
 import os
 import subprocess
