@@ -111,9 +111,9 @@ def _root() -> Path:
 
 
 def _package_data() -> list[Path]:
-    """Files of the package that are no modules: templates, configurations."""
-    others = (path for path in _root().rglob("*") if path.is_file() and path.suffix not in {".py", ".pyc"})
-    return sorted(path for path in others if "data" not in path.relative_to(_root()).parts)
+    """Files of the package that are no modules: templates, configurations; no caches, and no data of a wheel."""
+    others = (path for path in _root().rglob("*") if path.is_file() and path.suffix != ".py")
+    return sorted(path for path in others if {"__pycache__", "data"}.isdisjoint(path.relative_to(_root()).parts))
 
 
 def module_file(module: str) -> Path | None:

@@ -76,6 +76,20 @@ def recorded_sources(runs: Iterable[RecordedRun]) -> list[Source]:
     return found
 
 
+def check_served(name: str, value: object, known: Iterable[object]) -> None:
+    """Refuse a parameter's value that the data cannot serve.
+
+    Raises
+    ------
+    InputError
+        Naming the values that they can.
+    """
+    possible = list(dict.fromkeys(known))
+    if value not in possible:
+        listed = ", ".join(map(str, possible)) or "none"
+        raise InputError(f"{name}: there are no data for {value}; use one of {listed}")
+
+
 def describe(sources: Sequence[Source]) -> pd.DataFrame:
     """Describe each source in one row: engine, Java, machine, cells, blocks, marks, and the hash of its data."""
     return pd.DataFrame([_described(source) for source in sources]).set_index("source").fillna("")

@@ -87,6 +87,8 @@ def test_nothing_changed_executes_nothing(executed):
         ("src/cassbook/science/__init__.py", ["one", "two"]),
         ("src/cassbook/science/inner.py", ["one", "two"]),  # offered lazily, and imported inside a function
         ("src/cassbook/unused.py", []),
+        ("src/cassbook/science/__pycache__/deep.nbi", []),  # compiled code that a kernel keeps
+        ("src/cassbook/book/chapters/page.html", ["one", "two"]),
         ("data/published/table.csv", ["one", "two"]),
         ("data/runs/mine/manifest.json", ["one", "two"]),
         ("data/runs/yours/manifest.json", []),
@@ -96,6 +98,7 @@ def test_nothing_changed_executes_nothing(executed):
 def test_a_change_executes_the_chapters_that_depend_on_it(project, executed, changed, expected):
     executed()
     path = project / changed
+    path.parent.mkdir(exist_ok=True)
     path.write_text((path.read_text() if path.exists() else "") + "\n\n")
     os.utime(path, ns=(1, 1))
     assert executed() == expected

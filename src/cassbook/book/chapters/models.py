@@ -9,7 +9,7 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
-from cassbook.book.source import Source
+from cassbook.book.source import Source, check_served
 from cassbook.latency import model_selection, models, uncertainty
 
 #: Models whose least squares have a table of their own: the paper's.
@@ -153,3 +153,16 @@ def condition_digits(source: Source) -> int:
 def _of(source: Source, model: str) -> pd.DataFrame:
     table = judged(source)
     return table[table["model"] == model]
+
+
+def check_series(source: Source, operation: str, level: str) -> None:
+    """Refuse a series that a source does not have.
+
+    Raises
+    ------
+    InputError
+        Naming the operations, or the levels, that it has.
+    """
+    stats = source.level_stats
+    check_served("operation", operation, stats["operation"])
+    check_served("level", level, stats["level"])

@@ -8,9 +8,8 @@ import numpy as np
 import pandas as pd
 
 from cassbook import published
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.source import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
-from cassbook.core.errors import InputError
 from cassbook.latency import (
     mixing,
     regression,
@@ -100,11 +99,8 @@ def equations_at(table: pd.DataFrame, threads: Sequence[int]) -> pd.DataFrame:
         For a thread count that Table IV does not have, with those that it has.
     """
     even = table[table["read/write"] == mix_label(0.5)].drop(columns="read/write")
-    known = sorted({int(count) for count in even["threads"]})
-    if unknown := sorted(set(threads) - set(known)):
-        raise InputError(
-            f"threads: Table IV has no {', '.join(map(str, unknown))}; it has {', '.join(map(str, known))}"
-        )
+    for count in threads:
+        check_served("threads", count, sorted({int(known) for known in even["threads"]}))
     return even[even["threads"].isin(threads)].set_index(["threads", "setting"])
 
 
