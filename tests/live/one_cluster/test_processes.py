@@ -78,7 +78,7 @@ def test_a_rate_is_shared_out(profile, place, tmp_path):
 
 def test_no_process_outlives_the_block(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
-        pids = [process.pid for process in processes._processes]
+        pids = [child.pid for child in processes.children]
         processes.run(cell(10), BOUND, tmp_path / "c.parquet")
     assert len(set(pids)) == 2
     assert not [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
@@ -86,9 +86,8 @@ def test_no_process_outlives_the_block(profile, place, tmp_path):
 
 def test_a_process_that_dies_is_told_of(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
-        processes._processes[1].kill()
-        processes._processes[1].join()
-        with pytest.raises(LaboratoryError, match="client process died"):
+        psutil.Process(processes.children[1].pid).kill()
+        with pytest.raises(LaboratoryError, match=r"client process 2 \(process \d+\) has died, exit status -9"):
             processes.run(cell(10), BOUND, tmp_path / "c.parquet")
 
 

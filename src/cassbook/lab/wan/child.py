@@ -1,42 +1,74 @@
-"""A child process that does one thing next to the client and answers questions: one line of JSON each.
+"""Processes of ours beside this one: start one, ask it, hear its errors, and be sure that it ends.
 
-It ends when its standard input does, so that it cannot outlive whoever started it.
+The one way in which the laboratory runs something in a process of its own: the relay, the echo, the kernel's rules,
+client processes, the proxy, a Java runtime. What is asked and answered are Python objects, over a socket that both ends
+hold. The child ends when that is closed, so that it cannot outlive whoever started it; it has a session of its own, so
+that a Ctrl-C in the terminal is for the owner; and an exception in it is raised here, where its answer is awaited.
 """
 
 from __future__ import annotations
 
-import json
-import os
-import select
+import importlib
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Callable
-from typing import Any
+from dataclasses import dataclass
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.wan.precise import Loop
 
-_TIMEOUT_S = 15.0
+if TYPE_CHECKING:
+    from cassbook.lab.wan.precise import Loop
+
+_PATIENCE_S = 15.0
+_PROGRAM = "from cassbook.lab.wan.child import main; main()"
+
+
+@dataclass(frozen=True, slots=True)
+class _Failure:
+    """An exception of the child, as far as it can be told to any process."""
+
+    kind: type[LaboratoryError]
+    text: str
+
+
+class GoneError(Exception):
+    """Nobody is at the other end: in the child, its owner has no more for it or has died."""
 
 
 class Child:
-    """The side that asks.
+    """The side that asks. As a context manager it is stopped with the block.
 
     Parameters
     ----------
-    module : str
-        That it runs; its `main` uses `Control`.
     what : str
         What messages call it.
+    serve : callable
+        Of a module, by its own name there: called in the child with the `Owner` and the arguments, until it returns or
+        the owner is gone.
+    *arguments
+        Can be pickled.
+    patience_s : float
+        How long it is given to end by itself, once it is stopped.
     """
 
-    def __init__(self, module: str, what: str) -> None:
-        self._module, self._what = module, what
+    def __init__(
+        self, what: str, serve: Callable[..., None], *arguments: Any, patience_s: float = _PATIENCE_S
+    ) -> None:  # fmt: skip
+        self._what, self._arguments, self._patience_s = what, arguments, patience_s
+        self._name = f"{serve.__module__}:{serve.__qualname__}"
         self._process: subprocess.Popen[bytes] | None = None
+        self._connection: Connection | None = None
         self._lock = threading.Lock()
-        self._rest = b""
+
+    def __enter__(self) -> Child:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
 
     @property
     def alive(self) -> bool:
@@ -48,124 +80,191 @@ class Child:
         """Of its process; 0 before it is started."""
         return 0 if self._process is None else self._process.pid
 
-    def start(self, config: dict[str, Any]) -> dict[str, Any]:
+    def launch(self) -> None:
+        """Start it; whatever it says first is not waited for."""
+        ours, theirs = Pipe()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-c", _PROGRAM, self._name, str(theirs.fileno())],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )  # fmt: skip
+        self._connection = ours
+        self.tell(self._arguments)
+
+    def start(self, timeout_s: float | None = _PATIENCE_S) -> Any:
         """Start it, and return its first answer.
 
         Raises
         ------
         LaboratoryError
-            With its own reason, if its answer is one ('error').
+            With its own reason if it fails, or if it does not answer in time.
         """
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", self._module],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C in the terminal is for the owner
-        )
+        self.launch()
         try:
-            answer = self._ask(config)
-            if "error" in answer:
-                raise LaboratoryError(f"{self._what} cannot start: {answer['error']}")
+            return self.hear(timeout_s, "cannot start")
         except BaseException:
             self.stop()
             raise
-        return answer
 
-    def ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        """Put a question.
+    def ask(self, question: Any, timeout_s: float | None = _PATIENCE_S) -> Any:
+        """Send a question and return the answer; many threads may.
 
         Raises
         ------
         LaboratoryError
-            If it has died, or does not answer; with its own reason, if its answer is one ('error').
+            If it has died, does not answer in time, or its answer is an error.
         """
-        answer = self._ask(question)
-        if "error" in answer:
-            raise LaboratoryError(f"{self._what}: {answer['error']}")
+        with self._lock:
+            self.tell(question)
+            return self.hear(timeout_s)
+
+    def tell(self, message: Any) -> None:
+        """Send something that is not answered at once.
+
+        Raises
+        ------
+        LaboratoryError
+            If it has died, with what it said last.
+        """
+        try:
+            self._connected.send(message)
+        except ConnectionError:
+            self.hear(0.0)  # it may have said why
+            self._raise_died()
+
+    def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
+        """Wait for what it says.
+
+        Raises
+        ------
+        LaboratoryError
+            If it has died, does not say anything in time, or failed: with its own reason.
+        """
+        try:
+            if timeout_s is not None and not self._connected.poll(timeout_s):
+                raise LaboratoryError(f"{self._what} (process {self.pid}) has not answered for {timeout_s:g} s")
+            answer = self._connected.recv()
+        except (EOFError, ConnectionError):
+            self._raise_died()
+        if isinstance(answer, _Failure):
+            raise answer.kind(f"{self._what}{' ' + failing if failing else ''}: {answer.text}")
         return answer
 
-    def _ask(self, question: dict[str, Any]) -> dict[str, Any]:
-        process = self._process
-        if process is None:
-            raise LaboratoryError(f"{self._what} is not started")
-        assert process.stdin and process.stdout  # noqa: S101, PT018 - they are pipes
-        with self._lock:
-            try:
-                process.stdin.write(json.dumps(question).encode() + b"\n")
-                process.stdin.flush()
-            except (BrokenPipeError, ValueError):
-                raise self._died(process) from None
-            return dict(json.loads(self._line(process, process.stdout.fileno())))
+    @property
+    def _connected(self) -> Connection:
+        if self._connection is None or self._connection.closed:
+            raise LaboratoryError(f"{self._what} is not running")
+        return self._connection
+
+    def _raise_died(self) -> NoReturn:
+        pid = self.pid
+        self.stop()
+        status = None if self._process is None else self._process.returncode
+        raise LaboratoryError(f"{self._what} (process {pid}) has died, exit status {status}")
+
+    def hang_up(self) -> None:
+        """Let it end, without waiting for it."""
+        if self._connection is not None:
+            self._connection.close()
 
     def stop(self) -> None:
-        """End it; harmless to repeat."""
-        process = self._process
-        if process is None:
+        """End it, gently and then not; harmless to repeat."""
+        self.hang_up()
+        if self._process is None:
             return
-        assert process.stdin and process.stdout  # noqa: S101, PT018 - they are pipes
         try:
-            process.stdin.close()
-            process.wait(_TIMEOUT_S)
-        except (BrokenPipeError, subprocess.TimeoutExpired):
-            process.kill()
-            process.wait()
-        process.stdout.close()
-
-    def _line(self, process: subprocess.Popen[bytes], fd: int) -> bytes:
-        deadline = time.monotonic() + _TIMEOUT_S
-        while b"\n" not in self._rest:
-            ready, _, _ = select.select([fd], [], [], max(0.0, deadline - time.monotonic()))
-            if not ready:
-                raise LaboratoryError(f"{self._what} (process {process.pid}) has not answered for {_TIMEOUT_S:g} s")
-            got = os.read(fd, 1 << 16)
-            if not got:
-                raise self._died(process)
-            self._rest += got
-        line, _, self._rest = self._rest.partition(b"\n")
-        return line
-
-    def _died(self, process: subprocess.Popen[bytes]) -> LaboratoryError:
-        return LaboratoryError(f"{self._what} (process {process.pid}) has died, exit status {process.wait()}")
+            self._process.wait(self._patience_s)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
 
-class Control:
-    """The side that answers, within the child."""
+class Owner:
+    """The side that answers, within the child.
 
-    fd = 0  # standard input
+    Parameters
+    ----------
+    connection : Connection
+    """
 
-    def __init__(self) -> None:
-        self._rest = b""
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
 
-    def first(self) -> dict[str, Any] | None:
-        """Wait for the first line; None if whoever started us is gone."""
-        while (lines := self.lines()) == []:
-            pass
-        return lines[0] if lines else None
+    def fileno(self) -> int:
+        """Return the file that is readable when there is something to hear."""
+        return self._connection.fileno()
 
-    def lines(self) -> list[dict[str, Any]] | None:
-        """Lines that came, at least a part of one; None when whoever asks is gone."""
-        got = os.read(self.fd, 1 << 16)
-        if not got:
-            return None
-        *whole, self._rest = (self._rest + got).split(b"\n")
-        return [json.loads(line) for line in whole]
+    def waits(self) -> bool:
+        """Whether there is something to hear, or the owner is gone."""
+        return self._connection.poll()
 
-    def serve(self, loop: Loop, reply: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
-        """Run a loop that answers each line with `reply`, until whoever asks is gone."""
+    def hear(self) -> Any:
+        """Wait for what the owner says.
+
+        Raises
+        ------
+        GoneError
+            If it says no more.
+        """
+        try:
+            return self._connection.recv()
+        except (EOFError, ConnectionError):
+            raise GoneError from None
+
+    def tell(self, message: Any) -> None:
+        """Send an answer.
+
+        Raises
+        ------
+        GoneError
+            If nobody takes it.
+        """
+        try:
+            self._connection.send(message)
+        except ConnectionError:
+            raise GoneError from None
+
+    def fail(self, error: Exception) -> None:
+        """Have an exception raised in the owner; errors of the laboratory keep their class."""
+        kind = type(error) if isinstance(error, LaboratoryError) else LaboratoryError
+        self.tell(_Failure(kind, str(error) or repr(error)))
+
+    def answer(self, reply: Callable[[Any], Any]) -> None:
+        """Answer each question with `reply`, whose LaboratoryErrors are answers too, until the owner is gone."""
+        while True:
+            question = self.hear()
+            try:
+                self.tell(reply(question))
+            except LaboratoryError as error:
+                self.fail(error)
+
+    def serve(self, loop: Loop, reply: Callable[[Any], Any]) -> None:
+        """Run a loop that answers each question with `reply`, until the owner is gone."""
 
         def readable(_: int) -> None:
-            lines = self.lines()
-            if lines is None:
+            try:
+                self.tell(reply(self.hear()))
+            except GoneError:
                 loop.stop()
-                return
-            for line in lines:
-                self.answer(reply(line))
 
-        loop.watch(self.fd, readable)
+        loop.watch(self.fileno(), readable)
         loop.run()
 
-    @staticmethod
-    def answer(what: dict[str, Any]) -> None:
-        """Write a line."""
-        sys.stdout.write(json.dumps(what) + "\n")
-        sys.stdout.flush()
+
+def main() -> None:
+    """Be a child: call the function that the first argument names, with what the owner sends first."""
+    name, fd = sys.argv[1:]
+    module, _, function = name.partition(":")
+    owner = Owner(Connection(int(fd)))
+    try:
+        try:
+            arguments = owner.hear()
+            getattr(importlib.import_module(module), function)(owner, *arguments)
+        except GoneError:
+            raise
+        except Exception as error:
+            owner.fail(error)
+            sys.exit(1)
+    except GoneError:
+        return

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from cassbook.lab.wan import echoing
 from cassbook.lab.wan.child import Child
 
 #: The relay has another route to each host, which leads to the echo.
@@ -61,11 +62,8 @@ class Echo:
     def __init__(
         self, listen: Sequence[tuple[str, int]], calls: Sequence[Call], interval_s: float = 0.1, size: int = _SIZE
     ) -> None:
-        self._config = {
-            "listen": list(listen), "size": size, "interval_s": interval_s,
-            "calls": [(call.sender, call.receiver, call.source, call.address) for call in calls],
-        }  # fmt: skip
-        self._child = Child("cassbook.lab.wan.echoing", "the echo")
+        flat = [(call.sender, call.receiver, call.source, call.address) for call in calls]
+        self._child = Child("the echo", echoing.serve, list(listen), size, interval_s, flat)
 
     def __enter__(self) -> Echo:
         self.start()
@@ -76,7 +74,7 @@ class Echo:
 
     def start(self) -> None:
         """Listen, and call."""
-        self._child.start(self._config)
+        self._child.start()
 
     def stop(self) -> None:
         """End it; harmless to repeat."""
@@ -96,7 +94,7 @@ class Echo:
             If its process has died.
         """
         parts = []
-        for call in self._child.ask({})["calls"]:
+        for call in self._child.ask(None):
             part = pd.DataFrame({"there_ms": call["there_s"], "back_ms": call["back_s"]}, dtype=float) * 1000
             parts.append(part.assign(**{"from": call["from"], "to": call["to"]}))
         table = pd.concat(parts, ignore_index=True)

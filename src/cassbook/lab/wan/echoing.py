@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import socket
 import struct
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from cassbook.lab.wan import precise
-from cassbook.lab.wan.child import Control
+from cassbook.lab.wan.child import Owner
 from cassbook.lab.wan.precise import clock
 
 _STAMPS = struct.Struct("dd")
@@ -123,24 +122,14 @@ class Echoing:
         call.unanswered -= 1
 
 
-def main() -> int:
-    """Serve the process that started this one."""
-    control, loop = Control(), precise.Loop()
-    config = control.first()
-    if config is None:
-        return 0
-    try:
-        echoing = Echoing(loop, config["listen"], config["size"], config["interval_s"])
-        for call in config["calls"]:
-            echoing.call(*call)
-    except OSError as error:
-        control.answer({"error": str(error)})
-        return 1
-
-    control.answer({"calls": len(config["calls"])})
-    control.serve(loop, lambda _: {"calls": echoing.report()})
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+def serve(
+    owner: Owner, listen: list[tuple[str, int]], size: int, interval_s: float,
+    calls: list[tuple[str, str, str, tuple[str, int]]],
+) -> None:  # fmt: skip
+    """Be the echo: first say how many calls there are, then report whenever asked, until the owner is gone."""
+    loop = precise.Loop()
+    echoing = Echoing(loop, listen, size, interval_s)
+    for call in calls:
+        echoing.call(*call)
+    owner.tell(len(calls))
+    owner.serve(loop, lambda _: echoing.report())

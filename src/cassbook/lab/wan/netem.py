@@ -11,17 +11,16 @@ import time
 from collections.abc import Mapping
 
 from cassbook.deployment.link import Link
+from cassbook.lab.wan import netting
 from cassbook.lab.wan.child import Child
+from cassbook.lab.wan.netting import DEVICE, Command
 from cassbook.lab.wan.relay import Links, Moved
 
 #: Where the echo calls from for the client.
 CLIENT_ADDRESS = "127.0.0.254"
-DEVICE = "lo"
 #: Packets that may be under way in one direction: a window of TCP at 200 ms and a few Gbit/s.
 _LIMIT = 100_000
 _FASTEST = "100gbit"
-
-Command = list[str]
 
 
 class Netem:
@@ -44,8 +43,7 @@ class Netem:
     """
 
     def __init__(self, links: Links, addresses: Mapping[str, str], client: str, port: int) -> None:
-        self._commands = setting_up(links, addresses, client, port)
-        self._child = Child("cassbook.lab.wan.netting", "netem")
+        self._child = Child("netem", netting.serve, setting_up(links, addresses, client, port))
         self._asked_at = 0.0
 
     @property
@@ -55,7 +53,7 @@ class Netem:
 
     def start(self) -> None:
         """Put the rules into force."""
-        self._child.start({"commands": self._commands})
+        self._child.start()
         self._asked_at = time.monotonic()
 
     def stop(self) -> None:
@@ -64,7 +62,7 @@ class Netem:
 
     def set_links(self, links: Links) -> None:
         """Put other links of the same hosts into force."""
-        self._child.ask({"commands": changing(links)})
+        self._child.ask(changing(links))
 
     def report(self) -> Moved:
         """Say for how long; the kernel counts no chunks.
@@ -74,7 +72,7 @@ class Netem:
         LaboratoryError
             If the process that keeps the rules has died.
         """
-        self._child.ask({"commands": []})
+        self._child.ask([])
         now = time.monotonic()
         seconds, self._asked_at = now - self._asked_at, now
         return Moved(seconds, {}, {}, (), 0.0, 0)

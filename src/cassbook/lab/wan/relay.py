@@ -11,9 +11,9 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
 
 from cassbook.deployment.link import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Link
+from cassbook.lab.wan import relaying
 from cassbook.lab.wan.child import Child
 
 Address = tuple[str, int]
@@ -115,11 +115,8 @@ class Relay:
     def __init__(
         self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
     ) -> None:
-        self._config: dict[str, Any] = {
-            "routes": [asdict(route) for route in routes], "links": _flat(links), "hosts": dict(hosts or {}),
-            "by_owner": by_owner,
-        }  # fmt: skip
-        self._child = Child("cassbook.lab.wan.relaying", "the relay")
+        arguments = [asdict(route) for route in routes], _flat(links), dict(hosts or {}), by_owner
+        self._child = Child("the relay", relaying.serve, *arguments)
         self._asked_at = 0.0
 
     def __enter__(self) -> Relay:
@@ -141,7 +138,7 @@ class Relay:
 
     def start(self) -> None:
         """Listen on every route."""
-        self._child.start(self._config)
+        self._child.start()
         self._asked_at = time.monotonic()
 
     def stop(self) -> None:
@@ -150,7 +147,7 @@ class Relay:
 
     def set_links(self, links: Links) -> None:
         """Put other links into force, also on connections that are up, for what comes from now on."""
-        self._child.ask({"links": _flat(links)})
+        self._child.ask(_flat(links))
 
     def report(self) -> Moved:
         """Tell what has been passed on since the last report.
@@ -160,7 +157,7 @@ class Relay:
         LaboratoryError
             If the relay has died.
         """
-        found = self._child.ask({"report": True})
+        found = self._child.ask(None)
         now = time.monotonic()
         seconds, self._asked_at = now - self._asked_at, now
         chunks = {(sender, receiver): count for sender, receiver, count, _ in found["pairs"]}

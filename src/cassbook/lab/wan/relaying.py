@@ -9,16 +9,16 @@ import os
 import random
 import socket
 import struct
-import sys
 import threading
 from collections import deque
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from cassbook.core.errors import LaboratoryError
 from cassbook.lab.wan import precise
 from cassbook.lab.wan.callers import Callers
-from cassbook.lab.wan.child import Control
+from cassbook.lab.wan.child import Owner
 from cassbook.lab.wan.precise import READ, WRITE, clock
 
 _CHUNK = 1 << 18
@@ -292,29 +292,24 @@ def _reset_on_close(own: socket.socket) -> None:
     own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
-def main() -> int:
-    """Serve the process that started this one."""
-    control, loop = Control(), precise.Loop()
-    config = control.first()
-    if config is None:
-        return 0
+def serve(
+    owner: Owner, routes: list[dict[str, Any]], links: list[tuple[str, str, float, float, float]],
+    hosts: dict[str, str], by_owner: bool,
+) -> None:  # fmt: skip
+    """Be the relay: first say on how many routes it listens, then take links or report, until the owner is gone."""
+    loop = precise.Loop()
+    at = {(address, port) for address, port in (route["to"] for route in routes)}
     try:
-        at = {(address, port) for address, port in (route["to"] for route in config["routes"])}
-        relaying = Relaying(loop, config["routes"], Callers(config["hosts"], config["by_owner"], at))
+        relaying = Relaying(loop, routes, Callers(hosts, by_owner, at))
     except OSError as error:
-        control.answer({"error": error.strerror})
-        return 1
-    relaying.set_links(config["links"])
+        raise LaboratoryError(error.strerror) from None
+    relaying.set_links(links)
 
-    def reply(line: dict[str, Any]) -> dict[str, Any]:
-        if "links" in line:
-            relaying.set_links(line["links"])
-        return relaying.report() if "report" in line else {}
+    def reply(changed: list[tuple[str, str, float, float, float]] | None) -> dict[str, Any] | None:
+        if changed is None:
+            return relaying.report()
+        relaying.set_links(changed)
+        return None
 
-    control.answer({"listening": len(config["routes"])})
-    control.serve(loop, reply)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    owner.tell(len(routes))
+    owner.serve(loop, reply)

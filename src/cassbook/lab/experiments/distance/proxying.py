@@ -6,15 +6,12 @@ One process, one thread a connection. A call is a line of JSON, {"keys": [...]};
 from __future__ import annotations
 
 import json
-import multiprocessing
-import signal
 import socketserver
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing.connection import Connection
 
-from cassbook.core.errors import LaboratoryError
 from cassbook.lab.experiments.distance.paging import Pager
+from cassbook.lab.wan.child import Child, Owner
 
 Address = tuple[str, int]
 _FAREWELL_S = 5.0
@@ -40,41 +37,15 @@ def proxy(pager: Callable[[], Pager]) -> Iterator[Address]:
     LaboratoryError
         If it cannot start, with its reason.
     """
-    context = multiprocessing.get_context("spawn")  # a forked driver would share its sockets
-    ours, theirs = context.Pipe()
-    process = context.Process(target=_serve, args=(theirs, pager), name="proxy", daemon=True)
-    process.start()
-    theirs.close()
-    try:
-        if not ours.poll(_PATIENCE_S):
-            raise LaboratoryError(f"the proxy has not started within {_PATIENCE_S:.0f} s")
-        try:
-            said = ours.recv()
-        except EOFError:
-            raise LaboratoryError("the proxy died without a word") from None
-        if isinstance(said, Exception):
-            raise LaboratoryError(f"the proxy cannot start: {said}") from said
-        yield said
-    finally:
-        ours.close()
-        process.join(_FAREWELL_S)
-        if process.is_alive():
-            process.kill()
-            process.join()
+    with Child("the proxy", _serve, pager, patience_s=_FAREWELL_S) as child:
+        yield child.start(_PATIENCE_S)
 
 
-def _serve(pipe: Connection, pager: Callable[[], Pager]) -> None:
-    """Be the proxy until the pipe is closed."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # a Ctrl-C in the terminal is for the owner
-    try:
-        own = pager()
-        server = _Server(("127.0.0.1", 0), own)
-    except Exception as error:
-        pipe.send(LaboratoryError(str(error) or repr(error)))
-        return
-    with own, server:
-        pipe.send(server.server_address)
-        server.serve_while(pipe)
+def _serve(owner: Owner, pager: Callable[[], Pager]) -> None:
+    """Be the proxy until the owner is gone."""
+    with pager() as own, _Server(("127.0.0.1", 0), own) as server:
+        owner.tell(server.server_address)
+        server.serve_while(owner)
 
 
 class _Server(socketserver.ThreadingTCPServer):
@@ -84,10 +55,10 @@ class _Server(socketserver.ThreadingTCPServer):
         super().__init__(address, _Handler)
         self.pager = pager
 
-    def serve_while(self, pipe: Connection) -> None:
-        """Serve until the other end of a pipe is closed."""
+    def serve_while(self, owner: Owner) -> None:
+        """Serve until the owner is gone."""
         self.timeout = 0.2
-        while not pipe.poll():
+        while not owner.waits():
             self.handle_request()
 
 

@@ -6,19 +6,19 @@ JMX speaks Java's own wire format, so a Java runtime is started inside a process
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.lab.wan.child import Child, Owner
 
 MBEAN = "org.apache.cassandra.service:type=PBSPredictor"
 _HOST = "127.0.0.1"
 _PERCENTILE = 0.999  # of latencies, which it is asked for too
+_START_S, _FAREWELL_S = 60.0, 5.0
 _NOTHING_LOGGED = "java.lang.IllegalStateException"  # what it throws then
 
 
@@ -59,12 +59,13 @@ class Oracle:
 
     def __init__(self, java_home: Path, lib: Path, ports: Sequence[int]) -> None:
         self._ports = list(ports)
-        self._pool = ProcessPoolExecutor(1, get_context("spawn"), _start, (java_home, lib))
+        self._child = Child("the JMX client", _serve, java_home, lib, patience_s=_FAREWELL_S)
+        self._child.start(_START_S)
 
     def enable(self, latencies: int, trials: int) -> None:
         """Let every node log latencies of its requests, at most so many, and predict by so many trials."""
         for port in self._ports:
-            self._pool.submit(_enable, port, latencies, trials).result()
+            self._child.ask((port, latencies, trials), None)
 
     def ask(self, node: int, questions: Sequence[Question]) -> list[Answer]:
         """Ask node `node`, from 1.
@@ -76,7 +77,8 @@ class Oracle:
         LaboratoryError
             If it does not answer otherwise, with what it says.
         """
-        return self._pool.submit(_ask, self._ports[node - 1], list(questions)).result()
+        answers: list[Answer] = self._child.ask((self._ports[node - 1], list(questions)), None)
+        return answers
 
     def ask_all(self, questions: Sequence[Question]) -> dict[int, list[Answer]]:
         """Ask every node, by its number; those that have nothing to answer from are left out.
@@ -106,15 +108,25 @@ class Oracle:
 
     def close(self) -> None:
         """End the process."""
-        self._pool.shutdown()
+        self._child.stop()
 
 
-def _start(java_home: Path, lib: Path) -> None:
+def _serve(owner: Owner, java_home: Path, lib: Path) -> None:
+    """Start the runtime, say so, then enable or ask predictors until the owner is gone."""
     import jpype  # noqa: PLC0415 - in a process of its own only
 
     library = next(java_home.rglob("libjvm.*"))
     jars = [str(path) for path in sorted(lib.glob("*.jar"))]
     jpype.startJVM(str(library), "-Xmx128M", "-Xrs", classpath=jars, convertStrings=True)
+    owner.tell(None)
+    owner.answer(_reply)
+
+
+def _reply(question: tuple[Any, ...]) -> list[Answer] | None:
+    if len(question) == 2:  # noqa: PLR2004 - port and questions
+        return _ask(*question)
+    _enable(*question)
+    return None
 
 
 def _connected(port: int) -> Any:
