@@ -8,24 +8,35 @@ from cassandra.cluster import Session
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, Presence
+from cassbook.advisor.schedule import Phase
 from cassbook.advisor.window import Load
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes
+from cassbook.lab.experiments.adviser.shift import ShiftExperiment
+from cassbook.lab.experiments.adviser.switches import SwitchExperiment
+from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
 from tests.helpers import made_runs
+from tests.helpers.made_staleness import probed
 
 pytestmark = pytest.mark.live
 PLAN = scenes.Plan(before_s=2.0, after_s=2.0)
 
 
 @pytest.fixture(scope="module")
-def session():
-    with scenes.late_replica("2.1.20", 0.4) as cluster:
-        found = cluster.connect()
-        scenes.create(found)
-        yield found
-        found.cluster.shutdown()
+def cluster():
+    with scenes.late_replica("2.1.20", 0.4, lambda _: None) as own:
+        yield own
+
+
+@pytest.fixture(scope="module")
+def session(cluster):
+    found = cluster.connect()
+    scenes.create(found)
+    yield found
+    found.cluster.shutdown()
 
 
 @pytest.fixture(scope="module")
@@ -95,3 +106,30 @@ def test_the_register_is_one_object_for_all(session):
 def test_a_register_that_cannot_be_is_refused(session, keyspace, table, wrong):
     with pytest.raises(InputError, match=wrong):
         InCassandra(session, keyspace, "x", table)
+
+
+def test_switches_are_recorded(cluster, latency_map, tmp_path):
+    experiment = SwitchExperiment(latency_map, PLAN, pairs=(("3R-1W", "1R-3W"),))
+    switches = by_switch(recorded_switches(str(probed(tmp_path, experiment, cluster))))
+    assert switches.loc[("naive", "3R-1W", "1R-3W"), "violations"] > 0
+    assert 0 < switches.loc[("naive", "3R-1W", "1R-3W"), "worst_ms"] < 2000
+    assert switches.loc[("safe", "3R-1W", "1R-3W"), "violations"] == 0
+    assert switches.loc[("safe", "3R-1W", "1R-3W"), "switched_s"] > 0
+
+
+def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
+    schedule, actors = (Phase(3, 20, 0.9), Phase(3, 20, 0.1)), ("adaptive", "naive", "2R-2W")
+    experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 300, schedule, actors, (Phase(1, 10, 0.5),))
+    runs = Rides(probed(tmp_path, experiment, cluster))
+    assert len(runs.phases) == 9
+    assert (runs.phases["n"] > 100).all()
+    assert runs.phases["errors"].sum() == 0
+    assert set(runs.watch["actor"]) == set(actors)
+    assert (runs.watch["reads"] > 50).all()
+    assert runs.watch.set_index("actor")["violations"].drop("naive").sum() == 0
+    assert runs.seconds(1)["2R-2W"]["n"].sum() == pytest.approx(
+        runs.phases.query("actor == '2R-2W' and phase == 0")["n"]
+    )
+    assert runs.levels(1)["2R-2W"][["reads", "writes"]].to_numpy().tolist() == [[2, 2]]
+    assert not runs.sweeps["loaded"].iloc[0]
+    assert runs.figures("mean_us").loc["2R-2W", "estimate"].value > 0
