@@ -36,7 +36,7 @@ def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
+        One row per (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
         stress_cpu_us_per_op (medians), pairs.
     """
     logs = np.log(pairs["ours_per_s"] / pairs["stress_per_s"])
@@ -68,7 +68,7 @@ def conditions() -> dict[str, Any]:
 
 
 def beside_stress() -> pd.DataFrame:
-    """The ratios as a table of text: a row a point."""
+    """The ratios as a table of text: one row per point."""
     found = throughput_ratios()
     interval = [
         f"{Estimate(value, low, high, 0):.2f}" for value, low, high in found[["ratio", "low", "high"]].to_numpy()
@@ -98,7 +98,7 @@ def own_error() -> pd.DataFrame:
 
 
 def relay_added_ms() -> pd.Series:
-    """What the relay adds to a round trip without delay, ms: a value a round (see `bench.relay.added`)."""
+    """What the relay adds to a round trip without delay, ms: one value per round (see `bench.relay.added`)."""
     return pd.read_csv(_recorded("relay-added.csv"))["added_ms"]
 
 

@@ -56,7 +56,7 @@ class Predicted:
 
 
 class CalibrationRun:
-    """A record of `cassbook calibrate`.
+    """A record of `cassbook experiment calibration`.
 
     Parameters
     ----------
@@ -79,7 +79,7 @@ class CalibrationRun:
         self.results = Results(name_or_path)
         self.cells = self.results.rows
         if "node_cpu_us" not in self.cells:
-            raise InputError(f"{name_or_path}: is no record of `cassbook calibrate`")
+            raise InputError(f"{name_or_path}: is no record of `cassbook experiment calibration`")
         self._fits: dict[tuple[int, str], list[Calibrated]] = {}
 
     @property
@@ -162,16 +162,16 @@ class CalibrationRun:
 
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
         """What of a question the record cannot support, in words."""
-        own, said = self.cells, []
+        own, outside = self.cells, []
         for name, value in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs)):
             low, high = int(own[name].min()), int(own[name].max())
             if not low <= value <= high:
-                said.append(f"{name}: {value}; measured were {low} to {high}")
+                outside.append(f"{name}: {value}; measured were {low} to {high}")
         if cores not in (0, self.cores):
-            said.append(f"cores: {cores}; measured were {self.cores}")
+            outside.append(f"cores: {cores}; measured were {self.cores}")
         if disk_ms:
-            said.append("disk: what was measured was in memory")
-        return said
+            outside.append("disk: what was measured was in memory")
+        return outside
 
 
 def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
@@ -186,8 +186,8 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms (means over
-        cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
+        One row per cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms (means
+        over cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
         off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
         predicted).
     """

@@ -1,4 +1,4 @@
-"""Two runs beside each other: every cell that both measured, as a ratio with its interval.
+"""Compare two runs: every cell that both measured, as a ratio with its interval.
 
 Blocks are what a run can vouch for: each is a cluster start. So the interval of a ratio is Welch's t (Biometrika 34,
 1947) on the logarithms of the block means. A run of one block has only intervals within that start; the ratio then

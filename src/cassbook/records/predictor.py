@@ -1,4 +1,4 @@
-"""A record of Cassandra 1.2's predictor beside measured reads: what it says, what is predicted, what was seen."""
+"""A record of Cassandra 1.2's predictor and measured reads: its answers, our predictions, and what was seen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _TRIALS = 400_000
 
 
 class OracleRun:
-    """A folder that `cassbook probe oracle` has recorded.
+    """A record of `cassbook experiment staleness-oracle`.
 
     Parameters
     ----------
@@ -38,7 +38,7 @@ class OracleRun:
     Raises
     ------
     InputError
-        If there is no such record, or it is not complete.
+        If no such record exists, or it is not complete.
     """
 
     def __init__(self, name_or_path: str) -> None:
@@ -55,21 +55,21 @@ class OracleRun:
         return [own for own in WEAK if own in measured_too]
 
     def panel(self, setup: str, r: int, w: int, versions: int = 1, load: str = "beside") -> pd.DataFrame:
-        """Rows of a panel, one a cluster start."""
+        """Return the rows of a panel, one per cluster start."""
         own = self.panels[(self.panels["setup"] == setup) & (self.panels["load"] == load)]
         return own[(own["r"] == r) & (own["w"] == w) & (own["versions"] == versions)]
 
     def counted(self, setup: str, r: int, w: int, versions: int = 1) -> pd.DataFrame:
-        """Reads of a panel, of all cluster starts together (see `measured`)."""
+        """Return the reads of a panel, of all cluster starts together (see `curves`)."""
         return _within(self._counted, self.panel(setup, r, w, versions))
 
     def answers(self, setup: str, r: int, w: int, load: str = "beside") -> pd.DataFrame:
-        """What the nodes' predictors said of a setting, under a load ('beside' the probe, or the 'study''s own).
+        """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or of the 'study'.
 
         Returns
         -------
         DataFrame
-            One row a question: t_ms, k, p (mean over nodes and starts).
+            One row per question: t_ms, k, p (mean over nodes and starts).
         """
         own = self._answers
         own = own[(own["setup"] == setup) & (own["r"] == r) & (own["w"] == w) & (own["load"] == load)]
@@ -171,7 +171,7 @@ def _together(parts: list[Legs]) -> Legs:
 
 
 def _messages(legs: Legs) -> tuple[Floats, Floats]:
-    """There and back, one row a message: those that went to another node than the coordinator."""
+    """There and back, one row per message: those that went to another node than the coordinator."""
     n = legs.there_ms.shape[1]
     sent = np.isfinite(legs.back_ms) & (legs.coordinator[:, None] != np.arange(n))
     there = np.maximum(legs.there_ms[sent], 0.0)

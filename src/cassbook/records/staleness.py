@@ -13,7 +13,7 @@ from cassbook.records.experiment import Results
 from cassbook.staleness.from_traces import Traced
 from cassbook.staleness.message_delays import Legs
 
-#: What panels are told apart by.
+#: Columns that identify a panel.
 KEYS = ["setup", "threads", "r", "w", "versions"]
 #: Of a read's own cost of tracing, so much counts: what comes before the read looks makes it later, hence fresher, and
 #: so does not count; what a write's tracing adds until it is applied does. Neither is known, half lies between.
@@ -21,17 +21,17 @@ PART = 0.5
 
 
 class StalenessRun:
-    """A folder that `cassbook probe` has recorded.
+    """A record of `cassbook experiment staleness-three` or `staleness-five`.
 
     Attributes
     ----------
     panels : DataFrame
-        A row a panel of a cluster start (see `panels.StalenessTrial.measure`).
+        One row per panel and cluster start (see `panels.StalenessTrial.measure`).
 
     Raises
     ------
     InputError
-        If there is no such run, or it is not complete.
+        If no such record exists, or it is not complete.
     """
 
     def __init__(self, name_or_path: str) -> None:
@@ -46,7 +46,7 @@ class StalenessRun:
 
     @cached_property
     def reads(self) -> pd.DataFrame:
-        """All reads, counted: start, setup, panel and `measured.COUNTED`."""
+        """All reads, counted: start, setup, panel and `curves.COUNTED`."""
         return self.results.table("counted")
 
     @cached_property
@@ -55,7 +55,7 @@ class StalenessRun:
         return self.results.table("legs")
 
     def counted(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
-        """Reads of a panel, of all cluster starts together (see `measured`).
+        """Return the reads of a panel, of all cluster starts together (see `curves`).
 
         Raises
         ------
@@ -65,7 +65,7 @@ class StalenessRun:
         return self._of(self.reads, setup, threads, r, w, versions)
 
     def traced(self, setup: str, threads: int, r: int, w: int, by_client: bool = True, part: float = PART) -> Traced:
-        """What the traces of a panel predict: its writes, and its reads, which were traced at the level of R.
+        """Return what the traces of a panel predict: its writes, and its reads, which were traced at the level of R.
 
         `part` of what tracing adds to a read is taken off the time that a read would have needed; from none to all of
         it is within the prediction's interval.
@@ -90,7 +90,7 @@ class StalenessRun:
         return Estimate(bounds[0], min(bounds[:2]), max(bounds), mean.n)
 
     def rows(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
-        """Rows of a panel, one a cluster start.
+        """Return the rows of a panel, one per cluster start.
 
         Raises
         ------

@@ -302,5 +302,5 @@ def test_jobs_that_are_none_are_refused(text):
 
 
 def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="is no record of `cassbook calibrate`"):
+    with pytest.raises(InputError, match="is no record of `cassbook experiment calibration`"):
         CalibrationRun("stale-five-2.1.20")

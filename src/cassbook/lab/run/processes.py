@@ -133,7 +133,7 @@ def _merged(outcomes: list[Outcome], window: Window) -> Outcome:
 def _serve(
     owner: Owner, profile: Profile, place: Place, seed: list[int], epoch: float, process: int, processes: int
 ) -> None:
-    """Be a client process: connect, say so, then run what is ordered until the owner is gone."""
+    """Be a client process: connect and report it, then run what is ordered until the owner is gone."""
 
     def agree() -> float:
         owner.tell(alone())

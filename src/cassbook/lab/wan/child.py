@@ -1,4 +1,4 @@
-"""Processes of ours beside this one: start one, ask it, hear its errors, and be sure that it ends.
+"""Child processes: start one, ask it, receive its errors, and be sure that it ends.
 
 The one way in which the laboratory runs something in a process of its own: the relay, the echo, the kernel's rules,
 client processes, the proxy, a Java runtime. What is asked and answered are Python objects, over a socket that both ends
@@ -29,7 +29,7 @@ _PROGRAM = "from cassbook.lab.wan.child import main; main()"
 
 @dataclass(frozen=True, slots=True)
 class _Failure:
-    """An exception of the child, as far as it can be told to any process."""
+    """An exception of the child, in a form that any process can unpickle."""
 
     kind: type[LaboratoryError]
     text: str
@@ -81,7 +81,7 @@ class Child:
         return 0 if self._process is None else self._process.pid
 
     def launch(self) -> None:
-        """Start it; whatever it says first is not waited for."""
+        """Start it without waiting for its first answer."""
         ours, theirs = Pipe()
         with theirs:
             self._process = subprocess.Popen(
@@ -125,21 +125,21 @@ class Child:
         Raises
         ------
         LaboratoryError
-            If it has died, with what it said last.
+            If it has died.
         """
         try:
             self._connected.send(message)
         except ConnectionError:
-            self.hear(0.0)  # it may have said why
+            self.hear(0.0)  # its reason, if it gave one
             self._raise_died()
 
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
-        """Wait for what it says.
+        """Wait for its next message.
 
         Raises
         ------
         LaboratoryError
-            If it has died, does not say anything in time, or failed: with its own reason.
+            If it has died, sends nothing in time, or failed: with its own reason.
         """
         try:
             if timeout_s is not None and not self._connected.poll(timeout_s):
@@ -192,20 +192,20 @@ class Owner:
         self._connection = connection
 
     def fileno(self) -> int:
-        """Return the file that is readable when there is something to hear."""
+        """Return the file that is readable when a message waits."""
         return self._connection.fileno()
 
     def waits(self) -> bool:
-        """Whether there is something to hear, or the owner is gone."""
+        """Return whether the owner has sent something or is gone."""
         return self._connection.poll()
 
     def hear(self) -> Any:
-        """Wait for what the owner says.
+        """Wait for the owner's next message.
 
         Raises
         ------
         GoneError
-            If it says no more.
+            If none will come.
         """
         try:
             return self._connection.recv()

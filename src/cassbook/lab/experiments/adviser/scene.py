@@ -35,7 +35,7 @@ _scenes = itertools.count()
 
 
 class Levels(Protocol):
-    """Whatever sends requests at levels of its own choice."""
+    """An object that sends requests at levels of its own choice."""
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """Send a request and wait for it."""
@@ -61,10 +61,10 @@ def late_replica(
     InputError
         For an unknown version.
     """
-    told, own = (f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}")
-    route = Route((told, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
+    broadcast, own = f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}"
+    route = Route((broadcast, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
     late = {("others", "late"): Link(late_s * 1000)}
-    spec = Spec(node_options={LATE_NODE: {"broadcast_address": told}})
+    spec = Spec(node_options={LATE_NODE: {"broadcast_address": broadcast}})
     return _behind(Relay([route], late), CassandraCluster(engine, spec, name="late", say=log))
 
 
@@ -75,7 +75,7 @@ def _behind(relay: Relay, cluster: CassandraCluster) -> Iterator[CassandraCluste
 
 
 def create(session: Session, keyspace: str = KEYSPACE) -> None:
-    """Make the keyspace and its table, empty."""
+    """Create the keyspace and its table, and empty it."""
     session.execute(
         f"CREATE KEYSPACE IF NOT EXISTS {keyspace} "
         "WITH replication = {'class': 'SimpleStrategy', 'replication_factor': 3}"
@@ -86,7 +86,7 @@ def create(session: Session, keyspace: str = KEYSPACE) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """How a scene goes.
+    """The course of a scene.
 
     Attributes
     ----------
@@ -94,7 +94,7 @@ class Plan:
     writers, readers : int
         Threads; each writer has its own keys.
     before_s, after_s : float
-        How long the load goes on before and after the switch is asked for.
+        How long the load runs before and after the switch is requested.
     late_s : float
         By how much the reading client learns of a naive switch later than the writing one (or earlier, if negative).
     pause_s : float
@@ -183,18 +183,18 @@ class Load:
             self._stop.wait(self._plan.pause_s)
 
     def judged(self) -> pd.DataFrame:
-        """Every read, judged (see `checker.judge`)."""
+        """Return every read, judged (see `checker.judge`)."""
         return judge(pd.DataFrame(self.writes, columns=list(WRITES)), pd.DataFrame(self.reads, columns=list(READS)))
 
     @property
     def acknowledged(self) -> int:
-        """How many writes were acknowledged."""
+        """Number of acknowledged writes."""
         return int(np.isfinite([acked_s for *_, acked_s in self.writes]).sum())
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """What a scene showed.
+    """The outcome of a scene.
 
     Attributes
     ----------
@@ -205,7 +205,7 @@ class Watched:
     errors : int
         Requests that failed, or whose outcome is unknown.
     switched_s : float
-        From the switch being asked for to its being complete; 0 for a naive one.
+        From the request of the switch to its completion; 0 for a naive one.
     """
 
     reads: pd.DataFrame
@@ -235,7 +235,7 @@ def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
 
 
 def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, timeout_s: float = 120.0) -> Watched:
-    """Watch the advisers' switch: both share a register, and are asked for another setting.
+    """Watch the advisers' switch: both share a register, and another setting is requested of both.
 
     Parameters
     ----------
@@ -243,7 +243,7 @@ def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, tim
     advisers : tuple of Adviser
         The writing and the reading client, on an empty table.
     then : str
-        The setting to go to.
+        The setting requested.
     plan : Plan
     timeout_s : float
         Longest time for the transition.

@@ -27,10 +27,10 @@ ACTORS = (ADAPTIVE, NAIVE, "1R-3W", "2R-2W", "3R-1W")
 #: Setting that all begin in; the table is loaded at ALL, so any would do.
 _START = "2R-2W"
 _WINDOW_S, _INTERVAL_S = 5.0, 0.5
-#: Whoever runs this load knows how long it stays as it is; to believe in longer would be unfair to both that switch.
+#: Whoever runs this load knows how long it stays the same; a longer horizon would be unfair to both that switch.
 _TERMS = Terms(horizon_s=SCHEDULE[0].seconds)
 _WARM_UP = (Phase(20, 100, 0.5),)
-#: Watchers beside the load: few and slow, so that they are not a load themselves.
+#: Watchers next to the load: few and slow, so that they are not a load themselves.
 _WATCH = scene.Plan(keys=40, writers=2, readers=2, pause_s=0.01)
 _QUANTILES = {"p50_us": 0.5, "p95_us": 0.95, "p99_us": 0.99}
 _NOTHING = pd.DataFrame()

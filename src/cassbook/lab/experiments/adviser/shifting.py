@@ -1,6 +1,6 @@
 """A load whose mix and intensity shift over ten minutes, under the adviser, fixed settings and the paper's switching.
 
-The load is the light path's closed loop on usertable, so that the client stays small; beside it a few ordinary driver
+The load is the light path's closed loop on usertable, so that the client stays small; next to it a few ordinary driver
 threads write and read a table of their own and record everything, for `checker.judge`. Both take their levels from the
 same object: an `Adviser`, a `Naive` that switches when the same policy says so, or a `Fixed`.
 """
@@ -33,7 +33,7 @@ from cassbook.lab.load.ycsb import READ, UPDATE, Usertable
 from cassbook.lab.run.client import mix
 
 _POLL_S = 0.05
-#: A request that was put together just before its levels changed has left by then.
+#: A request that was built just before its levels changed has left by then.
 _LEAVING_S = 0.05
 _REPLICAS = 3
 
@@ -49,18 +49,18 @@ SCHEDULE = (
 
 
 class Actor(Protocol):
-    """Whatever decides on levels, for the loop and for the watchers beside it."""
+    """An object that decides on levels, for the loop and for the watchers next to it."""
 
     window: Any
 
     def levels(self) -> tuple[int, int]:
-        """Replicas that reads and writes wait for; asked every few milliseconds, while no other thread does."""
+        """Return the replicas that reads and writes wait for; called every few milliseconds, by one thread."""
 
     def drained(self, until: float) -> None:
-        """Learn that no request of the loop is under way that left before a moment."""
+        """Learn that no request of the loop that left before a moment is in flight."""
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
-        """Send a watcher's request."""
+        """Send a request of a watcher."""
 
 
 class Fixed:
@@ -146,7 +146,7 @@ class Advising:
 
 
 class ScheduleRun:
-    """Drives the loop through a schedule and keeps what it sees.
+    """A run of the loop through a schedule, and what it saw.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class ScheduleRun:
         self.levels: list[tuple[float, int, int]] = []
 
     def run(self, schedule: tuple[Phase, ...]) -> None:
-        """Go through the phases, one after the other."""
+        """Run the phases, one after the other."""
         for phase in schedule:
             began = time.perf_counter()
             self._phase(phase)
@@ -193,7 +193,7 @@ class ScheduleRun:
             loop.run(Bound(until=lambda done: time.perf_counter() >= ends), Steady())
 
     def samples(self) -> pd.DataFrame:
-        """Every request: started_s (from the run's first), latency_us, read, ok, phase (from 1)."""
+        """Return every request: started_s (from the run's first), latency_us, read, ok, phase (from 1)."""
         rows = self._rows
         started = np.frombuffer(rows.started)
         phase = np.searchsorted([began for began, _ in self._bounds], started, side="right")
@@ -215,12 +215,12 @@ class ScheduleRun:
 
 
 class _Follower:
-    """Gives a loop the actor's levels, again and again."""
+    """A thread that gives a loop the actor's levels, again and again."""
 
     def __init__(self, loop: ClosedLoop, table: Usertable, actor: Actor, kept: list[tuple[float, int, int]]) -> None:
         self._loop, self._table, self._actor, self._kept = loop, table, actor, kept
         self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._go_on, name="cassbook-follower", daemon=True)
+        self._thread = threading.Thread(target=self._follow_on, name="cassbook-follower", daemon=True)
         self._last: tuple[int, int] | None = None
 
     def __enter__(self) -> _Follower:
@@ -233,7 +233,7 @@ class _Follower:
         self._actor.drained(float("inf"))  # the loop has ended: nothing of it is under way
 
     def follow(self) -> None:
-        """Put the actor's levels into force."""
+        """Have the loop send at the actor's levels."""
         levels = self._actor.levels()
         if levels == self._last:
             return
@@ -243,7 +243,7 @@ class _Follower:
         if not self._kept or self._kept[-1][1:] != levels:
             self._kept.append((time.perf_counter(), *levels))
 
-    def _go_on(self) -> None:
+    def _follow_on(self) -> None:
         while not self._stop.wait(_POLL_S):
             self.follow()
             self._actor.drained(self._loop.oldest())

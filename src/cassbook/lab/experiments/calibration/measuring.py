@@ -1,7 +1,7 @@
 """The cells from which a live cluster's demands are estimated, and those on which the model is then judged.
 
 A closed loop of so many jobs that choose coordinators in turn, knowing nothing of replicas, as the paper's did; CPU
-seconds of every process beside; and requests that are alone, traced. The protocol is the paper's scaled down: warm-up
+seconds of every process with it; and requests that are alone, traced. The protocol is the paper's scaled down: warm-up
 until the nodes' code is compiled, then every cell, in random order, again and again. The same cell differs by a fifth
 from one second to the next, so that many short repetitions tell more than a long one.
 """
@@ -79,7 +79,7 @@ class CalibrationTrial:
         Requests of each operation and level that are traced, in the setups that `traced_in` names.
     traced_in : tuple of str
     warm_up_s : float
-        After which a warm-up ends, though there is still code to compile.
+        After which a warm-up ends, though code is still being compiled.
     """
 
     setups: Mapping[str, Setup | SideBySide]
@@ -93,12 +93,12 @@ class CalibrationTrial:
     warm_up_s: float = 240.0
 
     def notes(self) -> dict[str, Any]:
-        """Every number."""
+        """Return every number."""
         own = {each.name for each in fields(self)} - {"setups", "cells"}
         return {name: getattr(self, name) for name in sorted(own)}
 
     def rows(self, setup: str) -> int:
-        """How many cells a cluster start has."""
+        """Return how many cells a cluster start has."""
         return self.repetitions * len(self.cells[setup])
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:

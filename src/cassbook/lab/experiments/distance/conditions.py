@@ -99,7 +99,7 @@ def two_centres() -> LoadTrial:
 
 def speculation() -> LoadTrial:
     """Compare settings of speculative retry while a replica stalls."""
-    # Read repair would ask further replicas by itself.
+    # Read repair would ask additional replicas by itself.
     plain: dict[str, str | float] = {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
     retries = ("NONE", "ALWAYS", "99PERCENTILE", "150ms")
     return LoadTrial(

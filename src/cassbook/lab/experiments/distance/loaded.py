@@ -41,7 +41,7 @@ class Pauses:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is the same throughout one measurement.
+    """The conditions of one measurement.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Condition:
     pauses: Pauses | None = None
 
     def asked(self) -> list[str]:
-        """Operations that the level allows."""
+        """Return the operations that the level allows."""
         return [name for name in self.operations if name == "UPDATE" or self.level in READ_LEVELS]
 
 
@@ -79,7 +79,7 @@ class LoadTrial:
     conditions : mapping of str to mapping of str to Condition
         By setup and by name.
     rounds : int
-        How often each is measured on a cluster start.
+        How often each is measured per cluster start.
     ramp_s, steady_s : float
     records : int
         Rows of the table.
@@ -96,13 +96,13 @@ class LoadTrial:
     warm_up_s: float = 20.0
 
     def notes(self) -> dict[str, Any]:
-        """Numbers of the load, and the conditions."""
+        """Return the numbers of the load, and the conditions."""
         conditions = {setup: {name: _notes(one) for name, one in own.items()} for setup, own in self.conditions.items()}
         numbers = ("rounds", "ramp_s", "steady_s", "records", "warm_up_s")
         return {name: getattr(self, name) for name in numbers} | {"conditions": conditions}
 
     def rows(self, setup: str) -> int:
-        """How many rows a cluster start gives."""
+        """Return how many rows a cluster start gives."""
         return self.rounds * len(self._points(setup))
 
     def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
@@ -202,7 +202,7 @@ def again_and_again(cluster: DistantCluster, pauses: Pauses) -> Iterator[None]:
     Raises
     ------
     LaboratoryError
-        At its end, if the node could not be made to: what was measured then is something else.
+        At its end, if the node could not be paused: what was measured then is something else.
     """
 
     def pause(over: threading.Event) -> None:

@@ -39,9 +39,9 @@ class PageTrial:
         By setup: what lies between the proxy and a node, one way.
     rows_a_page : tuple of int
     clients : int
-        Each asks for a page as soon as it has the last.
+        Each requests a page as soon as it has the last.
     seconds : float
-        A measurement takes at least.
+        Least duration of a measurement.
     """
 
     setups: Mapping[str, Setup]
@@ -52,17 +52,17 @@ class PageTrial:
     records: int = 2000
 
     def notes(self) -> dict[str, Any]:
-        """Numbers of the load."""
+        """Return the numbers of the load."""
         names = ("rows_a_page", "clients", "seconds", "records")
         near_ms = {name: link.delay_ms * 2 for name, link in self.near.items()}
         return {name: getattr(self, name) for name in names} | {"near_rtt_ms": near_ms}
 
     def rows(self, setup: str) -> int:
-        """A row a way and size."""
+        """Return how many rows a cluster start gives: one per way and size."""
         return 2 * len(self.rows_a_page)
 
     def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """Measure every size, directly and by the proxy.
+        """Measure every size, directly and through the proxy.
 
         Returns
         -------
@@ -130,6 +130,6 @@ def _far_proxy(
     first = cluster.labels[0]
     way = {(CLIENT, _PROXY): links[CLIENT, first], (_PROXY, CLIENT): links[first, CLIENT]}
     with proxy(pager) as address:
-        told = free_address()
-        with Relay([Route(told, address, _PROXY, CLIENT)], way):
-            yield far, Asking(told).read
+        public = free_address()
+        with Relay([Route(public, address, _PROXY, CLIENT)], way):
+            yield far, Asking(public).read

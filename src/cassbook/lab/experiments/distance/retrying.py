@@ -1,4 +1,4 @@
-"""A client that gives a coordinator a time-out and asks the next one when it is over; and how long the time-out is.
+"""A client that asks the next coordinator when the time-out of one expires; and how long the time-out is.
 
 Requests here may be repeated: reads, and writes whose timestamp the client sets.
 """
@@ -11,41 +11,41 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-#: As the drivers: nobody waits longer.
+#: As in the drivers: no request waits longer.
 MOST_S = 12.0
 #: Smoothing of RFC 6298, section 2: alpha 1/8, beta 1/4, K = 4.
 _ALPHA, _BETA, _K = 0.125, 0.25, 4
 
 
 class Timeout(Protocol):
-    """How long to wait for a coordinator; told of its answers, also of those that come too late, by many threads."""
+    """How long to wait for a coordinator; many threads report its answers, also those that come too late."""
 
     def seconds(self) -> float:
-        """Time-out of a request that leaves now."""
+        """Return the time-out of a request that leaves now."""
 
     def answered(self, took_s: float) -> None:
-        """An answer came, in time or not."""
+        """Report an answer that came, in time or not."""
 
 
 class Fixed:
-    """Always as long."""
+    """A constant time-out."""
 
     def __init__(self, timeout_s: float) -> None:
         self._timeout_s = timeout_s
 
     def seconds(self) -> float:
-        """As long as ever."""
+        """Return the constant."""
         return self._timeout_s
 
     def answered(self, took_s: float) -> None:
-        """Nothing is learnt."""
+        """Learn nothing."""
 
 
 class Observed:
-    """Set at run time from what was observed, as TCP sets its own (RFC 6298): mean plus four mean deviations.
+    """A time-out set at run time, as TCP sets its own (RFC 6298): mean of the answers plus four mean deviations.
 
-    TCP doubles it when it expires, for it cannot tell whose answer a late one is. Here late answers are heard too:
-    where ways become longer it follows them, and where a coordinator stands still it stays as short as it was.
+    TCP doubles it when it expires, for it cannot tell which request a late answer is for. Here late answers count too:
+    where distances grow it follows them, and where a coordinator stalls it stays as short as it was.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ class Observed:
         self._deviation_s = 0.0
 
     def seconds(self) -> float:
-        """Time-out by what was observed up to now."""
+        """Return the time-out by what was observed so far."""
         with self._lock:
             plain_s = self._first_s if self._mean_s is None else self._mean_s + _K * self._deviation_s
             return min(MOST_S, max(self._least_s, plain_s))
@@ -84,7 +84,7 @@ class Request:
     ----------
     began_s, took_s : float
     expired : tuple of (int, float)
-        Coordinators that were given up, with how long they had been waited for.
+        Coordinators given up, with how long each had been waited for.
     answered : bool
         Whether any coordinator answered.
     """
@@ -100,18 +100,18 @@ class ExpiredError(Exception):
 
 
 #: Asks a coordinator, by its index, and waits so many seconds at most, else `ExpiredError`. Whenever its answer comes,
-#: the third is told how long it took.
+#: the third is called with how long it took.
 Ask = Callable[[int, float, Callable[[float], None]], None]
 
 
 def attempt(ask: Ask, timeouts: Sequence[Timeout], clock: Callable[[], float] = time.monotonic) -> Request:
-    """Put a request to one coordinator after the other, the nearest first, round and round.
+    """Send a request to one coordinator after the other, the nearest first, again and again.
 
     Parameters
     ----------
     ask : callable
     timeouts : sequence of Timeout
-        One a coordinator.
+        One per coordinator.
     clock : callable
         Seconds.
 

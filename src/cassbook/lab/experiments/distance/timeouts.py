@@ -1,4 +1,4 @@
-"""Time-outs fixed and set at run time, while a coordinator stands still and while the way becomes longer."""
+"""Time-outs fixed and set at run time, while a coordinator stalls and while distances grow."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from cassbook.profile.profile import TablePart
 
 _KEYS = 100
 _LEVEL = "ONE"
-#: Of the driver: longer than ours.
+#: Time-out of the driver: longer than ours.
 _PATIENCE_S = 2 * MOST_S
 
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stretch of time in which something is as it is.
+    """A stretch of time under one condition.
 
     Attributes
     ----------
     name : str
-        'calm', 'stalled' (the nearest coordinator stands still) or 'farther' (all ways are `factor` times as long).
+        'calm', 'stalled' (the nearest coordinator stalls) or 'farther' (all distances are `factor` times as long).
     seconds : float
     factor : float
     """
@@ -48,7 +48,7 @@ class Phase:
 SCHEDULE = (
     Phase("calm", 6.0), Phase("stalled", 5.0), Phase("calm again", 5.0), Phase("farther", 6.0, 3.0), Phase("back", 5.0),
 )  # fmt: skip
-#: Time-outs by name: made anew for each coordinator.
+#: Time-outs by name: a new one for each coordinator.
 TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
     "0.1 s": lambda: Fixed(0.1),
     "0.5 s": lambda: Fixed(0.5),
@@ -60,7 +60,7 @@ TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
 
 @dataclass(frozen=True, slots=True)
 class TimeoutTrial:
-    """The experiment: each time-out goes through the schedule, in random order.
+    """The experiment: each time-out runs the schedule, in random order.
 
     Attributes
     ----------
@@ -78,7 +78,7 @@ class TimeoutTrial:
     timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)
 
     def notes(self) -> dict[str, Any]:
-        """Threads, schedule and time-outs."""
+        """Return threads, schedule and time-outs."""
         return {
             "threads": self.threads,
             "schedule": [asdict(p) for p in self.schedule],
@@ -86,11 +86,11 @@ class TimeoutTrial:
         }
 
     def rows(self, setup: str) -> int:
-        """A row a time-out and phase."""
+        """Return how many rows a cluster start gives: one per time-out and phase."""
         return len(self.timeouts) * len(self.schedule)
 
     def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """Send each time-out through the schedule.
+        """Run the schedule with each time-out.
 
         Returns
         -------
@@ -107,11 +107,11 @@ class TimeoutTrial:
                 ask(key, key % len(cluster.addresses), _PATIENCE_S, lambda _: None)
             names = list(self.timeouts)
             for place in rng.permutation(len(names)):
-                yield from self._ride(names[place], cluster, ask)
+                yield from self._measure_timeout(names[place], cluster, ask)
         finally:
             session.cluster.shutdown()
 
-    def _ride(self, name: str, cluster: DistantCluster, ask: Callable[..., None]) -> Iterator[Row]:
+    def _measure_timeout(self, name: str, cluster: DistantCluster, ask: Callable[..., None]) -> Iterator[Row]:
         timeouts = [self.timeouts[name]() for _ in cluster.addresses]
         over = threading.Event()
         keys = itertools.cycle(range(_KEYS))
@@ -184,7 +184,7 @@ def _farther(factor: float, cluster: DistantCluster) -> Iterator[None]:
 
 
 def figures(requests: Sequence[Request]) -> Row:
-    """What is kept of the requests of a phase."""
+    """Return what is kept of the requests of a phase."""
     took_ms = np.array([r.took_s for r in requests]) * 1000
     some = took_ms if took_ms.size else np.array([np.nan])
     return {

@@ -1,4 +1,4 @@
-"""A load beside the probe: a closed loop in a process of its own, so that the probe's clock does not wait for it."""
+"""A load next to the probe: a closed loop in a process of its own, so that the probe's clock does not wait for it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SETTLE_S = 3.0
 
 @dataclass(slots=True)
 class Load:
-    """What the load did: operations a second and mean latency, ms; NaN until it is over."""
+    """The load's operations per second and mean latency, ms; NaN until it is over."""
 
     throughput_per_s: float = float("nan")
     latency_ms: float = float("nan")
@@ -45,11 +45,11 @@ def load(processes: ClientProcesses | None, threads: int, seconds: float) -> Ite
         None, or no threads, for no load.
     threads : int
     seconds : float
-        How long the block takes, at most; the load goes on until then.
+        How long the block takes, at most; the load lasts until then.
     """
-    told = Load()
+    found = Load()
     if processes is None or not threads:
-        yield told
+        yield found
         return
     cell = Cell("background", "mixed", threads, _LEVEL, _LEVEL, _READ_SHARE, 1, 1, 1)
 
@@ -58,12 +58,12 @@ def load(processes: ClientProcesses | None, threads: int, seconds: float) -> Ite
             outcome, samples = processes.run(cell, Bound(_SETTLE_S, seconds), Path(folder) / "samples.parquet")
         window = outcome.window
         steady = samples.filter(pc.equal(samples["phase"], "steady"))
-        told.throughput_per_s = steady.num_rows / (window.steady_to - window.steady_from)
-        told.latency_ms = pc.mean(steady["latency_us"]).as_py() / 1000
+        found.throughput_per_s = steady.num_rows / (window.steady_to - window.steady_from)
+        found.latency_ms = pc.mean(steady["latency_us"]).as_py() / 1000
 
-    with meanwhile(keep_up, "the load beside the probe failed"):
+    with meanwhile(keep_up, "the load next to the probe failed"):
         time.sleep(_SETTLE_S)
-        yield told
+        yield found
 
 
 def client(cluster: CassandraCluster, profile: Profile, seed: int) -> ClientProcesses:

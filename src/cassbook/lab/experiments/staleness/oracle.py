@@ -28,7 +28,7 @@ class NothingLogged(LaboratoryError):
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked: P(one of the last k versions) t after a write, of n replicas, r read and w written."""
+    """A question: P(one of the last k versions) t after a write, of n replicas, r read and w written."""
 
     n: int
     r: int
@@ -39,7 +39,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What it says: the probability, and the mean latency of its trials until r and w replicas had answered, ms."""
+    """An answer: the probability, and the mean latency of its trials until r and w replicas had answered, ms."""
 
     p: float
     read_ms: float
@@ -47,7 +47,7 @@ class Answer:
 
 
 class Oracle:
-    """Asks the predictors of nodes.
+    """A client of the nodes' predictors.
 
     Parameters
     ----------
@@ -80,10 +80,10 @@ class Oracle:
         answers: list[Answer] = self._child.ask((self._ports[node - 1], list(questions)), None)
         return answers
 
-    def ask_all(self, questions: Sequence[Question]) -> dict[int, list[Answer]]:
-        """Ask every node, by its number; those that have nothing to answer from are left out.
+    def ask_every_node(self, questions: Sequence[Question]) -> dict[int, list[Answer]]:
+        """Ask every node, by its number; nodes that have nothing to answer from are left out.
 
-        A thread of the study's load keeps to one node, chosen at random, so that of few threads none may come to some.
+        A thread of the study's load keeps to one node, chosen at random, so that few threads may leave some nodes out.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class Oracle:
 
 
 def _serve(owner: Owner, java_home: Path, lib: Path) -> None:
-    """Start the runtime, say so, then enable or ask predictors until the owner is gone."""
+    """Start the runtime and report it, then enable or ask predictors until the owner is gone."""
     import jpype  # noqa: PLC0415 - in a process of its own only
 
     library = next(java_home.rglob("libjvm.*"))
@@ -167,9 +167,9 @@ def _ask(port: int, questions: list[Question]) -> list[Answer]:
     try:
         bean = _bean(connector)
         for own in questions:
-            said = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
-            latencies = float(said.getAverageReadLatency()), float(said.getAverageWriteLatency())
-            found.append(Answer(float(said.getConsistencyProbability()), *latencies))
+            result = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
+            latencies = float(result.getAverageReadLatency()), float(result.getAverageWriteLatency())
+            found.append(Answer(float(result.getConsistencyProbability()), *latencies))
     except jpype.JException as error:  # an object of that Java, which only this process can hold
         kind = NothingLogged if error.getClass().getName() == _NOTHING_LOGGED else LaboratoryError
         raise kind(f"the predictor at port {port} does not answer: {error}") from None

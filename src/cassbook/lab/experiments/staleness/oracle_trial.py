@@ -1,7 +1,7 @@
 """The ccm study's second half on its own version: Cassandra 1.2.0's predictor asked, and its reads measured.
 
 Eight nodes, three replicas. First the study's own procedure: 10,000 writes, then 10,000 reads, and the predictor is
-asked its questions. Then, beside a load of both, rows are probed in each weak setting; the predictor, which has logged
+asked its questions. Then, next to a load of both, rows are probed in each weak setting; the predictor, which has logged
 the very messages that the probed ones went among, is asked again. Only at last rows are traced: what writes traces
 would be in its log too.
 """
@@ -84,8 +84,8 @@ class OracleTrial:
     pause_ms, traced_pause_ms : float
         Of a row, from its read to its next write.
     logged, trials : int
-        The predictor's: messages of each kind that a node keeps, and trials; 10,000 both, unless told otherwise. Fewer
-        are kept here, so that in each setting it knows those beside that setting's probes only.
+        The predictor's: messages of each kind that a node keeps, and trials; 10,000 both, unless set otherwise. Fewer
+        are kept here, so that in each setting it knows only those next to that setting's probes.
     """
 
     setups: Mapping[str, StudySideBySide | StudySetup]
@@ -103,24 +103,24 @@ class OracleTrial:
     trials: int = 10_000
 
     def notes(self) -> dict[str, Any]:
-        """Every number."""
+        """Return every number."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
         return own | {"t_ms": dict(self.t_ms)}
 
     def rows(self, setup: str) -> int:
-        """How many rows a cluster start gives: the study's load; by setting a panel over t, one over k, and traces."""
+        """Return how many rows a cluster start gives: the study's load, and three per setting."""
         return 1 + 3 * len(self.settings)
 
     def measure(self, setup: str, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """Load as the study did and ask; probe each setting beside a load, and ask; trace each setting.
+        """Load as the study did and ask; probe each setting next to a load, and ask; trace each setting.
 
         Returns
         -------
         iterator of dict
-            panel, load ('study', 'beside', or 'traced', beside it too), r, w, versions, reads, lost, unknown, read_ms,
-            write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of the predictor:
-            load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`measured.COUNTED`), legs (`Legs.table`, and
-            kind and key).
+            panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads, lost,
+            unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
+            the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
+            (`Legs.table`, and kind and key).
         """
         bench = _Bench(cluster, self, self.t_ms[setup], rng)
         try:
@@ -159,28 +159,28 @@ class _Bench:
         """10,000 writes and then 10,000 reads at ONE, and all of its questions."""
         rates = self._load("ONE")
         answers = pd.concat([self._asked("study", r, w) for r, w in self._trial.settings], ignore_index=True)
-        return _point("study") | _told(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
+        return _point("study") | _rates(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
 
     def probed(self, r: int, w: int, versions: int) -> Row:
         """One panel."""
         trial, over_k = self._trial, versions > 1
         panel = self._panel(r, w, (VERSIONS_AT_MS,) if over_k else self._t_ms, versions)
-        with self._beside() as load:
+        with self._next_to_load() as load:
             history, _ = self._probe.run(panel, trial.versions_seconds if over_k else trial.seconds)
         answers = _NOTHING if over_k else self._asked("beside", r, w)  # what it has logged stays
         judged = judge(history.writes, history.reads)
-        return _point("beside", r, w, versions) | _told(load.per_s) | _summed(history, judged) | {
+        return _point("beside", r, w, versions) | _rates(load.per_s) | _summed(history, judged) | {
             "answers": answers, "counted": curves.slim(curves.counted(judged)), "legs": _NOTHING,
         }  # fmt: skip
 
     def traced(self, r: int, w: int) -> Row:
         """Trace requests of a setting."""
         panel = replace(self._panel(r, w, self._t_ms), traced=1, pause_ms=self._trial.traced_pause_ms)
-        with self._beside() as load:
+        with self._next_to_load() as load:
             history, replicas = self._probe.run(panel, self._trial.traced_seconds)
         latency_ms = history.traced.groupby("kind")["latency_ms"].mean()
         own_legs, left_out = self._legs(history, replicas, r)
-        return _point("traced", r, w) | _told(load.per_s) | {
+        return _point("traced", r, w) | _rates(load.per_s) | {
             "read_ms": latency_ms["READ"], "write_ms": latency_ms["UPDATE"], "traces_left_out": left_out,
             "answers": _NOTHING, "counted": _NOTHING, "legs": own_legs,
         }  # fmt: skip
@@ -189,7 +189,7 @@ class _Bench:
         read_cl, write_cl = (level_waiting_for(own, self._n) for own in (r, w))
         return Panel(read_cl, write_cl, t_ms, versions, self._trial.rows_each, self._trial.pause_ms)
 
-    def _beside(self) -> AbstractContextManager[stress_thrift.Rates]:
+    def _next_to_load(self) -> AbstractContextManager[stress_thrift.Rates]:
         own = self._trial
         return stress_thrift.kept_up(self._cluster, own.operations, "ONE", own.threads)
 
@@ -206,9 +206,9 @@ class _Bench:
         points += [(VERSIONS_AT_MS, k) for k in range(2, MOST_VERSIONS + 1)]
         questions = [Question(self._n, r, w, t, k) for t, k in points]
         rows = [
-            (load, node, r, w, own.t_ms, own.k, said.p, said.read_ms, said.write_ms)
-            for node, answers in self._oracle.ask_all(questions).items()
-            for own, said in zip(questions, answers, strict=True)
+            (load, node, r, w, own.t_ms, own.k, answer.p, answer.read_ms, answer.write_ms)
+            for node, answers in self._oracle.ask_every_node(questions).items()
+            for own, answer in zip(questions, answers, strict=True)
         ]
         return pd.DataFrame(rows, columns=_ANSWERS)
 
@@ -237,7 +237,7 @@ def _point(load: str, r: int | None = None, w: int | None = None, versions: int 
     return {"load": load, "r": r, "w": w, "versions": versions}
 
 
-def _told(per_s: Mapping[str, float]) -> Row:
+def _rates(per_s: Mapping[str, float]) -> Row:
     return {f"load_{operation}s_per_s": round(rate, 1) for operation, rate in per_s.items()}
 
 

@@ -34,9 +34,9 @@ class StalenessTrial:
     t_ms : mapping of str to tuple of float
         Waits, by setup.
     threads : tuple of int
-        Loads beside the probe; 0 for none.
+        Loads next to the probe; 0 for none.
     seconds : float
-        A panel whose quorums need not meet takes.
+        Duration of a panel whose quorums need not meet.
     cycles_per_s : float
         Writes followed by a read that the probers try for, all together.
     traced : int
@@ -66,12 +66,12 @@ class StalenessTrial:
     records: int = 5000
 
     def notes(self) -> dict[str, Any]:
-        """Every number."""
+        """Return every number."""
         own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
         return own | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
 
     def rows(self, setup: str) -> int:
-        """How many panels a cluster start gives."""
+        """Return how many panels a cluster start gives."""
         return len(self._points(self.setups[setup].spec.nodes))
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
@@ -83,7 +83,7 @@ class StalenessTrial:
             panel, n, threads, r, w, versions, reads, lost, unknown (writes without an answer), read_ms, write_ms
             (means), read_p99_ms, write_p99_ms, behind_ms (mean of the reads that were behind), traced_read_ms,
             traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through
-            each node); and tables: counted (`measured.COUNTED`), legs.
+            each node); and tables: counted (`curves.COUNTED`), legs.
         """
         with Bench(cluster, rng) as bench:
             panels = _Panels(bench, self, rng)
@@ -96,7 +96,7 @@ class StalenessTrial:
                 panels.close()
 
     def probers(self, t_ms: tuple[float, ...]) -> int:
-        """How many probers make so many cycles, if requests took no time."""
+        """Return how many probers make so many cycles, if requests took no time."""
         return math.ceil(self.cycles_per_s * (float(np.mean(t_ms)) + self.pause_ms) / 1000)
 
     def _points(self, n: int) -> list[tuple[int, int, int, int]]:
@@ -108,7 +108,7 @@ class StalenessTrial:
 
 
 def _profile(trial: StalenessTrial) -> Profile:
-    """The load beside the probe."""
+    """Return the profile of the load next to the probe."""
     return Profile(
         name="beside", title="Load beside the probe", seed=1, table=TablePart(record_count=trial.records),
         load=LoadPart(coordinator="round_robin", steady_s=1.0),
@@ -170,10 +170,10 @@ class _Panels:
         }  # fmt: skip
 
     def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:
-        """The legs of the traced requests, one row a request and replica."""
-        told = self._cluster.broadcast_addresses
-        replicas = dict.fromkeys(history.traced["key"], tuple(told))  # as many replicas as nodes
-        asked, events = tracing.fetch(self._bench.session, history.traced, told, replicas)
+        """The legs of the traced requests, one row per request and replica."""
+        nodes = self._cluster.broadcast_addresses
+        replicas = dict.fromkeys(history.traced["key"], tuple(nodes))  # as many replicas as nodes
+        asked, events = tracing.fetch(self._bench.session, history.traced, nodes, replicas)
         parts, left_out = [], 0
         for kind, answers in (("UPDATE", self._n), ("READ", r)):
             own, lost = legs([request for request in asked if request.kind == kind], events, answers)

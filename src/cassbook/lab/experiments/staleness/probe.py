@@ -3,7 +3,7 @@
 A *prober* has one row, of which it is the only writer, and one request in flight at a time: it writes one version or
 more, each when the one before was acknowledged, waits for t after the last acknowledgement, and reads once. So every
 read is of a version that nobody has read before: what a read at a higher level repairs cannot flatter the next.
-Timestamps are the client's, rising with the versions. Everything goes on in the driver's event loop thread, on the
+Timestamps are the client's, rising with the versions. Everything happens in the driver's event loop thread, on the
 light path.
 """
 
@@ -40,7 +40,7 @@ _DRAWS = 1 << 14  # about so many of waits and coordinators before they come aga
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What is probed.
+    """The levels, waits and rows of one probe.
 
     Attributes
     ----------
@@ -78,14 +78,14 @@ class Panel:
 
 @dataclass(frozen=True, eq=False)
 class History:
-    """What was done.
+    """The writes and reads of a probe.
 
     Attributes
     ----------
     writes : DataFrame
-        `history.WRITES`, and coordinator.
+        `checker.WRITES`, and coordinator.
     reads : DataFrame
-        `history.READS`, and asked_t_ms, writer, reader (coordinators of the last write and of the read).
+        `checker.READS`, and asked_t_ms, writer, reader (coordinators of the last write and of the read).
     lost : int
         Reads without an answer.
     traced : DataFrame
@@ -129,7 +129,7 @@ class Probe:
         self, session: Session, nodes: Nodes, keyspace: str, rng: np.random.Generator, timeout_s: float = 12.0
     ) -> None:
         if len(nodes.addresses) < 2:  # noqa: PLR2004
-            raise InputError("probe: a read goes through another coordinator than its write; there is one node")
+            raise InputError("probe: a read goes through another coordinator than its write; the cluster has one node")
         self._nodes, self._rng, self.timeout_s = nodes, rng, timeout_s
         table = f"{keyspace}.{TABLE}"
         self._write = session.prepare(f"UPDATE {table} USING TIMESTAMP ? SET value = ? WHERE id = ?")

@@ -24,9 +24,9 @@ _EVENLY = (0.0, 0.01, 0.1, 0.25, 0.4, 0.75, 1.2, 1.5)  # of the longest
 
 
 def beside_every_node(notation: str, regions: tuple[str, ...]) -> Placement:
-    """Nodes in regions of the 2021 paper, and a client that is as near to each as if it were beside it.
+    """Return nodes in regions of the 2021 paper, and a client as near to each as if it ran on the same machine.
 
-    So t, which the client counts, is the time between the two coordinators, without ways that differ.
+    So t, which the client counts, is the time between the two coordinators, without distances that differ.
     """
     table = printed()
     links = {pair: NONE for region in regions for pair in ((HERE, region), (region, HERE))}
@@ -35,7 +35,7 @@ def beside_every_node(notation: str, regions: tuple[str, ...]) -> Placement:
 
 
 def waits_ms(placement: Placement) -> tuple[float, ...]:
-    """Waits of a setup at a distance: some evenly, more of them around each one way between two nodes."""
+    """Return the waits of a setup at a distance: some evenly spaced, more around each delay between two nodes."""
     nodes = [host.name for host in placement.deployment.replicas]
     links = placement.links()
     ways = sorted({round(links[a, b].delay_ms) for a in nodes for b in nodes if a != b})

@@ -49,7 +49,7 @@ class StudyTrial:
         return {"operations": self.operations, "threads": self.threads, "warm_up": _WARM_UP}
 
     def rows(self, setup: str) -> int:
-        """How many settings a cluster start is asked for."""
+        """Return how many rows a cluster start gives: one per setting."""
         return len(SETTINGS)
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:

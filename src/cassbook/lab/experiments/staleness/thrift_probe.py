@@ -1,4 +1,4 @@
-"""The probe over Thrift, for Cassandra 1.2: what `probe` does on the light path, done by a thread a row.
+"""The probe over Thrift, for Cassandra 1.2: what `probe` does on the light path, done by one thread per row.
 
 A row's cycle is that of `probe`: versions written, a wait, one read through another coordinator.
 """
@@ -32,7 +32,7 @@ _SPREAD_S = 1.0  # rows do not begin all at once
 class ThriftProbe:
     """Rows on a cluster of 1.2; as many panels as wanted, one after the other, each on rows of its own.
 
-    For each node as the writer's coordinator, and each node as a row's first replica, there is one row, or more.
+    For each node as the writer's coordinator, and each node as a row's first replica, it has one row, or more.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class ThriftProbe:
 
     def __init__(self, cluster: StudyCluster, keyspace: str, table: str, rng: np.random.Generator) -> None:
         if cluster.spec.nodes < 2:  # noqa: PLR2004
-            raise InputError("probe: a read goes through another coordinator than its write; there is one node")
+            raise InputError("probe: a read goes through another coordinator than its write; the cluster has one node")
         self._cluster, self._table, self._rng = cluster, table, rng
         self._clients = [_Clients(address, keyspace) for address in cluster.addresses]
         self._replicas = cluster.replicas(keyspace)
@@ -95,8 +95,8 @@ class ThriftProbe:
 
     def _rows(self, each: int) -> list[tuple[bytes, int]]:
         """New rows: key, and index of the node through which it is written."""
-        told = self._cluster.broadcast_addresses
-        wanted = {place: [writer for writer in range(len(told)) for _ in range(each)] for place in told}
+        nodes = self._cluster.broadcast_addresses
+        wanted = {place: [writer for writer in range(len(nodes)) for _ in range(each)] for place in nodes}
         rows = []
         for key in self._names:
             if left := wanted[self._replicas(key)[0]]:
