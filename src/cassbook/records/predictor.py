@@ -64,7 +64,7 @@ class OracleRun:
         return _within(self._counted, self.panel(setup, r, w, versions))
 
     def answers(self, setup: str, r: int, w: int, load: str = "beside") -> pd.DataFrame:
-        """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or of the 'study'.
+        """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or the 'study'.
 
         Returns
         -------

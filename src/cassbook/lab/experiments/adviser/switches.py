@@ -122,7 +122,7 @@ class SwitchExperiment:
 
     def _safe(self, session: Session, now: str, then: str) -> scene.Watched:
         scene.create(session)
-        register = InCassandra(session, scene.KEYSPACE, f"{now}-{then}")
+        register = InCassandra(session, scene.KEYSPACE, f"recorded-{now}-{then}")
         options: dict[str, Any] = {"start": now, "register": register, "terms": _NEVER, "pace": _PACE}
         tables: Sequence[str] = [scene.TABLE]
         with (
