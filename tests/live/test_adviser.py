@@ -122,14 +122,13 @@ def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp
     experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 300, schedule, actors, (Phase(1, 10, 0.5),))
     runs = Rides(probed(tmp_path, experiment, cluster))
     assert len(runs.phases) == 9
-    assert (runs.phases["n"] > 100).all()
+    assert (runs.phases["n"] > 20).all()
     assert runs.phases["errors"].sum() == 0
     assert set(runs.watch["actor"]) == set(actors)
-    assert (runs.watch["reads"] > 50).all()
+    assert (runs.watch["reads"] > 10).all()
     assert runs.watch.set_index("actor")["violations"].drop("naive").sum() == 0
-    assert runs.seconds(1)["2R-2W"]["n"].sum() == pytest.approx(
-        runs.phases.query("actor == '2R-2W' and phase == 0")["n"]
-    )
+    whole = runs.phases.query("actor == '2R-2W' and phase == 0")
+    assert runs.seconds(1)["2R-2W"]["n"].sum() == whole["n"].item()
     assert runs.levels(1)["2R-2W"][["reads", "writes"]].to_numpy().tolist() == [[2, 2]]
     assert not runs.sweeps["loaded"].iloc[0]
     assert runs.figures("mean_us").loc["2R-2W", "estimate"].value > 0
