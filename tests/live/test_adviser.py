@@ -17,7 +17,7 @@ from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes
 from cassbook.lab.experiments.adviser.shift import ShiftExperiment
 from cassbook.lab.experiments.adviser.switches import SwitchExperiment
-from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
+from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
 from tests.helpers import made_runs
 from tests.helpers.made_staleness import probed
 
@@ -120,7 +120,7 @@ def test_switches_are_recorded(cluster, latency_map, tmp_path):
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
     schedule, actors = (Phase(3, 20, 0.9), Phase(3, 20, 0.1)), ("adaptive", "naive", "2R-2W")
     experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 300, schedule, actors, (Phase(1, 10, 0.5),))
-    runs = Rides(probed(tmp_path, experiment, cluster))
+    runs = ScheduleRuns(probed(tmp_path, experiment, cluster))
     assert len(runs.phases) == 9
     assert (runs.phases["n"] > 20).all()
     assert runs.phases["errors"].sum() == 0

@@ -22,7 +22,7 @@ from cassbook.ingest.folder import open_run
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
 from cassbook.records.predictor import OracleRun
-from cassbook.records.schedule_runs import Rides, recorded_switches
+from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
 from cassbook.records.staleness import StalenessRun
 
 __all__ = ["Chapter", "check_parameters", "describe", "glue", "open_chapter", "show"]
@@ -37,7 +37,7 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "study": Results,
     "oracle": OracleRun,
     "calibration": CalibrationRun,
-    "adviser-shift": Rides,
+    "adviser-shift": ScheduleRuns,
     "adviser-switches": recorded_switches,
 }
 
@@ -127,7 +127,7 @@ def open_record(name_or_path: str) -> Any:
 
     Returns
     -------
-    Source, Results, StalenessRun, OracleRun, CalibrationRun, Rides or DataFrame
+    Source, Results, StalenessRun, OracleRun, CalibrationRun, ScheduleRuns or DataFrame
         A run of a profile is a `Source`; recorded switches of setting are a table.
 
     Raises
@@ -141,7 +141,7 @@ def open_record(name_or_path: str) -> Any:
     if folder.suffix == ".json":
         return recorded_switches(name_or_path)
     if "schedule" in notes and "trial" not in notes:
-        return Rides(name_or_path)
+        return ScheduleRuns(name_or_path)
     kind = str(notes.get("trial")).removeprefix("staleness-")
     if kind not in _OPENERS:
         raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")

@@ -91,7 +91,7 @@ def by_switch(found: pd.DataFrame) -> pd.DataFrame:
     return sums.assign(worst_ms=groups["worst_ms"].max(), switched_s=groups["switched_s"].mean(), repeats=groups.size())
 
 
-class Rides:
+class ScheduleRuns:
     """Recorded runs of the shifting schedule, by block (cluster start) and actor.
 
     Parameters

@@ -11,7 +11,7 @@ from cassbook.core.errors import InputError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
-from cassbook.records.schedule_runs import Rides
+from cassbook.records.schedule_runs import ScheduleRuns
 
 RUNS = {"recorded": "quick-2.1.20", "today": "standard-5.0.9", "fresh": ""}
 
@@ -46,7 +46,7 @@ def test_a_chapter_has_the_runs_that_it_asked_for_and_no_others():
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("oracle-1.2.0", OracleRun), ("calibration-5.0.9", CalibrationRun), ("shift-2.1.20", Rides),
+        ("oracle-1.2.0", OracleRun), ("calibration-5.0.9", CalibrationRun), ("shift-2.1.20", ScheduleRuns),
         ("strong-2.1.20", Source),
     ],
 )  # fmt: skip

@@ -10,7 +10,7 @@ from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
-from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
+from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
 from cassbook.records.staleness import StalenessRun
 
 DATA = project_root() / "data"
@@ -94,7 +94,7 @@ def test_readers_of_their_own_build_on_it():
 
 
 def test_the_advisers_first_records_are_read():
-    runs = Rides("shift-2.1.20")
+    runs = ScheduleRuns("shift-2.1.20")
     assert "trial" not in json.loads((runs.folder / "manifest.json").read_text())
     assert (len(runs.phases), len(runs.watch), len(runs.sweeps)) == (90, 15, 9)
     assert runs.figures("mean_us").loc["2R-2W", "ratio"].value == pytest.approx(1.318, abs=1e-3)

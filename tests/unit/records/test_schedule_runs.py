@@ -10,7 +10,7 @@ from cassbook.book.chapters import adapting_figures
 from cassbook.core.errors import InputError
 from cassbook.core.files import sums
 from cassbook.lab.experiments.recording import write_rows
-from cassbook.records.schedule_runs import Rides, by_switch, recorded_switches
+from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
 
 ACTORS = {"adaptive": 10.0, "naive": 9.0, "1R-3W": 12.0, "2R-2W": 20.0, "3R-1W": 30.0}
 
@@ -85,7 +85,7 @@ def folder(tmp_path, request):
 
 
 def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
-    found = Rides(folder).figures("mean_us")
+    found = ScheduleRuns(folder).figures("mean_us")
     assert found.loc["1R-3W", "ratio"].value == pytest.approx(1.2)
     assert found.loc["1R-3W", "p"] == 0  # the same in every block
     assert np.isnan(found.loc["adaptive", "p"])
@@ -93,7 +93,7 @@ def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
 
 
 def test_a_stitched_run_answers_as_much_as_its_phases(folder):
-    runs = Rides(folder)
+    runs = ScheduleRuns(folder)
     assert runs.manifest["blocks"] == 3
     answered = 60 * 100 / 12.0 + 30 * 300 / 60.0  # 1R-3W, then 3R-1W, whose second phase takes twice as long
     found = runs.stitched(["1R-3W", "3R-1W"])
@@ -101,7 +101,7 @@ def test_a_stitched_run_answers_as_much_as_its_phases(folder):
 
 
 def test_watchers_and_sweeps_are_read(folder):
-    rides = Rides(folder)
+    rides = ScheduleRuns(folder)
     assert rides.watch.groupby("actor")["violations"].sum().to_dict() == {a: 3 * (a == "naive") for a in ACTORS}
     assert rides.sweeps["seconds"].tolist() == [10.0, 30.0] * 3
     assert rides.sweeps.loc[rides.sweeps["loaded"], "slowdown"].tolist() == [1.4] * 3
@@ -114,12 +114,12 @@ def test_watchers_and_sweeps_are_read(folder):
 def test_an_incomplete_or_missing_recording_is_refused(folder, tmp_path):
     (folder / "manifest.json").write_text(json.dumps({"complete": False}))
     with pytest.raises(InputError, match="is not complete; `cassbook experiment adviser-shift --resume` resumes"):
-        Rides(folder)
+        ScheduleRuns(folder)
     with pytest.raises(InputError, match="cannot be read"):
-        Rides(tmp_path / "nowhere")
+        ScheduleRuns(tmp_path / "nowhere")
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
-        Rides(folder)
+        ScheduleRuns(folder)
 
 
 def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):

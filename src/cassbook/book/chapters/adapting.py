@@ -20,7 +20,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
-from cassbook.records.schedule_runs import Rides, by_switch
+from cassbook.records.schedule_runs import ScheduleRuns, by_switch
 
 _REPLICAS = 3
 _MS = 1000.0
@@ -84,7 +84,7 @@ def switch_values(found: pd.DataFrame) -> dict[str, object]:
     return {"late": LATE_S, "late_client": LATE_CLIENT_S, **lost(found)}
 
 
-def comparison(rides: Rides) -> pd.DataFrame:
+def comparison(rides: ScheduleRuns) -> pd.DataFrame:
     """Actors over the whole schedule, with 95 % intervals over cluster starts.
 
     Returns
@@ -105,7 +105,7 @@ def comparison(rides: Rides) -> pd.DataFrame:
     return pd.DataFrame(columns).loc[order]
 
 
-def verdict(rides: Rides) -> dict[str, Any]:
+def verdict(rides: ScheduleRuns) -> dict[str, Any]:
     """What the chapter's prose says of the rides.
 
     Returns
@@ -131,7 +131,7 @@ def verdict(rides: Rides) -> dict[str, Any]:
     } | {f"{name}_ratio": f"{found['ratio'][actor]:.2f}" for name, actor in ratios.items()}
 
 
-def conditions(rides: Rides) -> dict[str, Any]:
+def conditions(rides: ScheduleRuns) -> dict[str, Any]:
     """How the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
     notes, terms = rides.manifest, Terms(**rides.manifest["terms"])
     return {
@@ -150,7 +150,7 @@ def _ratios(found: pd.DataFrame) -> pd.Series:
     return text.where(~told, text + " *").where(found.index != payback.ADAPTIVE, "")
 
 
-def by_phase(rides: Rides) -> pd.DataFrame:
+def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
     """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
     phases = rides.phases[rides.phases["phase"] > 0]
     table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
@@ -158,12 +158,12 @@ def by_phase(rides: Rides) -> pd.DataFrame:
     return table.set_axis(pd.Index(names, name="phase"))
 
 
-def schedule_of(rides: Rides) -> tuple[Phase, ...]:
+def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
     """Phases that were gone through."""
     return tuple(Phase(**phase) for phase in rides.manifest["schedule"])
 
 
-def sweep_table(rides: Rides) -> pd.DataFrame:
+def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
     """What sweeps took, at rest and beside the load.
 
     Returns
@@ -183,13 +183,13 @@ def sweep_table(rides: Rides) -> pd.DataFrame:
     return pd.DataFrame(rows).T.rename_axis("sweep")
 
 
-def mean_sweep(rides: Rides) -> SweepCost:
+def mean_sweep(rides: ScheduleRuns) -> SweepCost:
     """Mean of the sweeps beside the load."""
     own = rides.sweeps[rides.sweeps["loaded"]]
     return SweepCost(float(own["seconds"].mean()), float(own["slowdown"].mean()))
 
 
-def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
+def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
     """Mean latency that the map forecasts for each actor, beside the measured one.
 
     Returns
@@ -219,7 +219,7 @@ def forecast_table(rides: Rides, latency_map: LatencyMap) -> pd.DataFrame:
     return table.loc[list(found.sort_values(kind="stable").index)].rename_axis("actor")
 
 
-def gain(rides: Rides, latency_map: LatencyMap) -> dict[str, str]:
+def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
     """How much there was to be gained: the best fixed setting's latency by that of a free switch.
 
     Returns

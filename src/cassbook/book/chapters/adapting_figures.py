@@ -10,7 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.advisor.payback import ADAPTIVE, FREE
 from cassbook.book.figure_style import done, panels
-from cassbook.records.schedule_runs import Rides
+from cassbook.records.schedule_runs import ScheduleRuns
 
 _MS = 1000.0
 _COLOURS = {"adaptive": "#000000", "naive": "#CC79A7", "1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
@@ -37,7 +37,7 @@ def violations(found: pd.DataFrame) -> Figure:
     return done(figure)
 
 
-def ride(rides: Rides, block: int = 1) -> Figure:
+def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
     """One block of the shifting load: latency of each actor over time, below it the levels that two of them used."""
     figure, axes = panels(3, 1, width=9.5, height=2.4, sharex=True)
     phases = rides.manifest["schedule"]

@@ -9,7 +9,7 @@ from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.chapters import adapting, adapting_figures
-from cassbook.records.schedule_runs import Rides
+from cassbook.records.schedule_runs import ScheduleRuns
 from tests.helpers import made_runs
 from tests.unit.records.test_schedule_runs import ACTORS
 
@@ -48,7 +48,7 @@ def rides(tmp_path):
                 found |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
                 found |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
             (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(found))
-    return Rides(tmp_path)
+    return ScheduleRuns(tmp_path)
 
 
 def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):
