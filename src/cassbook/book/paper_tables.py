@@ -21,7 +21,7 @@ from cassbook.latency.mixing import mix_label
 
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`).
 CLIENT_SIGN = " †"
-_MODELS = {"linear": "linear", "order2": "order 2", "order3": "order 3", "order4": "order 4"}
+_MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
 def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:

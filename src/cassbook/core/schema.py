@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -100,8 +101,23 @@ OK, MISSING_ROW, CLIENT_TIMEOUT, CONNECTION_LOST = range(4)
 #: Outcomes of a write that leave it open whether it took effect: unknown, never failed.
 UNKNOWN_OUTCOMES = frozenset({"write_timeout", "client_timeout", "connection_lost", "write_failure", "server_error"})
 
+
+class Mark(StrEnum):
+    """What a reader must know of a cell; the page on methods explains each."""
+
+    ERRORS = "errors"  #: operations failed
+    LITTLE = "little"  #: the client lost more than 5 % between requests (Little's law)
+    CLIENT = "client"  #: the client took a third of the machine
+    LAG = "lag"  #: the client's event loop lagged
+    EMPTY = "empty"  #: nothing was measured in its window
+    HINTS = "hints"  #: hints were still waiting when it began
+    PAGES = "pages"  #: too many pages stayed in memory
+    DISTANCE = "distance"  #: a round trip was not what was asked
+    RELAY = "relay"  #: more went through the relay than it is stated to carry
+
+
 #: Marks of a cell in which the client is a part of what it measured.
-CLIENT_MARKS = frozenset({"client", "lag"})
+CLIENT_MARKS = frozenset({Mark.CLIENT, Mark.LAG})
 
 #: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (

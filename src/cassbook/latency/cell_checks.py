@@ -8,6 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from cassbook.core.schema import Mark
+
 #: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
 LITTLE_TOLERANCE = 0.05
 #: A client that takes more of the machine than this competes with what it measures.
@@ -40,7 +42,7 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
         `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
     steady = samples.filter(pc.equal(samples["phase"].cast(pa.string()), "steady"))
-    marks = [*marks, *(["errors"] if row["errors"] else [])]
+    marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
     ratio = cpu_us = float("nan")
     if steady.num_rows:
         window_s = row["steady_to_s"] - row["steady_from_s"]
@@ -50,13 +52,13 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
         if math.isnan(row["rate_per_s"]):  # a rate that is given ties nothing to the number of threads
             ratio = in_flight_us / 1e6 / (window_s * row["threads"])
         if abs(ratio - 1) > LITTLE_TOLERANCE:
-            marks.append("little")
+            marks.append(Mark.LITTLE)
         if row["client_cpu_share"] > CLIENT_SHARE:
-            marks.append("client")
+            marks.append(Mark.CLIENT)
         if row["loop_lag_us"] > LAG_SHARE * in_flight_us / steady.num_rows:
-            marks.append("lag")
+            marks.append(Mark.LAG)
     elif row["kind"] != "warmup":
-        marks.append("empty")
+        marks.append(Mark.EMPTY)
     del row["client_cpu_s"]
     return {
         "little_ratio": round(ratio, 4),

@@ -18,6 +18,7 @@ from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
 from cassbook.latency.models import MODELS, POINTS, fit
+from cassbook.latency.regression import MODEL_NAMES
 from cassbook.latency.summaries import pure_cells
 
 Floats = NDArray[np.float64]
@@ -25,7 +26,7 @@ Floats = NDArray[np.float64]
 SERIES = ["operation", "level"]
 #: How many thread counts a curve gets before it is asked for what lies beyond them.
 FEWEST_BELOW = 6
-_POLYNOMIALS = {"linear": 1, "order2": 2, "order3": 3, "order4": 4}
+_POLYNOMIALS = {name: order for order, name in MODEL_NAMES.items()}
 
 
 def points_of(cell_stats: pd.DataFrame) -> pd.DataFrame:

@@ -23,6 +23,7 @@ from scipy import optimize, special
 from cassbook.core.errors import InputError
 from cassbook.latency import regression
 from cassbook.latency.mixing import Predictor
+from cassbook.latency.regression import MODEL_NAMES, MODEL_TITLES
 
 Floats = NDArray[np.float64]
 
@@ -192,10 +193,9 @@ def scalability(points: pd.DataFrame) -> Scalability:
 
 #: By short name, in the order tables show them.
 MODELS: dict[str, Kind] = {
-    "linear": Kind("linear", _polynomial(1), 2, 2),
-    "order2": Kind("order 2", _polynomial(2), 3, 3),
-    "order3": Kind("order 3", _polynomial(3), 4, 4),
-    "order4": Kind("order 4", _polynomial(4), 5, 5),
+    **{
+        name: Kind(MODEL_TITLES[order], _polynomial(order), order + 1, order + 1) for order, name in MODEL_NAMES.items()
+    },
     "spline": Kind(
         "regression spline", _learner("spline"), SPLINE_KNOTS + SPLINE_DEGREE - 1, SPLINE_KNOTS + SPLINE_DEGREE
     ),

@@ -12,6 +12,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mixing, models, validation
 from cassbook.latency.model_selection import SERIES
+from cassbook.latency.regression import MODEL_NAMES
 from cassbook.latency.summaries import mixed_cells
 
 #: A rule of thumb turns to a setting that is cheap to write at below this share of reads.
@@ -87,7 +88,7 @@ def all_choices(points: pd.DataFrame, workloads: pd.MultiIndex) -> dict[str, Cho
         By the policy's name: estimates from each model that needs no learning, fixed settings, rules of thumb.
     """
     found: dict[str, Choices] = {}
-    for name in ("linear", "order2", "order3", "order4", "spline", "mva", "usl"):
+    for name in (*MODEL_NAMES.values(), "spline", "mva", "usl"):
         predictors = {(str(o), str(c)): models.fit(group, name) for (o, c), group in points.groupby(SERIES)}
         found[f"estimate: {models.MODELS[name].title}"] = by_estimate(predictors, workloads)
     return found | fixed_choices(workloads)

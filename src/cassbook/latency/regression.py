@@ -19,6 +19,8 @@ Floats = NDArray[np.float64]
 
 #: What Table III calls the polynomials.
 MODEL_NAMES = {1: "linear", 2: "order2", 3: "order3", 4: "order4"}
+#: What tables and figures of ours call them.
+MODEL_TITLES = {1: "linear", 2: "order 2", 3: "order 3", 4: "order 4"}
 
 #: A fit on fewer distinct thread counts than its order plus this is told to its reader.
 SPARE_POINTS = 4

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from cassbook.core.consistency import LEVEL_CODES, STRONG_SETTINGS, replicas_waited_for, setting
+from cassbook.core.consistency import LEVEL_CODES, LEVELS, STRONG_SETTINGS, replicas_waited_for, setting
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
@@ -101,7 +101,7 @@ class PurePart(Part):
     """Reads only and writes only, at each level that allows them (Tables I and II)."""
 
     threads: ThreadCounts
-    levels: Levels = Field(default=["ONE", "QUORUM", "ALL"])
+    levels: Levels = Field(default=list(LEVELS))
     repeats: Positive = 1
 
     @field_validator("levels")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pandas as pd
 
+from cassbook.core.schema import Mark
 from cassbook.latency.cell_checks import LITTLE_TOLERANCE
 from cassbook.records.run import RecordedRun
 
@@ -49,4 +50,4 @@ def _closed_loop(run: RecordedRun) -> pd.DataFrame:
 
 
 def _marked_little(marks: str) -> bool:
-    return "little" in marks.split(";")
+    return Mark.LITTLE in marks.split(";")

@@ -11,9 +11,10 @@ import pandas as pd
 
 from cassbook.book.source import Source, check_served
 from cassbook.latency import model_selection, models, uncertainty
+from cassbook.latency.regression import MODEL_NAMES
 
 #: Models whose least squares have a table of their own: the paper's.
-POLYNOMIALS = ("linear", "order2", "order3", "order4")
+POLYNOMIALS = tuple(MODEL_NAMES.values())
 _QUOTED = ("linear", "order4", "usl")
 
 

@@ -18,6 +18,7 @@ from cassbook.claims.pbs import text as pbs
 from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.statement import Finding, Kind
 from cassbook.claims.thesis import text as thesis
+from cassbook.latency.regression import MODEL_TITLES
 
 #: The same in every figure; told apart by the colour-blind.
 VERDICT_COLOURS = {
@@ -97,7 +98,7 @@ def choices(findings: Sequence[Finding]) -> Figure:
     """Share of workloads at which regressions and simpler policies name the underlined setting of Table V."""
     df = frame(findings).set_index("id")
     rows = {}
-    for order, word in ((1, "linear"), (2, "order 2"), (3, "order 3"), (4, "order 4")):
+    for order, word in MODEL_TITLES.items():
         rows[f"{word}, all points"] = f"g20-forensic-in-sample-order{order}"
         rows[f"{word}, point left out"] = f"g20-forensic-leave-one-out-order{order}"
     rows |= {words: f"g20-forensic-policy-{name}" for name, (words, _) in g20_choices.simple_policies().items()}

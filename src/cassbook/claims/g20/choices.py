@@ -25,11 +25,10 @@ from cassbook.claims.interval import (
 )
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
+from cassbook.latency.regression import MODEL_TITLES
 
 #: Threads and share of reads (as printed) to a setting.
 Policy: TypeAlias = Callable[[int, str], str]
-
-_WORDS = {1: "linear", 2: "order 2", 3: "order 3", 4: "order 4"}
 
 
 def score(choose: Policy, threads: Sequence[int] | None = None) -> tuple[Interval, Count]:
@@ -122,7 +121,7 @@ def _by_order(order: int, leave_out: bool = False) -> Policy:
 def orders() -> Iterator[Cell]:
     """Share of underlined settings that regressions of order 1 to 4 name, fitted with and without the point."""
     threads = sorted({n for n, _ in underlined()})
-    for order, word in _WORDS.items():
+    for order, word in MODEL_TITLES.items():
         for out in (False, True):
             share, count = score(_by_order(order, out))
             _, inside = score(_by_order(order, out), threads[1:-1])

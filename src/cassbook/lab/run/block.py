@@ -11,6 +11,7 @@ import psutil
 from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.schema import Mark
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.existing import ExistingCluster
@@ -138,7 +139,7 @@ class Block:
     def measure(self, cell: Cell) -> None:
         """Measure one cell, after what the last one left has been drained."""
         load = self._profile.load
-        marks = [] if self._settle() else ["hints"]
+        marks: list[str] = [] if self._settle() else [Mark.HINTS]
         if cell.workload:
             self._load_workload(cell.workload)
         if cell.kind in conditions.KINDS:

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.schema import Mark
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine import pages
 from cassbook.lab.engine.cluster import CassandraCluster
@@ -229,7 +230,7 @@ def _cold_pages(cell: Cell, bench: Bench) -> list[str]:
         "cell_id": cell.cell_id, "data_bytes": after.size,
         "resident_before_bytes": before.resident, "resident_after_bytes": after.resident,
     })  # fmt: skip
-    return ["pages"] if after.share > pages.LEFT_TOLERANCE else []
+    return [Mark.PAGES] if after.share > pages.LEFT_TOLERANCE else []
 
 
 _MAKE: dict[str, Callable[[Cell, Bench], list[str]]] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.schema import Mark
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
@@ -49,5 +50,5 @@ class Watch:
             "distance_off_ms": round(float(farthest), 3), "relay_chunks_per_s": round(moved.chunks_per_s, 1),
         }  # fmt: skip
         kept = len(found) == self._cluster.pairs and bool(found["kept"].all())
-        marks = {"distance": not kept, "relay": moved.beyond_ceiling}
+        marks = {Mark.DISTANCE: not kept, Mark.RELAY: moved.beyond_ceiling}
         return Seen(columns, [mark for mark, earned in marks.items() if earned])

@@ -14,6 +14,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.window import Window
+from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.adviser import scene
 from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Actor, Advising, Fixed, Naive, Phase, ScheduleRun
@@ -23,7 +24,7 @@ from cassbook.lab.load.ycsb import KEYSPACE, Usertable
 from cassbook.profile.profile import TablePart
 
 ADAPTIVE, NAIVE = "adaptive", "naive"
-ACTORS = (ADAPTIVE, NAIVE, "1R-3W", "2R-2W", "3R-1W")
+ACTORS = (ADAPTIVE, NAIVE, *(own.name for own in STRONG_SETTINGS))
 #: Setting that all begin in; the table is loaded at ALL, so any would do.
 _START = "2R-2W"
 _WINDOW_S, _INTERVAL_S = 5.0, 0.5
