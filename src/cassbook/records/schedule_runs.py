@@ -64,11 +64,16 @@ def recorded_switches(name: str) -> pd.DataFrame:
     if not folder.is_dir():
         return pd.DataFrame(_read(Path(name) if name.endswith(".json") else _folder() / f"{name}.json"))
     results = Results(str(folder))
-    rows = results.rows.rename(columns={"start": "repeat"}).assign(engine=results.manifest["engine"])
+    rows = _counted(results).rename(columns={"start": "repeat"}).assign(engine=results.manifest["engine"])
     missed = _table(results, "missed", ["start", "panel", *_MISSED])
     lists = missed.groupby(["start", "panel"])[_MISSED].agg(list).reset_index().rename(columns={"start": "repeat"})
     rows = rows.merge(lists, "left", ["repeat", "panel"])
     return rows.assign(**{name: rows[name].map(lambda own: own if isinstance(own, list) else []) for name in _MISSED})
+
+
+def _counted(results: Results) -> pd.DataFrame:
+    """Return the rows of a record; their errors are counts, where other experiments have text by kind."""
+    return results.rows.astype({"errors": int})
 
 
 def _table(results: Results, name: str, columns: list[str]) -> pd.DataFrame:
@@ -132,7 +137,7 @@ class ScheduleRuns:
     def _take_record(self, results: Results) -> None:
         """Take a record of today."""
         self.manifest = self.manifest | self.manifest["numbers"] | {"blocks": self.manifest["starts"]}
-        rows = results.rows.rename(columns={"start": "block"})
+        rows = _counted(results).rename(columns={"start": "block"})
         watched = [f"watch_{name}" for name in _WATCH]
         self.phases = rows.drop(columns=["setup", "panel", *watched])
         whole = rows[rows["phase"] == 0]

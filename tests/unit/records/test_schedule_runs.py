@@ -95,6 +95,7 @@ def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
 def test_a_stitched_run_answers_as_much_as_its_phases(folder):
     runs = ScheduleRuns(folder)
     assert runs.manifest["blocks"] == 3
+    assert runs.phases["errors"].sum() == 0
     answered = 60 * 100 / 12.0 + 30 * 300 / 60.0  # 1R-3W, then 3R-1W, whose second phase takes twice as long
     found = runs.stitched(["1R-3W", "3R-1W"])
     assert found[1] == pytest.approx((60 * 100 + 30 * 300) / answered)
@@ -126,7 +127,7 @@ def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):
     for start in (1, 2):
         rows = [
             {"start": start, "setup": "late", "panel": place, "how": how, "now": "2R-2W", "then": "1R-3W", "reads": 9,
-             "writes": 5, "errors": 0, "switched_s": 0.0, "violations": len(at),
+             "writes": 5, "errors": 1, "switched_s": 0.0, "violations": len(at),
              "missed": pd.DataFrame({"at_s": at, "behind_ms": [1e3 * t for t in at], "versions_behind": [1] * len(at)})}
             for place, (how, at) in enumerate((("safe", []), ("naive", [0.1, 0.25])))
         ]  # fmt: skip
@@ -138,7 +139,7 @@ def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):
     assert set(found["engine"]) == {"5.0.9"}
     assert found["at_s"].tolist() == [[], [0.1, 0.25]] * 2
     summed = by_switch(found).loc[("naive", "2R-2W", "1R-3W")]
-    assert (summed["violations"], summed["worst_ms"], summed["repeats"]) == (4, 250.0, 2)
+    assert (summed["violations"], summed["errors"], summed["worst_ms"], summed["repeats"]) == (4, 2, 250.0, 2)
 
 
 def test_switches_are_summed_over_repeats(tmp_path):
