@@ -164,7 +164,7 @@ def _lay_out(source: Path) -> None:
     source.mkdir(parents=True)
     shutil.copy(root / "_config.yml", source / "_config.yml")
     shutil.copytree(root / "book" / "static", static)
-    # Copied once from the installed wheel: pages load it from beside them, never from a content network.
+    # Copied once from the installed wheel: pages load it from next to them, never from a content network.
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)
 
 

@@ -57,7 +57,7 @@ class Table:
 
 
 def quantiles(run: RecordedRun) -> pd.DataFrame:
-    """Quantiles of each cell and operation from its HdrHistograms.
+    """Return quantiles of each cell and operation from its HdrHistograms.
 
     Returns
     -------
@@ -91,7 +91,7 @@ def _measured(make: Callable[[], pd.DataFrame], of: pd.DataFrame, kind: str) -> 
 
 
 def tables_of(source: Source) -> list[Table]:
-    """All tables that a run can give."""
+    """Return all tables that a run can give."""
     run = source.run
     if run is None:
         raise InputError("the printed tables are in data/published already; only a run is exported")
@@ -161,7 +161,7 @@ def latex(table: pd.DataFrame, caption: str, label: str) -> str:
 
 
 def as_csv(table: pd.DataFrame) -> str:
-    """CSV with one header line: a column of several levels is named 'level / level'."""
+    """Return CSV with one header line: a column of several levels is named 'level / level'."""
     flat = table.copy()
     if isinstance(flat.columns, pd.MultiIndex):
         flat.columns = pd.Index([" / ".join(map(str, names)) for names in flat.columns])

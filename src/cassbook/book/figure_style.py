@@ -14,10 +14,10 @@ from cassbook.latency import (
     summaries,
 )
 
-#: Colours that the colour-blind can tell apart (Okabe and Ito), the same in every figure.
+#: Colours that the colour-blind can distinguish (Okabe and Ito), the same in every figure.
 LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
 SETTING_COLOURS = {"1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
-#: Colours that the colour-blind can tell apart (Okabe and Ito).
+#: Colours that the colour-blind can distinguish (Okabe and Ito).
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
 OTHER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 MS = 1000.0
@@ -89,7 +89,7 @@ def points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label: 
 
 
 def jobs_axis(panel: Axes, jobs: pd.Series) -> None:
-    """Numbers of jobs on a logarithmic scale, each with its own mark."""
+    """Put numbers of jobs on a logarithmic scale, each with its own mark."""
     marks = sorted(set(jobs))
     panel.set_xscale("log")
     panel.set_xticks(marks, [str(mark) for mark in marks])

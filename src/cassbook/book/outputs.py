@@ -40,7 +40,7 @@ def store(notebook: Path) -> None:
 
 
 def shows_runs(notebook: Path) -> bool:
-    """Whether a chapter draws on the runs that a book is built from; others look the same in every book."""
+    """Return whether a chapter draws on the runs that a book is built from; others look the same in every book."""
     return not {"recorded", "today", "fresh"}.isdisjoint(parameters(notebook))
 
 

@@ -25,7 +25,7 @@ _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MO
 
 
 def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
-    """Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
+    """Return Tables I and II: latency, variation and throughput by threads, slowdowns in percent of ONE behind.
 
     Parameters
     ----------
@@ -60,7 +60,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
 
 
 def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
-    """Table III for every source: R² of each model, four decimals as printed."""
+    """Return Table III for every source: R² of each model, four decimals as printed."""
     parts = {}
     for source in sources:
         fits = regression.fit_all(source.level_stats)
@@ -70,19 +70,21 @@ def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
-    """Latencies that equations (8) to (10) estimate from a source's regressions, at its own thread counts."""
+    """Return the latencies that equations (8) to (10) estimate from a source's regressions, at its own thread
+    counts.
+    """
     fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
     return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
 
 
 def starred(values: pd.DataFrame, spec: str = "{:.0f}") -> pd.DataFrame:
-    """Values as text, an asterisk behind the least of each row."""
+    """Return the values as text, an asterisk behind the least of each row."""
     text = values.map(spec.format)
     return text.where(~values.eq(values.min(axis=1), axis=0), text + " *")
 
 
 def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}", least: bool = True) -> pd.DataFrame:
-    """Tables IV and V: one row a thread count, one column a (read share, setting).
+    """Return Tables IV and V: one row per thread count, one column per (read share, setting).
 
     Parameters
     ----------
@@ -105,7 +107,9 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
 
 
 def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
-    """Table V from a run: estimates from its pure cells against its mixed cells (see `validation.deviations`)."""
+    """Return Table V from a run: estimates from its pure cells against its mixed cells (see
+    `validation.deviations`).
+    """
     shares = sorted(source.mixed_stats["read_share"].unique())
     return validation.deviations(estimated(source, shares, order), source.mixed_stats)
 
@@ -113,13 +117,14 @@ def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
 def _in_words(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Write a ranking for readers: index `keys`; ranking, distinguishable in words, p."""
     words = {True: "yes", False: "no", None: "unknown"}
-    told = [words[value] for value in table["distinguishable"]]
+    distinguishable = [words[value] for value in table["distinguishable"]]
     p = table["p_value"].map("{:.3f}".format).replace("nan", "")
-    return table.assign(distinguishable=told, p=p).drop(columns=["p_value", "order"]).set_index(keys)
+    return table.assign(distinguishable=distinguishable, p=p).drop(columns=["p_value", "order"]).set_index(keys)
 
 
 def rankings(source: Source) -> pd.DataFrame:
-    """Order of the levels by mean latency, and whether it can be told from noise (see `ranking.levels`).
+    """Return the order of the levels by mean latency, and whether it is distinguishable from noise (see
+    `ranking.levels`).
 
     Returns
     -------
@@ -132,13 +137,15 @@ def rankings(source: Source) -> pd.DataFrame:
 
 
 def setting_rankings(source: Source) -> pd.DataFrame:
-    """Order of the settings of mixed workloads by measured mean latency; index read_share, threads; as `rankings`."""
+    """Return the order of the settings of mixed workloads by measured mean latency; index read_share, threads; as
+    `rankings`.
+    """
     cells = None if source.run is None else source.cell_stats
     return _in_words(ranking.settings(source.mixed_stats, cells), ["read_share", "threads"])
 
 
 def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
-    """Order of levels or settings over all thread counts together, by run (see `ranking.overall`).
+    """Return the order of levels or settings over all thread counts together, by run (see `ranking.overall`).
 
     Parameters
     ----------

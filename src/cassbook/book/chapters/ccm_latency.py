@@ -1,4 +1,4 @@
-"""The ccm study's Figure 1 and its four ratios, beside ours."""
+"""The ccm study's Figure 1 and its four ratios, next to ours."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SETUPS = {"none": "no distance", "1-ms": "1 ms between all nodes", "regions": "t
 
 
 def latencies(results: Results, tool: str) -> pd.DataFrame:
-    """Mean latency over cluster starts: index (setup, operation), columns settings, values `Estimate`."""
+    """Return the mean latency over cluster starts: index (setup, operation), columns settings, values `Estimate`."""
     parts = {}
     for operation in OPERATIONS:
         means = results.mean(f"{tool}_{operation}_ms", ["setup", "r", "w"])
@@ -28,7 +28,7 @@ def latencies(results: Results, tool: str) -> pd.DataFrame:
 
 
 def ratios(results: Results) -> pd.DataFrame:
-    """The study's four ratios, printed and over cluster starts.
+    """Return the study's four ratios, printed and over cluster starts.
 
     Returns
     -------
@@ -51,7 +51,8 @@ def ratios(results: Results) -> pd.DataFrame:
 
 
 def values(results: Results) -> dict[str, object]:
-    """What the prose says of a record: its conditions; of how many intervals those hold the printed ratio, for each
+    """Return what the prose quotes of a record: its conditions; of how many intervals those hold the printed ratio,
+    for each
     operation; and cassandra-stress's own for the first ratio of writes and of reads (write_SETUP, read_SETUP).
     """
     printed = published.table("pbs_ratios").to_dict("records")

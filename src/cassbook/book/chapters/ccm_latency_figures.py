@@ -17,7 +17,9 @@ _BY_OPERATION = {"read": "#0072B2", "write": "#D55E00"}
 
 
 def study(results: Results) -> Figure:
-    """Mean latency in each setting with intervals over cluster starts: a row a tool, a panel a setup."""
+    """Draw the mean latency in each setting with intervals over cluster starts: one row per tool, one panel per
+    setup.
+    """
     figure, axes = panels(len(ccm_latency.TOOLS), len(ccm_latency.SETUPS), width=3.6, height=2.8, sharey="col")
     for row, (tool, name) in zip(axes, ccm_latency.TOOLS.items(), strict=True):
         table = ccm_latency.latencies(results, tool)

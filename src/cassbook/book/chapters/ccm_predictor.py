@@ -1,4 +1,4 @@
-"""Tables of Cassandra 1.2's predictor beside measured reads, and what the prose says of them."""
+"""Tables of Cassandra 1.2's predictor next to measured reads, and what the prose says of them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _PERCENT = 100.0
 
 
 def summary(run: OracleRun) -> pd.DataFrame:
-    """By setup and setting, measured P(0) and time to 99.9 %, and by how much each who says something is off.
+    """Return measured P(0) and time to 99.9 %, and by how much each who says something is off.
 
     Returns
     -------
@@ -40,7 +40,7 @@ def summary(run: OracleRun) -> pd.DataFrame:
 
 
 def values(run: OracleRun) -> dict[str, object]:
-    """What the prose says of a record."""
+    """Return what the prose quotes of a record."""
     notes, rows = run.results.manifest, run.panels
     table = predictor.by_panel(run)
     stale = table[table["p0"] < STALE_BELOW]

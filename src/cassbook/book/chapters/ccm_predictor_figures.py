@@ -26,10 +26,12 @@ _LEAST_CHANCE = 1e-4
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
 
 
-def beside_oracle(run: OracleRun, setups: Mapping[str, str]) -> Figure:
-    """Measured P(consistent) over t with intervals, and who says what of it: a row a setup, a column a setting."""
+def against_predictor(run: OracleRun, setups: Mapping[str, str]) -> Figure:
+    """Draw measured P(consistent) over t with intervals, and who says what of it: one row per setup, one column per
+    setting.
+    """
     figure, axes = panels(len(setups), len(run.settings), width=4.2, height=3.2, sharex="row", sharey=True)
-    for panel, seen in _beside_oracle(run, setups, axes, predictor.over_t):
+    for panel, seen in _panels_of(run, setups, axes, predictor.over_t):
         at = seen["t_ms"].clip(lower=_LEAST_MS)
         for line, name in zip(_SAYING, SAYING, strict=True):
             panel.plot(at, seen[name], **line, label=name)
@@ -40,10 +42,10 @@ def beside_oracle(run: OracleRun, setups: Mapping[str, str]) -> Figure:
     return _finished(figure, axes, "P(consistent)")
 
 
-def beside_oracle_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
-    """P(older than the last k versions), 100 ms after the last was acknowledged; never is drawn at 1 / 10,000."""
+def against_predictor_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
+    """Draw P(older than the last k versions), 100 ms after the last was acknowledged; never is drawn at 1 / 10,000."""
     figure, axes = panels(len(setups), len(run.settings), width=4.2, height=3.2, sharex=True, sharey=True)
-    for panel, seen in _beside_oracle(run, setups, axes, predictor.over_k):
+    for panel, seen in _panels_of(run, setups, axes, predictor.over_k):
         for line, name in zip(_SAYING, SAYING, strict=True):
             panel.plot(seen["k"], (1 - seen[name]).clip(lower=_LEAST_CHANCE), **line, label=name)
         missed, low, high = ((1 - seen[name]).clip(lower=_LEAST_CHANCE) for name in ("p", "high", "low"))
@@ -55,7 +57,7 @@ def beside_oracle_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
     return _finished(figure, axes, "P(older than the last k)")
 
 
-def _beside_oracle(
+def _panels_of(
     run: OracleRun, setups: Mapping[str, str], axes: np.ndarray, table: Callable[..., pd.DataFrame]
 ) -> Iterator[tuple[Axes, pd.DataFrame]]:
     """Panels with their titles, and what belongs there."""

@@ -22,7 +22,7 @@ _CELL = ("setting", "read_share", "threads")
 
 
 def deviations(source: Source, order: int = 4) -> pd.DataFrame:
-    """Table V with intervals: (estimated - measured) / measured in percent, over blocks of measured mixes.
+    """Return Table V with intervals: (estimated - measured) / measured in percent, over blocks of measured mixes.
 
     The estimate is the run's; the interval is of what the cluster starts measured.
 
@@ -46,13 +46,14 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 
 def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
-    """Deviations as a table: index threads, columns (mix, setting); value and half-width."""
+    """Return deviations as a table: index threads, columns (mix, setting); value and half-width."""
     keyed = found.assign(mix=found["read_share"].map(mix_label), text=found["deviation"].map("{:±+.0f}".format))
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
 def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
-    """Excess of mixes over the weighted mean of their parts, and reads and writes in the mix against alone, by source.
+    """Return the excess of mixes over the weighted mean of their parts, and reads and writes in the mix against
+    alone, by source.
 
     Returns
     -------
@@ -70,13 +71,14 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
 
 
 def _excess_text(found: pd.DataFrame) -> pd.Series:
-    """Excess in percent with its interval, from `parts.excess`."""
+    """Excess in percent with its interval, from `mix_excess.excess`."""
     bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
     return pd.Series([f"{Estimate(*b, 0):+.1f}" for b in bounds], found.index)
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
-    """Excess of mixes over their parts with hot rows and with requests spread evenly, at the cells that both measured.
+    """Return the excess of mixes over their parts with hot rows and with requests spread evenly, at the cells that
+    both measured.
 
     Returns
     -------
@@ -99,7 +101,7 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
 
 
 def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
-    """What prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
+    """Return what prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
     found = {}
     for setting in table.index.unique("setting"):
         for column in table.columns:
@@ -109,7 +111,7 @@ def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
 
 
 def regret_table(source: Source) -> pd.DataFrame:
-    """What each policy costs on the measured mixes of a run (see `policies.regrets`).
+    """Return what each policy costs on the measured mixes of a run (see `policies.regrets`).
 
     Returns
     -------
@@ -125,7 +127,7 @@ def regret_table(source: Source) -> pd.DataFrame:
 
 
 def shown(found: pd.DataFrame) -> pd.DataFrame:
-    """The table of `policies.regrets` as pages show it."""
+    """Return the table of `policies.regrets` as pages show it."""
     found = found.loc[found["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
     return pd.DataFrame(
         {
@@ -147,7 +149,9 @@ _QUOTED = {
 
 
 def regret_figures(source: Source, suffix: str) -> dict[str, str]:
-    """Regret, and how often the best was chosen, of the policies that prose quotes; names end in `suffix`."""
+    """Return the regret, and how often the best was chosen, of the policies that prose quotes; names end in
+    `suffix`.
+    """
     table = regret_table(source)
     found = {}
     for name, policy in _QUOTED.items():
@@ -159,7 +163,8 @@ def regret_figures(source: Source, suffix: str) -> dict[str, str]:
 
 
 def wider(source: Source) -> pd.DataFrame:
-    """Each wider setting against the paper's settings it contains: more replicas on one side, no fewer on the other.
+    """Return each wider setting against the paper's settings it contains: more replicas on one side, no fewer on the
+    other.
 
     Returns
     -------
@@ -187,7 +192,7 @@ def wider(source: Source) -> pd.DataFrame:
 
 
 def wider_table(source: Source) -> pd.DataFrame:
-    """`wider` for readers."""
+    """Return `wider` for readers."""
     found = wider(source)
     return pd.DataFrame(
         {
@@ -200,7 +205,7 @@ def wider_table(source: Source) -> pd.DataFrame:
 
 
 def wider_best(source: Source) -> tuple[int, int]:
-    """In how many workloads a wider setting has the least mean latency of all six, and of how many."""
+    """Return in how many workloads a wider setting has the least mean latency of all six, and of how many."""
     cells = mixed_cells(source.cell_stats)
     means = cells.pivot_table("latency_us", WORKLOAD, "setting").dropna()
     names = {setting.name for setting in WIDER_SETTINGS}
@@ -208,7 +213,8 @@ def wider_best(source: Source) -> tuple[int, int]:
 
 
 def savings(source: Source) -> pd.DataFrame:
-    """Latency saved against always 1R-3W, in percent, by a choice that the *other* cluster starts made (Fig. 7).
+    """Return the latency saved against always 1R-3W, in percent, by a choice that the *other* cluster starts made
+    (Fig. 7).
 
     The best of three noisy means is too good by selection; a choice made on other starts is not.
 
@@ -227,7 +233,9 @@ def savings(source: Source) -> pd.DataFrame:
 
 
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
-    """Mean saving by mix and source, with 95 % intervals over blocks of each block's mean over thread counts."""
+    """Return the mean saving by mix and source, with 95 % intervals over blocks of each block's mean over thread
+    counts.
+    """
     columns = {}
     for source in sources:
         groups = savings(source).groupby("read_share")
@@ -239,18 +247,22 @@ def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def domain(source: Source) -> pd.DataFrame:
-    """Best setting at each measured workload, and whether it can be told from the next (see `LatencyMap.domain`)."""
+    """Return the best setting at each measured workload, and whether it is distinguishable from the next (see
+    `LatencyMap.domain`).
+    """
     return LatencyMap(source.cell_stats, source.label).domain()
 
 
 def undecided(source: Source) -> tuple[int, int]:
-    """Points of the map whose winner cannot be told from the runner-up, and all."""
+    """Return points of the map whose winner is not distinguishable from the runner-up, and all."""
     found = domain(source)
     return int((found["told"] != True).sum()), len(found)  # noqa: E712 - None is not told either
 
 
 def always_best_from(source: Source) -> float:
-    """Least measured share of reads from which on 1R-3W is the fastest over all thread counts; NaN if there is none."""
+    """Return the least measured share of reads from which on 1R-3W is the fastest over all thread counts; NaN if
+    there is none.
+    """
     measured = policies.by_block(source.cell_stats)
     wins = pd.DataFrame(np.log(measured)).groupby("read_share").mean().idxmin(axis=1) == "1R-3W"
     from_here = [float(share) for share in wins.index if wins[wins.index >= share].all()]

@@ -21,12 +21,14 @@ _GRID = 60
 
 
 def domain_maps(sources: Sequence[Source]) -> Figure:
-    """Fig. 6 from measured mixes: fastest setting, hatched where it cannot be told from the next (5 %, paired)."""
+    """Draw Fig. 6 from measured mixes: fastest setting, hatched where it is not distinguishable from the next (5 %,
+    paired).
+    """
     return fastest([LatencyMap(source.cell_stats, source.label) for source in sources], "measured")
 
 
 def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
-    """The same of maps, for which it is `known` in some way (measured, foretold): a panel each."""
+    """Draw the same of maps, for which it is `known` in some way (measured, predicted): one panel per map."""
     figure, axes = panels(1, len(maps), width=4.6, height=3.6, sharey=True)
     shown: set[str] = set()
     for panel, latency_map in zip(axes[0], maps, strict=True):
@@ -57,13 +59,15 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
     handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in SETTINGS if s.name in shown]
-    handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="cannot be told from the next"))
+    handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="not distinguishable from the next"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
     return done(figure)
 
 
 def saved(sources: Sequence[Source]) -> Figure:
-    """Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster starts."""
+    """Draw Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster
+    starts.
+    """
     figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
     for panel, source in zip(axes[0], sources, strict=True):
         table = savings(source)
@@ -83,7 +87,9 @@ def saved(sources: Sequence[Source]) -> Figure:
 
 
 def parts_of_mixes(sources: Sequence[Source]) -> Figure:
-    """Reads and writes in a mix against the same alone, and the mix against the weighted mean; one dot a cell."""
+    """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one dot per
+    cell.
+    """
     figure, axes = panels(1, len(sources), width=4.6, height=3.4, sharey=True)
     titles = {"read_ratio": "reads", "write_ratio": "writes", "mix": "the mix"}
     for panel, source in zip(axes[0], sources, strict=True):

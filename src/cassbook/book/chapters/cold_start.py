@@ -20,7 +20,8 @@ _SECOND_MS = 1000.0
 
 
 def series_of(run: RecordedRun, cells: pd.DataFrame, bin_ms: float) -> dict[str, pd.DataFrame]:
-    """Latency since each cell began, by cell (see `cold_start.series`); without those whose samples were not kept.
+    """Return the latency since each cell began, by cell (see `cold_start.series`); without those whose samples were
+    not kept.
 
     The drain is left out: towards its end fewer and fewer requests are in flight, and so it gets faster.
     """
@@ -32,7 +33,7 @@ def series_of(run: RecordedRun, cells: pd.DataFrame, bin_ms: float) -> dict[str,
 
 
 def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
-    """End of the cold start in ms, and how many times slower it was, or why there is no such number."""
+    """Return the end of the cold start in ms, and how many times slower it was, or why there is no such number."""
     if bins is None:
         return "samples not kept", ""
     if len(bins) < changepoint.FEWEST:
@@ -46,7 +47,9 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
 
 
 def cold_cells(run: RecordedRun) -> pd.DataFrame:
-    """Cells that were measured after something had been made cold, in the order of `CONDITIONS`, reads first."""
+    """Return the cells that were measured after something had been made cold, in the order of `CONDITIONS`, reads
+    first.
+    """
     cells = run.cells[(run.cells["kind"] == "cold") & run.cells["condition"].isin(CONDITIONS)]
     reads = cells["read_share"] == 1
     level = cells["read_cl"].where(reads, cells["write_cl"])
@@ -59,7 +62,8 @@ def cold_cells(run: RecordedRun) -> pd.DataFrame:
 
 
 def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
-    """Cold start by what was cold: nothing, the client, the pages of the data files, the servers (section III.B).
+    """Return the cold start by what was cold: nothing, the client, the pages of the data files, the servers (section
+    III.B).
 
     A beginning is judged by what follows it in its cell, so a cell that is slow to its end has none. The last column is
     for those: the mean latency of the whole cell by that of the warm one of its block, operation, level and threads.
@@ -97,7 +101,7 @@ def _judged(source: Source, bin_ms: float) -> pd.DataFrame:
 
 
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
-    """What `cold_conditions` found, by (condition of `CONDITIONS`, READ or WRITE), in the words of a sentence.
+    """Return what `cold_conditions` found, by (condition of `CONDITIONS`, READ or WRITE), in the words of a sentence.
 
     Returns
     -------
@@ -110,11 +114,11 @@ def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], s
     for condition in CONDITIONS:
         for operation in ("READ", "WRITE"):
             own = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
-            words[condition, operation] = _told(own)
+            words[condition, operation] = _words(own)
     return words
 
 
-def _told(cells: pd.DataFrame) -> str:
+def _words(cells: pd.DataFrame) -> str:
     long_enough = [b for b in cells.get("bins", ()) if b is not None and len(b) >= changepoint.FEWEST]
     if not long_enough:
         return "not measured"
@@ -138,7 +142,7 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
-    """Latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
+    """Return the latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
     found = {}
     for source in sources:
         run = source.run
@@ -152,7 +156,7 @@ def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.Dat
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
-    """How much slower a fresh cluster's first second is than its last, by cluster start."""
+    """Return how much slower a fresh cluster's first second is than its last, by cluster start."""
     rows = {}
     for name, series in warm_ups(sources).items():
         first = series[series["since_start_ms"] < _SECOND_MS]
@@ -189,7 +193,8 @@ def check_threads(sources: Sequence[Source], wanted: int) -> None:
 
 
 def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
-    """Cold start of each pure cell at the thread count next to `near` (section III.B): its end, how much slower it was.
+    """Return the cold start of each pure cell at the thread count next to `near` (section III.B): its end, how much
+    slower it was.
 
     Returns
     -------

@@ -27,9 +27,9 @@ from cassbook.latency import (
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:
-    """Figs. 2 and 3: every operation's delay over the time since its cell began; reads left, writes right.
+    """Draw Figs. 2 and 3: every operation's delay over the time since its cell began; reads left, writes right.
 
-    One row a run, of the first block's pure cells at the thread count next to `near`.
+    One row per run, of the first block's pure cells at the thread count next to `near`.
     """
     shown = []
     for source in sources:
@@ -70,7 +70,7 @@ def _by_level(levels: pd.Series) -> pd.Series:
 
 
 def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
-    """Mean latency since a fresh cluster got its first requests, on a log scale; one line a block.
+    """Draw the mean latency since a fresh cluster got its first requests, on a log scale; one line per block.
 
     Parameters
     ----------
@@ -89,9 +89,10 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
-    """Latency since a cell began, one row a run, one panel a condition; a dashed line where a cold start ends.
+    """Draw the latency since a cell began, one row per run, one panel per condition; a dashed line where a cold
+    start ends.
 
-    Solid lines are reads, dotted ones writes; one line a cell.
+    Solid lines are reads, dotted ones writes; one line per cell.
     """
     cells_of = {source.label: cold_cells(source.run) for source in sources if source.run}
     found = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]

@@ -14,7 +14,7 @@ _TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}
 
 
 def around_a_pause(sources: Sequence[Source], level: str) -> Figure:
-    """Latency of every operation around a node's pause, first block: closed loop left, fixed rate right."""
+    """Draw the latency of every operation around a node's pause, first block: closed loop left, fixed rate right."""
     found = [(source, omission.paused_cells(source.run, level)) for source in sources]
     shown = [(source, cells) for source, cells in found if all(len(part) for part in cells)]
     if not shown:

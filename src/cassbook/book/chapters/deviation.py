@@ -20,7 +20,7 @@ _KEYS = ["setting", "read_share", "threads"]
 
 
 def table5_printed() -> pd.DataFrame:
-    """Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
+    """Return Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
     table = published.table("g20_table5")
     text = table["deviation_percent"].map("{:+.1f}".format)
     marked = text.where(~table["underlined"], text + " *")
@@ -58,14 +58,18 @@ def table5_origin() -> pd.DataFrame:
 
 
 def block_spread_percent(source: Source) -> float:
-    """Typical spread of a cell from block to block: median standard deviation in percent of the mean, all cells."""
+    """Return the typical spread of a cell from block to block: median standard deviation in percent of the mean, all
+    cells.
+    """
     stats = source.cell_stats.assign(point=source.cell_stats["cell_id"].str.partition("-")[2])
     groups = stats.groupby("point")["latency_us"]
     return float((groups.std(ddof=1) / groups.mean()).median() * 100)
 
 
 def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Mean deviation of the estimates by setting and source, and how many mixes were slower than estimated."""
+    """Return the mean deviation of the estimates by setting and source, and how many mixes were slower than
+    estimated.
+    """
     parts = {}
     for label, df in deviations.items():
         groups = df.groupby("setting")["deviation_percent"]
@@ -76,7 +80,7 @@ def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame
 
 
 def setting_orders(source: Source) -> pd.DataFrame:
-    """Order of the settings by measured latency, one row a thread count, one column a mix.
+    """Return the order of the settings by measured latency, one row per thread count, one column per mix.
 
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
@@ -85,22 +89,24 @@ def setting_orders(source: Source) -> pd.DataFrame:
 
 
 def clear_winners(source: Source) -> pd.DataFrame:
-    """Workloads of a run whose fastest setting can be told from the next: columns read_share, threads."""
+    """Return the workloads of a run whose fastest setting is distinguishable from the next: columns read_share,
+    threads.
+    """
     found = ranking.settings(source.mixed_stats, source.cell_stats)
     signs = found["order"].str.extract(r"^\S+( \S )", expand=False)
     return found.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
 
 
 def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
-    """How often the estimated best setting is the one that measured best, and what the choice costs.
+    """Return how often the estimated best setting is the one that measured best, and what the choice costs.
 
     The paper's own row compares the minima of its Table IV with the underlined cells of its Table V. The last column
-    counts only workloads whose measured winner can be told from the next setting (see `clear_winners`).
+    counts only workloads whose measured winner is distinguishable from the next setting (see `clear_winners`).
     """
     rows = {}
     for source in sources:
         if source.label == PUBLISHED:
-            share, cost, told = validation.published_share_of_right_choices(), None, None
+            share, cost, clear = validation.published_share_of_right_choices(), None, None
         else:
             shares = sorted(source.mixed_stats["read_share"].unique())
             regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
@@ -108,12 +114,12 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             cost = regret["regret_percent"]
             certain = clear_winners(source)
             certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
-            told = regret.merge(certain)["right"]
+            clear = regret.merge(certain)["right"]
         rows[source.label] = {
             "right": f"{share.right} of {share.total}",
             "share": f"{share.interval:.0%}",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
-            "right where the winner can be told": "" if told is None else f"{int(told.sum())} of {len(told)}",
+            "right where the winner can be told": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
         }
     return pd.DataFrame(rows).T

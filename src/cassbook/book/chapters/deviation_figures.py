@@ -17,7 +17,7 @@ from cassbook.book.figure_style import (
 
 
 def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
-    """Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
+    """Draw Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
     figure, axes = panels(1, len(deviations), sharey=True)
     shares = sorted({round(100 * share) for df in deviations.values() for share in df["read_share"]})
     for panel, (label, df) in zip(axes[0], deviations.items(), strict=True):

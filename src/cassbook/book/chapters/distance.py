@@ -19,7 +19,7 @@ def _off(ratio: float) -> float:
 
 
 def kept(cells: pd.DataFrame) -> dict[str, float]:
-    """How well a run kept its distances: kept_cells of all_cells, most_chunks a second, ceiling (as stated)."""
+    """Return how well a run kept its distances: kept_cells of all_cells, most_chunks a second, ceiling (as stated)."""
     own = cells[cells["kind"] != "warmup"]
     off = own["marks"].map(lambda marks: "distance" in marks.split(";"))
     return {
@@ -29,7 +29,7 @@ def kept(cells: pd.DataFrame) -> dict[str, float]:
 
 
 def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
-    """How the measured points compare with the printed ones.
+    """Return how the measured points compare with the printed ones.
 
     Returns
     -------
@@ -51,7 +51,7 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
 
 
 def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:
-    """Median deviation of the model in percent, by source, from `scenarios.predicted`: typically_SOURCE."""
+    """Return the median deviation of the model in percent, by source, from `scenarios.predicted`: typically_SOURCE."""
     return {
         f"typically_{label}": float(np.expm1(np.abs(np.log(own["ratio"])).median()) * 100)
         for label, own in predicted.items()
@@ -59,7 +59,8 @@ def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:
 
 
 def little_factor(found: pd.DataFrame) -> dict[str, float]:
-    """How many times more the printed latencies allow than is printed, from `whereabouts.throughput_from_latency`.
+    """Return how many times more the printed latencies allow than is printed, from
+    `inferred_regions.throughput_from_latency`.
 
     Returns
     -------

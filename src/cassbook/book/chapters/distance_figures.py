@@ -16,7 +16,7 @@ from cassbook.book.figure_style import done, panels
 from cassbook.deployment.inferred_regions import LEVELS
 from cassbook.deployment.scenarios import over_blocks
 
-#: Colours that the colour-blind can tell apart (Okabe and Ito).
+#: Colours that the colour-blind can distinguish (Okabe and Ito).
 SCENARIO_COLOURS = {"a": "#009E73", "b": "#0072B2", "c": "#E69F00", "d": "#D55E00"}
 _STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
@@ -24,7 +24,8 @@ _LABELS = {"latency_ms": "mean latency, ms", "throughput_per_s": "throughput, 1/
 
 
 def by_threads(quantity: str, sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """Latency (Tables 3 and 4) or throughput (Figs. 2 and 3) over threads: a row an operation, a column a level.
+    """Draw the latency (Tables 3 and 4) or throughput (Figs. 2 and 3) over threads: one row per operation, one
+    column per level.
 
     Parameters
     ----------
@@ -60,7 +61,7 @@ def _line(panel: Axes, own: pd.DataFrame, quantity: str, scenario: str, style: s
     )  # fmt: skip
     low, high = own[f"{quantity}_low"], own[f"{quantity}_high"]
     if solid and low.notna().any():
-        least = own[quantity] / 3  # a wide interval may reach below nought, where a logarithm cannot go
+        least = own[quantity] / 3  # a wide interval may reach below zero, where a logarithm cannot go
         panel.fill_between(
             own["threads"], np.maximum(low, least), high, color=SCENARIO_COLOURS[scenario], alpha=0.15, linewidth=0
         )
@@ -80,7 +81,9 @@ def _legend(figure: Figure, labels: list[str]) -> None:
 
 
 def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
-    """Predicted over found latency, a column a source; on the diagonal the model is right, dotted: a quarter off."""
+    """Draw predicted over found latency, one column per source; on the diagonal the model is right, dotted: a
+    quarter off.
+    """
     figure, axes = panels(1, len(sources), width=4.6, height=4.2, sharex=True, sharey=True)
     markers = {"ONE": "o", "QUORUM": "s", "ALL": "^"}
     for panel, (label, table) in zip(axes[0], sources.items(), strict=True):

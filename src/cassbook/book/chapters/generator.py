@@ -9,7 +9,8 @@ from cassbook.book.source import Source
 
 
 def cpu_budget(source: Source) -> pd.DataFrame:
-    """Processor time of an operation at saturation: of the whole machine, of the client, and the rest, of the nodes.
+    """Return the processor time of an operation at saturation: of the whole machine, of the client, and the rest, of
+    the nodes.
 
     Cores divided by throughput, at the thread count with the most of it; pure cells, means over blocks.
 

@@ -21,7 +21,7 @@ _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguis
 
 
 def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
-    """Bottom rows of Tables I and II: mean slowdown over all thread counts, in percent of ONE."""
+    """Return the bottom rows of Tables I and II: mean slowdown over all thread counts, in percent of ONE."""
     parts = {}
     for source in sources:
         stats = summaries.slowdowns(source.level_stats)
@@ -32,7 +32,7 @@ def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
-    """Threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
+    """Return the threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
     parts = {}
     for source in sources:
         table = saturation.saturation_table(source.level_stats).set_index(["operation", "level"])
@@ -43,7 +43,7 @@ def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
-    """Verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
+    """Return the verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
     parts = {}
     for source in sources:
         table = saturation.growth_table(source.level_stats, beyond_saturation=beyond_saturation)
@@ -55,13 +55,13 @@ def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
 
 
 def printed_slowdown(operation: str, level: str) -> int:
-    """Mean latency slowdown in percent of ONE that the last row of Table I (reads) or II (writes) prints."""
+    """Return the mean latency slowdown in percent of ONE that the last row of Table I (reads) or II (writes) prints."""
     table = published.table("g20_table1_averages" if operation == "READ" else "g20_table2_averages")
     return int(table.loc[table["level"] == level, "latency_slowdown_percent"].iloc[0])
 
 
 def version_ratios(first: Source, second: Source, figure: str = "latency_us") -> pd.DataFrame:
-    """Ratio of the second run to the first of every pure cell that both measured.
+    """Return the ratio of the second run to the first of every pure cell that both measured.
 
     Parameters
     ----------
@@ -91,7 +91,8 @@ def version_ratios(first: Source, second: Source, figure: str = "latency_us") ->
 
 
 def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
-    """Geometric mean of the ratios over all thread counts, and in how many cells the two are distinguishable.
+    """Return the geometric mean of the ratios over all thread counts, and in how many cells the two are
+    distinguishable.
 
     Parameters
     ----------
@@ -101,11 +102,12 @@ def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (operation, level); columns ratio, faster, slower, cells: of the second run, as far as that can be told.
+        Index (operation, level); columns ratio, faster, slower, cells: of the second run, in distinguishable
+        cells.
     """
-    told = ratios["distinguishable"].fillna(False).astype(bool)
+    clear = ratios["distinguishable"].fillna(False).astype(bool)
     signed = ratios.assign(
-        log_ratio=np.log(ratios["ratio"]), faster=told & (ratios["ratio"] < 1), slower=told & (ratios["ratio"] > 1)
+        log_ratio=np.log(ratios["ratio"]), faster=clear & (ratios["ratio"] < 1), slower=clear & (ratios["ratio"] > 1)
     )
     groups = signed.groupby(["operation", "level"], sort=False)
     found = {"ratio": np.exp(groups["log_ratio"].mean()), "faster": groups["faster"].sum()}

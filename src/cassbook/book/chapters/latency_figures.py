@@ -25,7 +25,7 @@ from cassbook.latency import (
 
 
 def latency_by_threads(sources: Sequence[Source]) -> Figure:
-    """Fig. 4: mean latency over threads, reads above writes, one column a source; bars are 95 % over blocks.
+    """Draw Fig. 4: mean latency over threads, reads above writes, one column per source; bars are 95 % over blocks.
 
     Open circles are points that the client is a part of (see `schema.CLIENT_MARKS`).
     """
@@ -45,7 +45,7 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
 
 
 def latency_by_throughput(sources: Sequence[Source]) -> Figure:
-    """Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
+    """Draw Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
     figure, axes = panels(2, len(sources), sharey="col")
     for column, source in enumerate(sources):
         for row, (operation, word) in enumerate(OPERATIONS.items()):
@@ -71,7 +71,7 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
 
 
 def ratios(table: pd.DataFrame, of: str) -> Figure:
-    """Ratios with their 95 % intervals by threads, on a log scale; one panel an operation.
+    """Draw ratios with their 95 % intervals by threads, on a log scale; one panel per operation.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from cassbook.records.run import RecordedRun
 
 
 def self_checks(run: RecordedRun) -> pd.DataFrame:
-    """What the cells of a run say of themselves: Little's law, the client's share, errors and marks, by kind."""
+    """Return what the cells of a run say of themselves: Little's law, the client's share, errors and marks, by kind."""
     cells = run.cells[run.cells["kind"] != "warmup"]
     groups = cells.groupby("kind")
     return pd.DataFrame(
@@ -28,7 +28,8 @@ def self_checks(run: RecordedRun) -> pd.DataFrame:
 
 
 def little(run: RecordedRun) -> pd.DataFrame:
-    """Little's law, checked cell by cell over the steady window: throughput x mean latency by threads, by kind of cell.
+    """Return Little's law, checked cell by cell over the steady window: throughput x mean latency by threads, by
+    kind of cell.
 
     Cells of a fixed rate are left out: there the threads do not set how many requests are in flight.
     """

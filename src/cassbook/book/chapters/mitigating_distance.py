@@ -26,7 +26,7 @@ _WORDS = {
 
 
 def recorded(version: str) -> dict[str, Results]:
-    """All experiments that `data/trials` holds for a version of Cassandra, in the order of the catalogue.
+    """Return all experiments that `data/trials` holds for a version of Cassandra, in the order of the catalogue.
 
     Raises
     ------
@@ -37,13 +37,13 @@ def recorded(version: str) -> dict[str, Results]:
 
 
 def text(value: Estimate) -> str:
-    """A mean with half the width of its interval, as many digits as that is worth."""
+    """Return a mean with half the width of its interval, as many digits as that is worth."""
     digits = 0 if abs(value.value) >= 100 else 1  # noqa: PLR2004 - as in the tables of latencies
     return f"{value:±,.{digits}f}"
 
 
 def under_load(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
-    """Conditions of an experiment with a closed loop: index (setup, condition), columns (operation, value).
+    """Return conditions of an experiment with a closed loop: index (setup, condition), columns (operation, value).
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ def _order(results: Results, found: pd.Index) -> pd.MultiIndex:
 
 
 def model_ms(results: Results) -> pd.DataFrame:
-    """What distance alone makes of each condition, ms: index (setup, condition).
+    """Return what distance alone makes of each condition, ms: index (setup, condition).
 
     Returns
     -------
@@ -103,7 +103,7 @@ def model_ms(results: Results) -> pd.DataFrame:
 
 
 def pages(results: Results) -> pd.DataFrame:
-    """Latency of a page in ms, directly and by the proxy, and their ratio: index rows_a_page."""
+    """Return the latency of a page in ms, directly and by the proxy, and their ratio: index rows_a_page."""
     means = results.mean("latency_ms", ["way", "rows_a_page"])
     sizes = sorted(results.rows["rows_a_page"].unique())
     rows = {}
@@ -117,7 +117,7 @@ def pages(results: Results) -> pd.DataFrame:
 
 
 def timeouts(results: Results) -> pd.DataFrame:
-    """What each time-out made of each phase: index timeout, columns (phase, value).
+    """Return what each time-out made of each phase: index timeout, columns (phase, value).
 
     Returns
     -------
@@ -135,7 +135,7 @@ def timeouts(results: Results) -> pd.DataFrame:
 
 
 def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
-    """Mean latency over requests, ms, and attempts given up a hundred requests: index (phase, timeout)."""
+    """Return the mean latency over requests, ms, and attempts given up a hundred requests: index (phase, timeout)."""
     rows = results.rows.assign(all_ms=results.rows["latency_ms"] * results.rows["requests"])
     sums = rows.groupby(["phase", "timeout"])[["all_ms", "requests", "expired"]].sum()
     requests = sums["requests"].where(sums["requests"] > 0)
@@ -143,7 +143,7 @@ def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
 
 
 def questions(trials: Mapping[str, Results]) -> str:
-    """What each experiment asks, on how many cluster starts, and how many rows it gave, as an HTML table."""
+    """Return what each experiment asks, on how many cluster starts, and how many rows it gave, as an HTML table."""
     rows = {}
     for name, found in trials.items():
         setups = found.manifest["setups"]
@@ -154,15 +154,16 @@ def questions(trials: Mapping[str, Results]) -> str:
 
 
 def with_model(results: Results) -> pd.DataFrame:
-    """`under_load`, with what distance alone makes of each condition (see `model_ms`)."""
+    """Return `under_load`, with what distance alone makes of each condition (see `model_ms`)."""
     model = model_ms(results).map("{:,.1f}".format)
     model.columns = pd.MultiIndex.from_product([["distance alone, ms"], ["one at a time", "held"]])
     return under_load(results).join(model)
 
 
 def coordinators_values(results: Results) -> dict[str, str]:
-    """Ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE), and in c at
-    QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are told too).
+    """Return ratios of throughput: three_reads and three_writes (three by one at ONE in a), near (c by a at ONE),
+    and in c at
+    QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are given too).
     """
     three = {
         f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
@@ -186,12 +187,12 @@ def _times(
 
 
 def ratio_text(value: Estimate) -> str:
-    """A ratio with its interval, two digits behind the point."""
+    """Return a ratio with its interval, two digits behind the point."""
     return f"{value:.2f}"
 
 
 def uplinks_values(results: Results) -> dict[str, str]:
-    """Latency of writes by that of reads, by condition."""
+    """Return the latency of writes by that of reads, by condition."""
     names = list(dict.fromkeys(results.rows["condition"]))
     return {
         name.replace(" ", "_"): ratio_text(
@@ -204,7 +205,7 @@ def uplinks_values(results: Results) -> dict[str, str]:
 
 
 def asynchronous_values(results: Results) -> dict[str, str]:
-    """Throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
+    """Return the throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
     own = results.rows[results.rows["operation"] == "READ"]
     near = own[own["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
     most = {"setup": "a", "condition": str(near.idxmax())}
@@ -216,7 +217,9 @@ def asynchronous_values(results: Results) -> dict[str, str]:
 
 
 def proxy_values(results: Results) -> dict[str, str]:
-    """Pages of the most rows: spared (latency directly by that by the proxy), a_row_ms (a row more by the proxy)."""
+    """Return pages of the most rows: spared (latency directly by that by the proxy), a_row_ms (a row more by the
+    proxy).
+    """
     sizes = results.rows["rows_a_page"]
     least, most = int(sizes.min()), int(sizes.max())
     own = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
@@ -229,7 +232,7 @@ def proxy_values(results: Results) -> dict[str, str]:
 
 
 def two_centres_values(results: Results) -> dict[str, str]:
-    """Latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
+    """Return the latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
     return {
         "away": _times(results, {"condition": "QUORUM"}, {"condition": "LOCAL_QUORUM"}, "READ", "latency_ms"),
         "each": _times(results, {"condition": "EACH_QUORUM"}, {"condition": "QUORUM"}, "UPDATE", "latency_ms"),
@@ -237,18 +240,18 @@ def two_centres_values(results: Results) -> dict[str, str]:
 
 
 def speculation_values(results: Results) -> dict[str, str]:
-    """99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
-    told = {}
+    """Return 99.9 % of reads of each setting by that of NONE, and chunks that went through the relay."""
+    ratios = {}
     for name in dict.fromkeys(results.rows["condition"]):
         if name != "NONE":
             for word, value in (("tail", "p999_ms"), ("work", "relay_chunks_per_s")):
                 ratio = results.ratio(value, {"condition": name}, {"condition": "NONE"})
-                told[f"{word}_{str(name).lower()}"] = ratio_text(ratio)
-    return told
+                ratios[f"{word}_{str(name).lower()}"] = ratio_text(ratio)
+    return ratios
 
 
 def timeouts_values(results: Results) -> dict[str, float]:
-    """The time-out set at run time beside the fixed ones, mean latencies in ms over requests.
+    """Return the time-out set at run time compared with the fixed ones, mean latencies in ms over requests.
 
     Returns
     -------

@@ -11,12 +11,14 @@ from cassbook.book.chapters.mitigating_distance import OBSERVED, OPERATIONS, by_
 from cassbook.book.figure_style import done, panels
 from cassbook.records.experiment import Results
 
-#: Colours that the colour-blind can tell apart (Okabe and Ito).
+#: Colours that the colour-blind can distinguish (Okabe and Ito).
 _COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
 
 def over_requests(results: Results) -> Figure:
-    """Throughput over requests in flight with intervals over cluster starts: a panel an operation, a line a setup."""
+    """Draw the throughput over requests in flight with intervals over cluster starts: one panel per operation, one
+    line per setup.
+    """
     means = results.mean("throughput_per_s", ["operation", "setup", "threads"]).sort_index()
     figure, axes = panels(1, len(OPERATIONS), width=4.2, height=3.2, sharey=True)
     for panel, (operation, word) in zip(axes[0], OPERATIONS.items(), strict=True):
@@ -30,7 +32,9 @@ def over_requests(results: Results) -> Figure:
 
 
 def by_level(results: Results) -> Figure:
-    """Latency of each condition, and what distance alone makes of it (crosses): reads and writes side by side."""
+    """Draw the latency of each condition, and what distance alone makes of it (crosses): reads and writes side by
+    side.
+    """
     means = results.mean("latency_ms", ["operation", "condition"])
     alone = model_ms(results)["alone"].droplevel("setup")
     figure, axes = panels(1, 1, width=9.0, height=3.6)
@@ -47,7 +51,7 @@ def by_level(results: Results) -> Figure:
 
 
 def through_phases(results: Results) -> Figure:
-    """Mean latency of each time-out in each phase of the schedule; none where no request began."""
+    """Draw the mean latency of each time-out in each phase of the schedule; none where no request began."""
     mean_ms, _ = by_phase(results)
     phases = results.rows.drop_duplicates("place").sort_values("place")["phase"].to_list()
     figure, axes = panels(1, 1, width=7.0, height=3.4)

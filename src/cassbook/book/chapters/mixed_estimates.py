@@ -15,7 +15,9 @@ from cassbook.latency import (
 
 
 def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
-    """Thread ranges in which each setting is estimated fastest, share by share (what Fig. 6 shows as areas)."""
+    """Return the thread ranges in which each setting is estimated fastest, share by share (what Fig. 6 shows as
+    areas).
+    """
     lowest, highest = source.level_stats["threads"].agg(["min", "max"])
     fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
     ranges = mixing.domain_map(fits, np.arange(lowest, highest + 1), read_shares).ranges()
@@ -26,7 +28,9 @@ def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4)
 
 
 def speedup_summary(estimates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Latency the best setting saves against always 1R-3W, in percent: mean over thread counts, by mix and source."""
+    """Return the latency the best setting saves against always 1R-3W, in percent: mean over thread counts, by mix
+    and source.
+    """
     columns = {}
     for label, df in estimates.items():
         means = mixing.speedups(df).groupby("read_share")["speedup_percent"].mean()

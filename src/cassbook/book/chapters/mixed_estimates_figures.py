@@ -36,7 +36,7 @@ def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int)
 
 
 def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
-    """Fig. 6 as a map: which strong setting is estimated fastest, by threads and share of reads."""
+    """Draw Fig. 6 as a map: which strong setting is estimated fastest, by threads and share of reads."""
     figure, axes = panels(1, len(sources), sharey=True)
     shares = np.linspace(0, 1, 101)
     for panel, source in zip(axes[0], sources, strict=True):
@@ -53,7 +53,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
 
 
 def surfaces(source: Source, order: int = 4) -> HTML:
-    """Fig. 6 in 3-D: the three latency surfaces of one source; the lowest is the setting to choose."""
+    """Draw Fig. 6 in 3-D: the three latency surfaces of one source; the lowest is the setting to choose."""
     lowest, highest = source.level_stats["threads"].agg(["min", "max"])
     shares = np.linspace(0, 1, 21)
     domain = _domain(source, np.linspace(lowest, highest, 34), shares, order)
@@ -83,7 +83,7 @@ def surfaces(source: Source, order: int = 4) -> HTML:
 
 
 def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
-    """Fig. 7: latency saved by the best setting against always 1R-3W, over the thread counts of each mix.
+    """Draw Fig. 7: latency saved by the best setting against always 1R-3W, over the thread counts of each mix.
 
     Parameters
     ----------

@@ -19,13 +19,13 @@ _QUOTED = ("linear", "order4", "usl")
 
 
 def points(source: Source) -> pd.DataFrame:
-    """Pure workloads of a source: one row a block of a run, one row a printed mean."""
+    """Return the pure workloads of a source: one row per block of a run, one row per printed mean."""
     return source.level_stats if source.run is None else model_selection.points_of(source.cell_stats)
 
 
 @lru_cache(maxsize=8)
 def judged(source: Source) -> pd.DataFrame:
-    """Every model on every series of a source (see `judging.judge_all`)."""
+    """Return every model on every series of a source (see `model_selection.judge_all`)."""
     return model_selection.judge_all(points(source))
 
 
@@ -34,7 +34,7 @@ def _shown(value: float, spec: str) -> str:
 
 
 def diagnostics(source: Source, chosen: Sequence[str] = POLYNOMIALS) -> pd.DataFrame:
-    """R², adjusted R², AICc, condition numbers and lack of fit of each series, one row a model.
+    """Return R², adjusted R², AICc, condition numbers and lack of fit of each series, one row per model.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def _titles(names: pd.Series) -> pd.Series:
 
 
 def standings(sources: Sequence[Source]) -> pd.DataFrame:
-    """How far off each model is between and beyond the points it was fitted to, by source.
+    """Return how far off each model is between and beyond the points it was fitted to, by source.
 
     Returns
     -------
@@ -83,12 +83,12 @@ def standings(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def median_error(source: Source, model: str, where: str) -> float:
-    """Median over series of a model's mean absolute error, in percent; `where` is 'between' or 'beyond'."""
+    """Return the median over series of a model's mean absolute error, in percent; `where` is 'between' or 'beyond'."""
     return float(model_selection.standing(judged(source))[f"{where}_percent"][model])
 
 
 def meanings(sources: Sequence[Source]) -> pd.DataFrame:
-    """Parameters of the two models with a meaning, fitted to each series.
+    """Return the parameters of the two models with a meaning, fitted to each series.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
 
 
 def summary(source: Source, suffix: str) -> dict[str, float | int]:
-    """Figures that the chapter's prose quotes, their names ending in `suffix`.
+    """Return Figures that the chapter's prose quotes, their names ending in `suffix`.
 
     Returns
     -------
@@ -132,7 +132,8 @@ def summary(source: Source, suffix: str) -> dict[str, float | int]:
 
 
 def repeats(source: Source, suffix: str) -> dict[str, float | int]:
-    """Figures that need repeats: series in which a straight line lacks fit at 5 %, and what prediction intervals hold.
+    """Return Figures that need repeats: series in which a straight line lacks fit at 5 %, and what prediction
+    intervals hold.
 
     Returns
     -------
@@ -147,7 +148,9 @@ def repeats(source: Source, suffix: str) -> dict[str, float | int]:
 
 
 def condition_digits(source: Source) -> int:
-    """Power of ten of the condition number of fourth-order powers of threads: decimal digits that may be lost."""
+    """Return power of ten of the condition number of fourth-order powers of threads: decimal digits that may be
+    lost.
+    """
     return int(np.log10(_of(source, "order4")["condition_raw"].max()))
 
 

@@ -20,7 +20,7 @@ _COLOURS = dict(zip(_DRAWN, sns.color_palette("colorblind", len(_DRAWN)).as_hex(
 
 
 def errors(sources: Sequence[Source]) -> Figure:
-    """Mean absolute error of each model on what it has not seen; one dot a series, between above beyond."""
+    """Draw the mean absolute error of each model on what it has not seen; one dot per series, between above beyond."""
     figure, axes = panels(2, len(sources), height=2.9, sharex=True, sharey="row")
     for column, source in enumerate(sources):
         table = judged(source)
@@ -37,7 +37,9 @@ def errors(sources: Sequence[Source]) -> Figure:
 
 
 def beyond(source: Source, operation: str, level: str) -> Figure:
-    """Curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are filled."""
+    """Draw curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are
+    filled.
+    """
     own = points(source)
     own = own[(own["operation"] == operation) & (own["level"] == level)]
     threads = np.sort(own["threads"].unique())

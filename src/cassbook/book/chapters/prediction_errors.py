@@ -20,7 +20,7 @@ _TRIALS = 400_000
 
 
 def weak_panels(run: StalenessRun) -> list[tuple[str, int, int, int]]:
-    """Panels whose quorums need not meet, one version before each read: setup, threads, R, W."""
+    """Return panels whose quorums need not meet, one version before each read: setup, threads, R, W."""
     own = run.panels[run.panels["versions"] == 1]
     own = own[own["r"] + own["w"] <= own["n"]]
     keys = own[["setup", "threads", "r", "w"]].drop_duplicates().sort_values(["setup", "threads", "r", "w"])
@@ -28,7 +28,9 @@ def weak_panels(run: StalenessRun) -> list[tuple[str, int, int, int]]:
 
 
 def predictors(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> dict[str, Predictor]:
-    """Ways to predict a panel from its traces: `WHOLE` (`traced`), `ASKED` (Cassandra's way) and `FIRST` (WARS)."""
+    """Return ways to predict a panel from its traces: `WHOLE` (`traced`), `ASKED` (Cassandra's way) and `FIRST`
+    (WARS).
+    """
     traced = run.traced(setup, threads, r, w)
     wars = as_wars(traced.writes, [traced.reads])
     ways_ms = float(np.mean(traced.writes.outside_ms) + np.mean(traced.reads.outside_ms)) / 2
@@ -51,7 +53,7 @@ def _of(prediction: pbs.Prediction, later_ms: float) -> Predictor:
 
 @cache
 def curve(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.DataFrame:
-    """A panel over t: columns of `measured.over_t`, and a column for each way of predicting."""
+    """Return a panel over t: columns of `curves.over_t`, and a column for each way of predicting."""
     counted = run.counted(setup, threads, r, w)
     ways = predictors(run, setup, threads, r, w)
     tables = {name: curves.over_t(counted, predictor=own) for name, own in ways.items()}
@@ -60,7 +62,9 @@ def curve(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.Dat
 
 
 def by_part(run: StalenessRun) -> dict[float, float]:
-    """Mean RMSE of whole requests in panels below `STALE_BELOW`, by the part of the cost of tracing taken off."""
+    """Return the mean RMSE of whole requests in panels below `STALE_BELOW`, by the part of the cost of tracing taken
+    off.
+    """
     found: dict[float, list[float]] = {0.0: [], PART: [], 1.0: []}
     for key in weak_panels(run):
         counted = run.counted(*key)
@@ -72,7 +76,7 @@ def by_part(run: StalenessRun) -> dict[float, float]:
 
 
 def by_panel(run: StalenessRun) -> pd.DataFrame:
-    """How far each prediction is from what was measured.
+    """Return how far each prediction is from what was measured.
 
     Returns
     -------

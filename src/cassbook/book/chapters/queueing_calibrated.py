@@ -24,7 +24,7 @@ _CLUSTER = FITTED_NODES, 3
 QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
 _USUAL = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]} and field_length == {FIELD_LENGTH}"
 QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
-#: What a cell was kept from the estimate for, and how it is told from the others.
+#: What a cell was kept from the estimate for, and the rule that finds it.
 HELD_OUT = {
     "QUORUM": f"level == 'QUORUM' and not ask_all and {_USUAL}",
     "QUORUM, longer rows": f"level == 'QUORUM' and field_length != {FIELD_LENGTH}",
@@ -45,7 +45,7 @@ def by_version(*records: CalibrationRun) -> dict[str, CalibrationRun]:
 
 
 def protocol(runs: Runs) -> dict[str, object]:
-    """How it was measured, and how well that is known.
+    """Return how it was measured, and how well that is known.
 
     Returns
     -------
@@ -74,7 +74,7 @@ def protocol(runs: Runs) -> dict[str, object]:
 
 
 def cells(runs: Runs) -> pd.DataFrame:
-    """Kinds of cell: what was asked, of how many at a time, and what for.
+    """Return the kinds of cell: what was asked, of how many at a time, and what for.
 
     Returns
     -------
@@ -98,7 +98,8 @@ def cells(runs: Runs) -> pd.DataFrame:
 
 
 def costs(runs: Runs) -> pd.DataFrame:
-    """What each part of an operation costs with many jobs, us, by version, operation and size of the rows; over starts.
+    """Return what each part of an operation costs with many jobs, us, by version, operation and size of the rows;
+    over starts.
 
     Returns
     -------
@@ -111,17 +112,18 @@ def costs(runs: Runs) -> pd.DataFrame:
             fits = run.calibrated(int(length))
             for operation in fits[0].costs:
                 own = {
-                    name: _told([_US * getattr(fit.costs[operation], name) for fit in fits])
+                    name: _mean_text([_US * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
-                alone = _told([fit.slowdown[0] for fit in fits], 1)
-                crowding = _told([fit.crowding[operation] for fit in fits], 2)
+                alone = _mean_text([fit.slowdown[0] for fit in fits], 1)
+                crowding = _mean_text([fit.crowding[operation] for fit in fits], 2)
                 rows[version, operation, f"10 x {length} bytes"] = own | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
 
 
 def estimators(runs: Runs) -> pd.DataFrame:
-    """Work for one request at the usual rows, us, as each way to demands has it, and its response time alone.
+    """Return the work for one request at the usual rows, us, as each way to demands has it, and its response time
+    alone.
 
     Returns
     -------
@@ -143,16 +145,16 @@ def estimators(runs: Runs) -> pd.DataFrame:
             at = {jobs: (operation, level, jobs) for jobs in (1, int(own["jobs"].max()))}
             many = f"{max(at)} jobs"
             rows[version, operation, level] = {
-                ("alone", "response"): _told(_US * means["latency_ms"].loc[at[1]]),
-                ("alone", "traced"): _told(traced), ("alone", "CPU"): _told(cpu_us.loc[at[1]]),
-                ("alone", "fitted"): _told(alone),
-                (many, "CPU"): _told(cpu_us.loc[at[max(at)]]), (many, "fitted"): _told(fitted),
+                ("alone", "response"): _mean_text(_US * means["latency_ms"].loc[at[1]]),
+                ("alone", "traced"): _mean_text(traced), ("alone", "CPU"): _mean_text(cpu_us.loc[at[1]]),
+                ("alone", "fitted"): _mean_text(alone),
+                (many, "CPU"): _mean_text(cpu_us.loc[at[max(at)]]), (many, "fitted"): _mean_text(fitted),
             }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "level"])
 
 
 def estimators_values(runs: Runs) -> dict[str, object]:
-    """Of the first record: how CPU time and traces of requests that are alone differ from what they take.
+    """Return how, in the first record, CPU time and traces of requests that are alone differ from what they take.
 
     Returns
     -------
@@ -187,12 +189,12 @@ def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
     return phases["parse_us"] + phases["end_us"] + elsewhere * phases["serve_us"].fillna(0.0)
 
 
-def _told(values: Iterable[float], digits: int = 0) -> str:
+def _mean_text(values: Iterable[float], digits: int = 0) -> str:
     return f"{Estimate.mean(values):±.{digits}f}"
 
 
 def slowdowns(runs: Runs) -> pd.DataFrame:
-    """By how much work is slower with few at the processors than with many: series, jobs, factor (`Estimate`)."""
+    """Return how much slower work is with few at the processors than with many: series, jobs, factor (`Estimate`)."""
     return pd.DataFrame([
         {"series": version, "jobs": knot,
          "factor": Estimate.mean([fit.slowdown[knot - 1] for fit in run.calibrated()])}
@@ -201,7 +203,7 @@ def slowdowns(runs: Runs) -> pd.DataFrame:
 
 
 def errors(runs: Runs) -> pd.DataFrame:
-    """Mean over numbers of jobs of |predicted - measured| / measured, percent: the paper's Tables 4 and 5.
+    """Return the mean over numbers of jobs of |predicted - measured| / measured, percent: the paper's Tables 4 and 5.
 
     Returns
     -------
@@ -226,7 +228,7 @@ def errors(runs: Runs) -> pd.DataFrame:
 
 
 def mechanisms(runs: Runs) -> pd.DataFrame:
-    """What the model is worth as it is, and with no cost of waiting, on what was held out.
+    """Return what the model is worth as it is, and with no cost of waiting, on what was held out.
 
     Returns
     -------
@@ -268,7 +270,7 @@ def _off(cells: pd.DataFrame, what: str) -> float:
 
 
 def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
-    """A row of `mechanisms` under the names of the prose."""
+    """Return a row of `mechanisms` under the names of the prose."""
     own = _worth(run, without)
     return {
         f"{prefix}{what}_{name.replace(' ', '_')}": own[f"{what}, %", name]
@@ -278,6 +280,8 @@ def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str
 
 
 def six_values(run: CalibrationRun) -> dict[str, float]:
-    """Mean errors of throughput and response time, percent, on six nodes where nothing of them is in the estimate."""
+    """Return the mean errors of throughput and response time, percent, on six nodes where nothing of them is in the
+    estimate.
+    """
     table = errors({"": run})
     return {f"{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}

@@ -21,14 +21,14 @@ from cassbook.queueing.paper import FIELD_LENGTH
 
 
 def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
-    """Throughput measured and predicted over jobs, of one operation and the usual rows.
+    """Draw the throughput measured and predicted over jobs, of one operation and the usual rows.
 
-    A panel a kind of cluster; points are hollow where held out.
+    One panel per kind of cluster; points are hollow where held out.
 
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        By version, of `recorded.by_level`: a row of panels each.
+        By version, of `records.calibration.by_level`: one row of panels each.
     operation : str
     """
     rule = f"operation == {operation!r} and not ask_all and field_length == {FIELD_LENGTH}"
@@ -56,7 +56,7 @@ def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
 
 
 def slowdowns(table: pd.DataFrame) -> Figure:
-    """By how much work is slower with few at the processors than with many; a line a version and operation."""
+    """Draw how much slower work is with few at the processors than with many; one line per version and operation."""
     figure, axes = panels(1, 1, width=5.2, height=3.2)
     for colour, (series, own) in zip(OTHER_COLOURS, table.groupby("series", sort=False), strict=False):
         points(axes[0, 0], own["jobs"], own["factor"], colour, str(series))

@@ -21,7 +21,7 @@ _CLASSES = {
 
 
 def demands() -> pd.DataFrame:
-    """CPU demands of each class at each level, ms, and what they are for: the paper's Tables 1 and 2."""
+    """Return CPU demands of each class at each level, ms, and what they are for: the paper's Tables 1 and 2."""
     rows = {
         name: {"what": _CLASSES[name]}
         | {level: paper.demands(level).cpu_ms.get(name, float("nan")) for level in LEVELS}
@@ -31,7 +31,8 @@ def demands() -> pd.DataFrame:
 
 
 def loads() -> pd.DataFrame:
-    """Work for one read at each kind of station, ms over its servers, and the most reads a second that leaves room for.
+    """Return the work for one read at each kind of station, ms over its servers, and the most reads a second that
+    leaves room for.
 
     Returns
     -------

@@ -27,7 +27,7 @@ WORKFLOWS = {
 
 
 def workflows() -> Figure:
-    """What requests of each kind pass, in their order."""
+    """Draw what requests of each kind pass, in their order."""
     figure, axes = panels(1, len(WORKFLOWS), width=2.9, height=4.4)
     for panel, (kind, steps) in zip(axes[0], WORKFLOWS.items(), strict=True):
         for place, step in enumerate(steps):
@@ -41,7 +41,7 @@ def workflows() -> Figure:
 
 
 def node() -> Figure:
-    """A node: network, CPU with its capacity region, disk, fork and join."""
+    """Draw a node: network, CPU with its capacity region, disk, fork and join."""
     figure, axes = panels(1, 1, width=8.6, height=3.4)
     panel = axes[0, 0]
     panel.add_patch(Rectangle((2.35, -0.62), 2.3, 1.3, color=_REGION, zorder=0))
@@ -67,7 +67,7 @@ def node() -> Figure:
 
 
 def overview(nodes: int = 4) -> Figure:
-    """The client's CPU and network, a router, and nodes that ask each other."""
+    """Draw the client's CPU and network, a router, and nodes that ask each other."""
     figure, axes = panels(1, 1, width=6.8, height=3.0)
     panel = axes[0, 0]
     _station(panel, (0.0, 0.0), "client CPU")

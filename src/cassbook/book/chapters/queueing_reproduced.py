@@ -30,7 +30,7 @@ FITS = 0.02
 
 
 def readings() -> pd.DataFrame:
-    """What the text leaves open, what is taken, and what else it may mean."""
+    """Return what the text leaves open, what is taken, and what else it may mean."""
     base = Readings()
     rows = {
         name: {"question": _OPEN[name], "taken": reproduction.told(getattr(base, name)),
@@ -41,7 +41,7 @@ def readings() -> pd.DataFrame:
 
 
 def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
-    """`reproduction.one_at_a_time` in words."""
+    """Return `reproduction.one_at_a_time` in words."""
     shown = table[["switch", "reading"]].copy()
     shown["ONE, reads/s"] = [f"{own:±.0f}" for own in table["at_one_per_s"]]
     for name in ("quorum", "all"):
@@ -50,7 +50,7 @@ def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def sentences_values(table: pd.DataFrame) -> dict[str, object]:
-    """The first reading's three figures, and that of the region which changes them most."""
+    """Return the first reading's three figures, and that of the region which changes them most."""
     base = table.iloc[0]
     region = table[table["switch"] == "region"]["at_one_per_s"].map(lambda own: own.value)
     return {
@@ -61,7 +61,7 @@ def sentences_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def nearest(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
-    """The readings of `reproduction.factorial` that are nearest to the sentences."""
+    """Return the readings of `reproduction.factorial` that are nearest to the sentences."""
     own = table.sort_values("off", kind="stable").head(count)
     shown = own.drop(columns=["at_one_per_s", "less_at_quorum", "less_at_all", "off"])
     return shown.assign(**{
@@ -71,7 +71,7 @@ def nearest(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
 
 
 def factorial_values(table: pd.DataFrame) -> dict[str, object]:
-    """How many readings there are, how many fit all three sentences, and how far off the first of each is."""
+    """Return how many readings there are, how many fit all three sentences, and how far off the first of each is."""
     fits = table["off"] < FITS
     return {
         "combinations": len(table), "fitting": int(fits.sum()), "best_off": _PERCENT * float(table["off"].min()),
@@ -80,14 +80,14 @@ def factorial_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
-    """`reproduction.effects` in percent."""
+    """Return `reproduction.effects` in percent."""
     own = _PERCENT * reproduction.effects(table)
     own.columns = pd.Index(["ONE, %", "less at QUORUM, points", "less at ALL, points"])
     return own.round(1)
 
 
 def analysis_values(table: pd.DataFrame) -> dict[str, object]:
-    """Mean and worst error of the analysis, percent, and what of it is the simulation's own."""
+    """Return the mean and worst error of the analysis, percent, and what of it is the simulation's own."""
     off = table["off"].abs()
     return {
         "analysis_mean": _PERCENT * float(off.mean()), "analysis_worst": _PERCENT * float(off.max()),
@@ -96,12 +96,12 @@ def analysis_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def lines(networks: Mapping[str, Network], most: int = 100) -> dict[str, Analysed]:
-    """Each network analysed up to so many jobs."""
+    """Return each network analysed up to so many jobs."""
     return {name: analyse(network, most) for name, network in networks.items()}
 
 
 def quorums_values(table: pd.DataFrame) -> dict[str, object]:
-    """Requests a second that asking all of three gains (light load) and loses, percent, and where it turns."""
+    """Return requests a second that asking all of three gains (light load) and loses, percent, and where it turns."""
     rates = table.assign(x=[own.value for own in table["throughput_per_s"]]).pivot_table("x", "jobs", "level")
     gain = _PERCENT * (rates[reproduction.REAL_QUORUM] / rates[reproduction.QUORUM] - 1)
     losing = gain[gain < 0]
@@ -112,7 +112,9 @@ def quorums_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def response_values(table: pd.DataFrame) -> dict[str, object]:
-    """How straight response time rises with jobs at each level: the part of its variance that a line explains."""
+    """Return how straight response time rises with jobs at each level: the part of its variance that a line
+    explains.
+    """
     found: dict[str, object] = {}
     for level, own in table.groupby("level"):
         y = np.array([estimate.value for estimate in own["response_ms"]])
@@ -123,7 +125,7 @@ def response_values(table: pd.DataFrame) -> dict[str, object]:
 
 
 def scylla_values(needs: Mapping[str, float]) -> dict[str, object]:
-    """`reproduction.scylla_needs` under the names of the prose."""
+    """Return `reproduction.scylla_needs` under the names of the prose."""
     names = {"cpu": "cpu", "most": "most_per_s", "low": "network_low_ms", "high": "network_high_ms",
              "amplified": "amplified", "printed": "printed_amplified"}  # fmt: skip
     return {f"scylla_{name}": needs[key] for name, key in names.items()}

@@ -24,7 +24,7 @@ _SHOWN = {
 
 
 def over_jobs(table: pd.DataFrame, analysed: Mapping[str, Analysed], by: str = "level") -> Figure:
-    """Simulated points with intervals, and the analysis as a line: a panel a figure of the paper.
+    """Draw simulated points with intervals, and the analysis as a line: one panel per figure of the paper.
 
     Parameters
     ----------
@@ -52,7 +52,9 @@ def _of(line: Analysed, name: str) -> np.ndarray:
 
 
 def analysis_off(table: pd.DataFrame) -> Figure:
-    """How far the analysis is from the simulation, over jobs: a panel a level, a line a number of cores."""
+    """Draw how far the analysis is from the simulation, over jobs: one panel per level, one line per number of
+    cores.
+    """
     levels = list(table["level"].unique())
     figure, axes = panels(1, len(levels), width=4.0, height=3.0, sharey=True)
     for panel, level in zip(axes[0], levels, strict=True):

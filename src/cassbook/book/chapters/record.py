@@ -15,18 +15,18 @@ from cassbook.core.errors import InputError
 
 
 def counts(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")) -> pd.DataFrame:
-    """Claims by paper and verdict, with totals.
+    """Return claims by paper and verdict, with totals.
 
     Parameters
     ----------
     findings : sequence of Finding
     kinds : sequence of str
-        Sentences and derived cells unless told otherwise: our own questions are no claims of an author.
+        Sentences and derived cells by default: our own questions are no claims of an author.
 
     Returns
     -------
     DataFrame
-        One row a paper and a last row 'all'; one column a verdict and a last one 'all'.
+        One row per paper and a last row 'all'; one column per verdict and a last one 'all'.
     """
     df = frame(findings)
     df = df[df["kind"].isin(list(kinds))]
@@ -38,7 +38,9 @@ def counts(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")
 
 
 def source_page(function: str) -> str:
-    """Address, from a chapter's page, of the lines of code that recompute a claim; '' for an untestable one."""
+    """Return the address, from a chapter's page, of the lines of code that recompute a claim; '' for an untestable
+    one.
+    """
     if not function:
         return ""
     module, _, name = function.rpartition(".")
@@ -53,7 +55,7 @@ def _linked(df: pd.DataFrame) -> pd.Series:
 
 
 def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
-    """Claims as a table for a page, each linked to what recomputes it.
+    """Return claims as a table for a page, each linked to what recomputes it.
 
     Parameters
     ----------
@@ -79,7 +81,7 @@ def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
         "recomputed": escaped["recomputed"],
     }
     if set(df["kind"]) == {"forensic"}:
-        # what is put to a table is not always a number that it prints
+        # what is asked of a table is not always a number that it prints
         columns = {("printed, or asked" if name == "printed" else name): column for name, column in columns.items()}
         columns["verdict"] = df["verdict"].map(VERDICT_WORDS)
     if set(df["verdict"]) == {"untestable"}:
@@ -93,7 +95,7 @@ def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
-    """Sentences of a paper with one verdict, as `table`; says so where there is none."""
+    """Return the sentences of a paper with one verdict, as `table`; says so where there is none."""
     chosen = [f for f in findings if f.verdict == verdict and f.kind == "text"]
     return table(chosen, notes) if chosen else HTML("<p>No sentence.</p>")
 

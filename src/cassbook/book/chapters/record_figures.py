@@ -20,7 +20,7 @@ from cassbook.claims.statement import Finding, Kind
 from cassbook.claims.thesis import text as thesis
 from cassbook.latency.regression import MODEL_TITLES
 
-#: The same in every figure; told apart by the colour-blind.
+#: The same in every figure; distinguishable for the colour-blind.
 VERDICT_COLOURS = {
     "reproduced": "#009E73",
     "other reading": "#E69F00",
@@ -35,7 +35,7 @@ _KIND_TITLES: dict[Kind, str] = {
 
 
 def verdicts(findings: Sequence[Finding]) -> Figure:
-    """Share of each verdict by paper: sentences, derived cells, and the questions put to the tables."""
+    """Draw the share of each verdict by paper: sentences, derived cells, and the questions asked of the tables."""
     figure, axes = panels(1, 3, width=3.6, height=2.8, sharey=True)
     for panel, (kind, title) in zip(axes[0], _KIND_TITLES.items(), strict=True):
         table = counts(findings, [kind]).drop(index="all").drop(columns="all").iloc[::-1]
@@ -61,7 +61,7 @@ def _centres(df: pd.DataFrame) -> pd.DataFrame:
 
 
 def agreement(findings: Sequence[Finding], prefix: str, unit: str) -> Figure:
-    """Recomputed against printed, one dot a cell whose id begins with `prefix`, on the line of equality."""
+    """Draw recomputed against printed, one dot per cell whose id begins with `prefix`, on the line of equality."""
     df = frame(findings)
     table = _centres(df[df["id"].str.startswith(prefix) & df["recomputed_low"].notna()])
     figure, axes = panels(1, 1, width=4.6, height=4.2)
@@ -77,7 +77,9 @@ def agreement(findings: Sequence[Finding], prefix: str, unit: str) -> Figure:
 
 
 def in_flight(findings: Sequence[Finding], papers: Sequence[str] = ("g20", "g21")) -> Figure:
-    """Throughput times latency as a share of the threads, one dot a row of a table; above 1 is impossible."""
+    """Draw the throughput times latency as a share of the threads, one dot per row of a table; above 1 is
+    impossible.
+    """
     df = frame(findings)
     table = _centres(df[df["id"].str.contains("-little-") & df["recomputed_low"].notna() & df["paper"].isin(papers)])
     figure, axes = panels(1, 1, width=6.5, height=3.0)
@@ -95,7 +97,7 @@ def in_flight(findings: Sequence[Finding], papers: Sequence[str] = ("g20", "g21"
 
 
 def choices(findings: Sequence[Finding]) -> Figure:
-    """Share of workloads at which regressions and simpler policies name the underlined setting of Table V."""
+    """Draw the share of workloads at which regressions and simpler policies name the underlined setting of Table V."""
     df = frame(findings).set_index("id")
     rows = {}
     for order, word in MODEL_TITLES.items():
@@ -114,7 +116,9 @@ def choices(findings: Sequence[Finding]) -> Figure:
 
 
 def station_capacities() -> Figure:
-    """Reads per second that each kind of station of the 2016 model can serve at most, by level; the line is 6800/s."""
+    """Draw reads per second that each kind of station of the 2016 model can serve at most, by level; the line is
+    6800/s.
+    """
     figure, axes = panels(1, 1, width=7.0, height=3.2)
     panel = axes[0, 0]
     for shift, (level, colour) in zip((0.2, 0, -0.2), LEVEL_COLOURS.items(), strict=True):  # three dots may coincide
@@ -136,7 +140,9 @@ def station_capacities() -> Figure:
 
 
 def waiting_ratios() -> Figure:
-    """Latency over that of one replica: printed, by exponential answers, by the Weibull law fitted to two replicas."""
+    """Draw the latency over that of one replica: printed, by exponential answers, by the Weibull law fitted to two
+    replicas.
+    """
     figure, axes = panels(1, 2, width=3.8, height=3.0, sharex=True)
     for panel, (operation, letter) in zip(axes[0], (("WRITE", "W"), ("READ", "R")), strict=True):
         replicas = [1, 2, 3]
@@ -156,7 +162,7 @@ def waiting_ratios() -> Figure:
 
 
 def thesis_rates() -> Figure:
-    """Highest throughputs that the thesis names, by level, as a share of ONE."""
+    """Draw the highest throughputs that the thesis names, by level, as a share of ONE."""
     figure, axes = panels(1, 1, width=5.0, height=2.8)
     panel = axes[0, 0]
     for operation, marker, colour in (("READ", "o", "#0072B2"), ("WRITE", "s", "#E69F00")):

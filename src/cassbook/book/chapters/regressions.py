@@ -21,7 +21,7 @@ _KEYS = ["setting", "read_share", "threads"]
 
 
 def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
-    """Coefficients of equations (2) to (7) as each source's own measurements give them, four digits.
+    """Return the coefficients of equations (2) to (7) as each source's own measurements give them, four digits.
 
     The paper's measurements have two rows: the coefficients as it prints them, and those of the unrounded fit.
     """
@@ -42,7 +42,9 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
 
 
 def worst_fit(source: Source, order: int = 4) -> tuple[float, int]:
-    """Largest miss of a source's own regressions at its own points: percent of the measured mean, and the threads."""
+    """Return the largest miss of a source's own regressions at its own points: percent of the measured mean, and the
+    threads.
+    """
     fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
     stats = source.level_stats
     keys = zip(stats["operation"], stats["level"], stats["threads"], strict=True)
@@ -68,7 +70,8 @@ def table3_check() -> pd.DataFrame:
 
 
 def printed_equations_check() -> pd.DataFrame:
-    """Table IV three ways: printed, by equations (2) to (7) as printed, by a fit whose coefficients are not rounded.
+    """Return Table IV three ways: printed, by equations (2) to (7) as printed, by a fit whose coefficients are not
+    rounded.
 
     Returns
     -------

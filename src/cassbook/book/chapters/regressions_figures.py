@@ -22,7 +22,7 @@ from cassbook.latency import (
 
 
 def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
-    """Measured means and the polynomial through them, reads and writes, one column a source."""
+    """Draw measured means and the polynomial through them, reads and writes, one column per source."""
     figure, axes = panels(2, len(sources), sharex=True, sharey="col")
     for column, source in enumerate(sources):
         fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)

@@ -29,7 +29,7 @@ def sliders(
     cores: Sequence[int] = (2, 4, 8),
     operations: Sequence[str] = ("READ", "UPDATE"),
 ) -> HTML:
-    """Throughput and response time over jobs at each level, with bands of 95 %, for all that can be chosen.
+    """Draw the throughput and response time over jobs at each level, with bands of 95 %, for all that can be chosen.
 
     Parameters
     ----------

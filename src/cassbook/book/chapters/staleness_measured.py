@@ -23,17 +23,17 @@ _CASE = ["n", "setup", "threads"]
 
 
 def setup_name(setup: str) -> str:
-    """As the prose names a setup."""
+    """Return the name that the prose has for a setup."""
     return _SETUPS.get(setup, setup)
 
 
 def load_name(threads: int) -> str:
-    """As the prose names a load."""
+    """Return the name that the prose has for a load."""
     return f"{threads} threads beside" if threads else "the probe alone"
 
 
 def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
-    """Under which conditions records were made, and what their probe gets wrong where nothing can be stale.
+    """Return the conditions under which records were made, and what their probe gets wrong where nothing can be stale.
 
     Returns
     -------
@@ -55,7 +55,7 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
 
 
 def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
-    """What the prose says of `conditions`."""
+    """Return what the prose quotes of `conditions`."""
     notes = [run.results.manifest for run in runs.values()]
     numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
     checked = np.sum([strong_checked(run) for run in runs.values()], axis=0)
@@ -70,14 +70,14 @@ def _meet(panels: pd.DataFrame) -> pd.Series:
 
 
 def strong_checked(run: StalenessRun) -> tuple[int, int]:
-    """Reads of settings whose quorums meet, and how many were not consistent: what the probe gets wrong."""
+    """Return reads of settings whose quorums meet, and how many were not consistent: what the probe gets wrong."""
     own = run.panels[_meet(run.panels)]
     reads = run.reads.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
     return int(reads["reads"].sum()), int(reads.loc[reads["versions_behind"] > 0, "reads"].sum())
 
 
 def summary(run: StalenessRun) -> pd.DataFrame:
-    """Weak panels: measured P(0) with its interval, times to 99 and 99.9 %, how far behind stale reads were, and
+    """Return weak panels: measured P(0) with its interval, times to 99 and 99.9 %, how far behind stale reads were, and
     latencies.
 
     Returns
@@ -106,7 +106,9 @@ def _ms(value: float) -> str:
 
 
 def stale_values(run: StalenessRun) -> dict[str, float]:
-    """What the prose says of `summary`: per cent consistent at once in five panels, and the longest waits, ms."""
+    """Return what the prose quotes of `summary`: per cent consistent at once in five panels, and the longest waits,
+    ms.
+    """
     panels = {
         "near_idle": ("near", False, 1, 1), "near_loaded": ("near", True, 1, 1), "far_idle": ("far", False, 1, 1),
         "far_two": ("far", False, 2, 1), "far_written": ("far", False, 1, 2),
@@ -122,7 +124,7 @@ def stale_values(run: StalenessRun) -> dict[str, float]:
 
 
 def errors(run: StalenessRun) -> pd.DataFrame:
-    """`compare.by_panel` in words, in per cent: index (setup, load, setting)."""
+    """Return `prediction_errors.by_panel` in words, in per cent: index (setup, load, setting)."""
     table = prediction_errors.by_panel(run)
     shown = pd.DataFrame({
         "P(0), %": 100 * table["p0"], "reads are worth, %": 100 * table["noise"],
@@ -137,7 +139,7 @@ def errors(run: StalenessRun) -> pd.DataFrame:
 
 
 def errors_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
-    """What the prose says of the errors in panels that are stale often, per cent: of whole requests by version
+    """Return what the prose quotes of the errors in panels that are stale often, per cent: of whole requests by version
     (`rmse_0`, `rmse_1`, ...) and at worst, by chance alone, and of four distributions; how many panels are within 1 %.
     """
     tables = [prediction_errors.by_panel(run) for run in runs.values()]
@@ -156,7 +158,9 @@ def errors_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
 
 
 def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
-    """Mean RMSE in the panels that are stale often, %, by version and by the part of tracing's cost taken off."""
+    """Return the mean RMSE in the panels that are stale often, %, by version and by the part of tracing's cost taken
+    off.
+    """
     rows = {version: {f"{part:g}": 100 * rmse for part, rmse in prediction_errors.by_part(run).items()}
             for version, run in runs.items()}  # fmt: skip
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra").round(1)
@@ -164,7 +168,8 @@ def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
 
 
 def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
-    """What traces make of a write's way to a replica and back, against the round trips that echoes took on the same
+    """Return what traces make of a write's way to a replica and back, against the round trips that echoes took on
+    the same
     relay.
 
     Returns
@@ -192,7 +197,9 @@ def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
 
 
 def sums_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
-    """What the prose says of `sums`, of what a trace leaves open, and of what tracing costs (times as long a read)."""
+    """Return what the prose quotes of `sums`, of what a trace leaves open, and of what tracing costs (times as long
+    a read).
+    """
     cost = tracing_cost(run)
     return {
         "least_over": float((table["least_ms"] - table["echo_ms"]).min()), "inside": float(table["inside_ms"].median()),
@@ -202,19 +209,21 @@ def sums_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
 
 
 def tracing_cost(run: StalenessRun) -> dict[int, Estimate]:
-    """How many times as long a traced read of one replica takes, over cluster starts, by threads beside the probe."""
+    """Return how many times as long a traced read of one replica takes, over cluster starts, by threads beside the
+    probe.
+    """
     own = run.panels[run.panels["traced_read_ms"].notna() & (run.panels["r"] == 1)]
     logs = own.assign(log=np.log(own["traced_read_ms"] / own["read_ms"])).groupby(["threads", "start"])["log"].mean()
     return {int(str(threads)): Estimate.ratio(np.exp(group)) for threads, group in logs.groupby(level=0)}
 
 
 def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
-    """P(one of the last k versions) at once, 1R-1W, where versions are written one after the other.
+    """Return P(one of the last k versions) at once, 1R-1W, where versions are written one after the other.
 
     Returns
     -------
     DataFrame
-        threads, k, those of `measured.over_t`, predicted (from the panel's traces: the k-th last version had so many
+        threads, k, those of `curves.over_t`, predicted (from the panel's traces: the k-th last version had so many
         more writes' time to arrive, and replicas take versions in order) and formula (quorums that do not expand).
     """
     own = run.panels[(run.panels["setup"] == setup) & (run.panels["versions"] > 1)]
@@ -232,7 +241,8 @@ def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
 
 
 def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
-    """What the prose says of `versions`: how many are written in a row, how long after (ms), and per cent of reads
+    """Return what the prose quotes of `versions`: how many are written in a row, how long after (ms), and per cent
+    of reads
     then that had the last one, with the probe alone.
     """
     own = run.panels[run.panels["versions"] > 1]
@@ -245,7 +255,7 @@ def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | in
 
 
 def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
-    """Every setting: what it costs, and how soon reads are consistent.
+    """Return every setting: what it costs, and how soon reads are consistent.
 
     Returns
     -------
@@ -269,7 +279,9 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
 
 
 def unbeaten(table: pd.DataFrame) -> pd.Series:
-    """Whether no other setting of the same case beats a row of `frontier` in both latency and freshness; bool."""
+    """Return whether no other setting of the same case beats a row of `frontier` in both latency and freshness;
+    bool.
+    """
     kept = pd.Series(False, table.index)
     fresh_ms = table["t_999_ms"].fillna(np.inf)
     for _, own in table.groupby(_CASE):
@@ -281,7 +293,9 @@ def unbeaten(table: pd.DataFrame) -> pd.Series:
 
 
 def confidence(run: StalenessRun) -> pd.DataFrame:
-    """P(consistent) over t of the settings of `CONFIDENCE`: `measured.over_t`, setup, threads, setting, claimed."""
+    """Return P(consistent) over t of the settings of `CONFIDENCE`: `curves.over_t`, setup, threads, setting,
+    claimed.
+    """
     parts = []
     for setup, threads, r, w in prediction_errors.weak_panels(run):
         name = setting_waiting_for(r, w)
@@ -292,7 +306,7 @@ def confidence(run: StalenessRun) -> pd.DataFrame:
 
 
 def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
-    """When the claimed numbers hold: waits whose interval has the number inside.
+    """Return the waits at which the claimed numbers hold: waits whose interval has the number inside.
 
     Returns
     -------
@@ -311,13 +325,15 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def confidence_values(table: pd.DataFrame) -> dict[str, int]:
-    """In how many of all cases the claimed number is within the interval of a read that is sent at once."""
+    """Return in how many of all cases the claimed number is within the interval of a read that is sent at once."""
     first = table[table["asked_t_ms"] == 0]
     return {"cases": len(first), "cases_at_once": int(first["claimed"].between(first["low"], first["high"]).sum())}
 
 
 def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Settings of `frontier` that no other beats in both, in words: index (replicas, setup, load, setting)."""
+    """Return the settings of `frontier` that no other beats in both, in words: index (replicas, setup, load,
+    setting).
+    """
     rows = {}
     for own in table[unbeaten(table)].to_dict("records"):
         case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
@@ -331,7 +347,8 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def frontier_values(table: pd.DataFrame) -> dict[str, object]:
-    """What the prose says of the frontier: the two counts of all, the rest of replicas far apart, with the probe alone.
+    """Return what the prose quotes of the frontier: the two counts of all, the rest of replicas far apart, with the
+    probe alone.
 
     repaired_ms and unrepaired_ms are reads of two replicas after writes of one, and of two: those find replicas that
     differ, and repair them before they answer.

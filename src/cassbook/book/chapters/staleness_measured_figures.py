@@ -24,9 +24,9 @@ _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
 
 
 def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
-    """Measured P(consistent) over t with intervals, the traces' prediction with its band, and WARS (dashed).
+    """Draw measured P(consistent) over t with intervals, the traces' prediction with its band, and WARS (dashed).
 
-    A row a run, by version, a column a load.
+    One row per run, by version, one column per load.
     """
     keys = {
         version: [key for key in prediction_errors.weak_panels(run) if key[0] == setup] for version, run in runs.items()
@@ -59,7 +59,9 @@ def _one(panel: Axes, run: StalenessRun, key: tuple[str, int, int, int], colour:
 
 
 def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
-    """Measured P(one of the last k versions) right after the last acknowledgement, and what is predicted (crosses)."""
+    """Draw measured P(one of the last k versions) right after the last acknowledgement, and what is predicted
+    (crosses).
+    """
     figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
     for panel, setup in zip(axes[0], setups, strict=True):
         for colour, (threads, own) in zip(
@@ -77,10 +79,11 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
 
 
 def frontier(table: pd.DataFrame) -> Figure:
-    """Latency of half reads, half writes against the time to 99.9 % consistent reads; from `tables.frontier`.
+    """Draw the latency of half reads, half writes against the time to 99.9 % consistent reads; from
+    `staleness_measured.frontier`.
 
-    A row a number of replicas, a column a place and load; triangles where 99.9 % was not reached; what is not beaten
-    in both is joined.
+    One row per number of replicas, one column per place and load; triangles where 99.9 % was not reached; settings that
+    no other beats in both are joined.
     """
     cases = table[["setup", "threads"]].drop_duplicates().itertuples(index=False, name=None)
     ordered = sorted(cases, key=lambda case: (case[0] != "near", case[1]))
@@ -108,7 +111,7 @@ def frontier(table: pd.DataFrame) -> Figure:
 
 
 def _settings(panel: Axes, own: pd.DataFrame) -> None:
-    """One panel of `frontier`: a point a setting, named."""
+    """One panel of `frontier`: one point per setting, named."""
     edge = own[own["kept"]].sort_values("latency_ms")
     panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
     for place, row in enumerate(own.to_dict("records")):
@@ -122,7 +125,9 @@ def _settings(panel: Axes, own: pd.DataFrame) -> None:
 
 
 def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
-    """Measured P(consistent) of each weak setting over t in every setup, and the one number that is claimed for it."""
+    """Draw measured P(consistent) of each weak setting over t in every setup, and the one number that is claimed for
+    it.
+    """
     figure, axes = panels(1, len(claims), width=4.0, height=3.2, sharey=True)
     for panel, (setting, share) in zip(axes[0], claims.items(), strict=True):
         own = table[table["setting"] == setting]

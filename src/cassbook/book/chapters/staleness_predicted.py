@@ -17,7 +17,7 @@ _SHARES = (0.99, 0.999)
 def production(
     trials: int = 1_000_000, n: int = 3, settings: Sequence[tuple[int, int]] = ((1, 1), (1, 2), (2, 1))
 ) -> pd.DataFrame:
-    """The production fits: P(consistent) at once, t-visibility and 99.9 % latencies, asking all and asking R.
+    """Return the production fits: P(consistent) at once, t-visibility and 99.9 % latencies, asking all and asking R.
 
     Returns
     -------
@@ -41,12 +41,12 @@ def production(
 
 
 def modes(name: str, n: int, r: int, w: int, trials: int = 1_000_000) -> dict[str, pbs.Prediction]:
-    """A model with reads that ask all and take the first R answers, and with reads that ask R."""
+    """Return a model with reads that ask all and take the first R answers, and with reads that ask R."""
     return {"asks all": pbs.predict(name, n, r, w, trials), "asks R": pbs.predict(name, n, r, w, trials, ask="r")}
 
 
 def production_values(table: pd.DataFrame) -> dict[str, float]:
-    """What the prose says of `production`, and of the histogram behind it."""
+    """Return what the prose quotes of `production`, and of the histogram behind it."""
 
     def cell(model: str, asks: str, figure: str) -> float:
         return float(table[asks, figure].to_dict()[model, "1R-1W"])
@@ -63,7 +63,7 @@ def production_values(table: pd.DataFrame) -> dict[str, float]:
 
 
 def versions_values(table: pd.DataFrame) -> dict[str, float]:
-    """What the prose says of `versions_by_formula`, with the same by simulation."""
+    """Return what the prose quotes of `versions_by_formula`, with the same by simulation."""
     return {
         "one": 100 * float(table["1R-1W"].iloc[0]), "two": 100 * float(table["1R-2W"].iloc[0]),
         "formula": 100 * float(table["1R-1W"].iloc[2]),
@@ -73,7 +73,7 @@ def versions_values(table: pd.DataFrame) -> dict[str, float]:
 
 
 def versions_by_formula(n: int = 3, most: int = 10) -> pd.DataFrame:
-    """P(one of the last k versions) without spreading: index k, columns settings that need not meet."""
+    """Return P(one of the last k versions) without spreading: index k, columns settings that need not meet."""
     weak = [(r, w) for r in range(1, n + 1) for w in range(1, n + 1) if r + w <= n]
     return pd.DataFrame(
         {setting_waiting_for(r, w): [pbs.k_staleness(n, r, w, k) for k in range(1, most + 1)] for r, w in weak},

@@ -18,7 +18,9 @@ _POINTS = 200
 
 
 def production(predictions: Mapping[str, Mapping[str, pbs.Prediction]], least_ms: float = 0.1) -> Figure:
-    """P(consistent) over t of named models; solid where a read asks all and takes the first, dashed where it asks R."""
+    """Draw P(consistent) over t of named models; solid where a read asks all and takes the first, dashed where it
+    asks R.
+    """
     figure, axes = panels(1, 1, width=7.0, height=3.6)
     panel = axes[0, 0]
     for colour, (name, modes) in zip(COLOURS, predictions.items(), strict=False):

@@ -24,12 +24,12 @@ _FINDINGS = (
     ("30 % reads or more: 1R-3W", (0.2, 1.0), (0, np.inf), "1R-3W"),
     ("90 % reads, more than 300 threads: 2R-2W", (0.8, 1.0), (300, np.inf), "2R-2W"),
 )
-_NOUGHT = 1e-12
+_ZERO = 1e-12
 _LATENCIES = {"latency_us": "all requests", "read_us": "reads", "write_us": "writes"}
 
 
 def findings(records: pd.DataFrame) -> pd.DataFrame:
-    """In how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
+    """Return in how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
 
     It does not say whether it counts all requests, or its reads or writes; so each is counted.
 
@@ -54,7 +54,7 @@ def findings(records: pd.DataFrame) -> pd.DataFrame:
 
 
 def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> pd.DataFrame:
-    """Full regression table of a formula, printed coefficients in front.
+    """Return the full regression table of a formula, printed coefficients in front.
 
     Returns
     -------
@@ -71,7 +71,7 @@ def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> p
 
 
 def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
-    """How well each formula fits, and whether its residuals are what least squares takes them for.
+    """Return how well each formula fits, and whether its residuals are what least squares takes them for.
 
     Returns
     -------
@@ -94,7 +94,7 @@ def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
 
 
 def maxima(source: Source) -> dict[str, str]:
-    """Greatest throughput by operation and level, and at how many thread counts ALL is the slowest level.
+    """Return the greatest throughput by operation and level, and at how many thread counts ALL is the slowest level.
 
     Returns
     -------
@@ -110,7 +110,7 @@ def maxima(source: Source) -> dict[str, str]:
 
 
 def reading_words(records: pd.DataFrame) -> dict[str, str]:
-    """Reading of formulas (3) and (4) nearest to the print, and how far it is: nearest_3, distance_3, ..."""
+    """Return the reading of formulas (3) and (4) nearest to the print, and how far it is: nearest_3, distance_3, ..."""
     found = {}
     for equation in ("3", "4"):
         table = formulas.readings(records, equation, "0 to 1")
@@ -130,7 +130,7 @@ _QUOTED = {
 
 
 def choice_words(records: pd.DataFrame) -> dict[str, str]:
-    """What prose quotes of `choices`: formula_right, formula_regret, ..."""
+    """Return what prose quotes of `choices`: formula_right, formula_regret, ..."""
     table = choices(records)
     columns = {"right": "right", "regret": "mean regret, %"}
     return {
@@ -141,16 +141,16 @@ def choice_words(records: pd.DataFrame) -> dict[str, str]:
 
 
 def scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
-    """A formula on every scale that 'compressed' may mean, beside the printed one."""
+    """Return a formula on every scale that 'compressed' may mean, next to the printed one."""
     table = formulas.over_scales(records, equation)
     numbers = [name for name in table.columns if name != "signs_agree"]
-    # What is nought by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
-    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value if abs(value) > _NOUGHT else 0:.3g}")
+    # What is zero by construction (the constant of z-scores) comes out as rounding errors, other ones elsewhere.
+    shown = table[numbers].map(lambda value: "" if pd.isna(value) else f"{value if abs(value) > _ZERO else 0:.3g}")
     return shown.assign(**{"slopes of the printed sign": table["signs_agree"]}).rename(columns={"r_squared": "R²"})
 
 
 def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: int = 6) -> pd.DataFrame:
-    """Readings of formula (3) or (4) nearest to the printed coefficients."""
+    """Return readings of formula (3) or (4) nearest to the printed coefficients."""
     table = formulas.readings(records, equation, scale).head(most)
     return table.round(3).rename(
         columns={"r_squared": "R²", "signs_agree": "signs", "distance": "distance from printed"}
@@ -158,7 +158,7 @@ def readings(records: pd.DataFrame, equation: str, scale: str = "0 to 1", most: 
 
 
 def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
-    """How often each method names the best setting of thread counts it has not seen.
+    """Return how often each method names the best setting of thread counts it has not seen.
 
     Returns
     -------
@@ -179,7 +179,8 @@ def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
 
 
 def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
-    """Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each starred.
+    """Return Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each
+    starred.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ _TITLES = {"2": "(2) write consistency", "3": "(3) read latency", "4": "(4) writ
 
 
 def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
-    """Residuals over fitted values of the three formulas, coloured by setting."""
+    """Draw residuals over fitted values of the three formulas, coloured by setting."""
     figure, axes = panels(1, 3, width=4.0, height=3.2)
     for panel, (equation, title) in zip(axes[0], _TITLES.items(), strict=True):
         found = formulas.formula(records, equation, scale)
@@ -30,7 +30,7 @@ def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
 
 
 def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
-    """Read and write latency over threads, one column a mix, reads above writes; one line a setting and source."""
+    """Read and write latency over threads, one column per mix, reads above writes; one line per setting and source."""
     shares = sorted({share for table in records.values() for share in table["read_share"]})
     figure, axes = panels(2, len(shares), width=2.9, height=2.7, sharex=True, sharey="row")
     for column, share in enumerate(shares):

@@ -1,4 +1,4 @@
-"""What the calibrated network foretells of mixes, held against mixes that were measured: its calibration holds none."""
+"""What the calibrated network predicts of mixes, held against mixes that were measured: its calibration holds none."""
 
 from __future__ import annotations
 
@@ -24,44 +24,44 @@ _MIX = ["setting", *WORKLOAD]
 _READS, _WRITES = 1.0, 0.0
 #: Columns of `by_setting`.
 PARTS_OFF, MIXES_OFF, ABOVE = "parts: off, %", "mixes: off, %", "mix above its parts, %"
-#: Ways of choosing a setting that the chapter compares, beside fixed ones and rules of thumb.
+#: Ways of choosing a setting that the chapter compares, besides fixed ones and rules of thumb.
 NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
 _QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS}
 
 
-def compared(foretold: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """Latency of each mix, measured and foretold.
+def compared(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Return the latency of each mix, measured and predicted.
 
     Parameters
     ----------
-    foretold : LatencyMap
-        Of `advising.latency_map`.
+    predicted : LatencyMap
+        Of `from_calibration.latency_map`.
     cell_stats : DataFrame
         From `cell_statistics`: mixed cells, measured on as many nodes.
 
     Returns
     -------
     DataFrame
-        setting, read_share, threads; measured_ms (`Estimate` over blocks), foretold_ms, off_percent (foretold over
+        setting, read_share, threads; measured_ms (`Estimate` over blocks), predicted_ms, off_percent (predicted over
         measured, less 100 %), within (whether the measured interval holds it).
     """
     measured = policies.by_block(cell_stats).melt(ignore_index=False, value_name="latency_us").reset_index()
     groups = measured.groupby(_MIX)["latency_us"]
     rows = pd.DataFrame([(*key, Estimate.mean(own / _US)) for key, own in groups], columns=[*_MIX, "measured_ms"])
-    foretold_ms = _at(foretold, rows)
+    predicted_ms = _at(predicted, rows)
     means_ms = np.array([each.value for each in rows["measured_ms"]])
     return rows.assign(
-        foretold_ms=foretold_ms, off_percent=_PERCENT * (foretold_ms / means_ms - 1),
-        within=[e.low <= ms <= e.high for e, ms in zip(rows["measured_ms"], foretold_ms, strict=True)],
+        predicted_ms=predicted_ms, off_percent=_PERCENT * (predicted_ms / means_ms - 1),
+        within=[e.low <= ms <= e.high for e, ms in zip(rows["measured_ms"], predicted_ms, strict=True)],
     )  # fmt: skip
 
 
-def by_setting(foretold: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """How far off the network is on mixes and on their parts, and how much a mix takes above its parts.
+def by_setting(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Return how far off the network is on mixes and on their parts, and how much a mix takes above its parts.
 
     Parameters
     ----------
-    foretold : LatencyMap
+    predicted : LatencyMap
     cell_stats : DataFrame
         Mixed cells, and the pure ones that are their parts.
 
@@ -72,7 +72,7 @@ def by_setting(foretold: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
         cells, over blocks.
     """
     cells = mix_excess.against_parts(cell_stats)
-    mix_us, parts_us = _US * _at(foretold, cells), _US * _parts(foretold, cells)
+    mix_us, parts_us = _US * _at(predicted, cells), _US * _parts(predicted, cells)
     ratios = cells.assign(**{
         PARTS_OFF: parts_us / cells["mean_us"], MIXES_OFF: mix_us / cells["mix_us"],
         ABOVE: cells["mix_us"] / cells["mean_us"],
@@ -91,7 +91,8 @@ def _percent(cells: pd.DataFrame, name: str) -> Estimate:
 
 
 def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """What it costs to choose the setting that a map has as the fastest; fixed settings and rules of thumb beside.
+    """Return what it costs to choose the setting that a map has as the fastest; next to fixed settings and rules of
+    thumb.
 
     Returns
     -------
@@ -105,7 +106,7 @@ def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.
 
 
 def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
-    """The calibration's own cells of a cluster as a map, those held out included.
+    """Return the calibration's own cells of a cluster as a map, those held out included.
 
     Between pure workloads it takes the weighted mean (eq. 8-10 of Gorbenko 2020), and it needs such cells of the very
     cluster that is asked for.
@@ -119,15 +120,17 @@ def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
     }), run.name)  # fmt: skip
 
 
-def values(foretold: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
-    """What the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of `regrets`."""
-    rows, every = compared(foretold, cell_stats), by_setting(foretold, cell_stats).loc["all"]
+def values(predicted: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
+    """Return what the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of
+    `regrets`.
+    """
+    rows, every = compared(predicted, cell_stats), by_setting(predicted, cell_stats).loc["all"]
     above, network = every[ABOVE], found.loc[NETWORK]
     return {
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
         "mixes_off": rows["off_percent"].abs().mean(), "parts_off": -every[PARTS_OFF].value, "above": above.value,
         "above_low": above.low, "above_high": above.high,
-        "above_foretold": _PERCENT * float((rows["foretold_ms"] / _parts(foretold, rows) - 1).abs().max()),
+        "above_foretold": _PERCENT * float((rows["predicted_ms"] / _parts(predicted, rows) - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
     } | {f"{name}_regret": found["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
 
@@ -154,7 +157,7 @@ def _chosen(own: LatencyMap, workloads: pd.MultiIndex) -> policies.Choices:
 
 
 def replication_pays(run: CalibrationRun) -> pd.DataFrame:
-    """Reads at QUORUM that ask all three replicas over those that ask two: measured, and by the model.
+    """Return reads at QUORUM that ask all three replicas over those that ask two: measured, and by the model.
 
     Returns
     -------
@@ -182,7 +185,7 @@ def replication_pays(run: CalibrationRun) -> pd.DataFrame:
 
 
 def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
-    """What asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
+    """Return what asking all three gains of throughput, percent: of all numbers of jobs together, and by the model.
 
     Returns
     -------
@@ -199,8 +202,8 @@ def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> d
     within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
     percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
                "model_least": model.min(), "model_most": model.max()}  # fmt: skip
-    told = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
-    return {prefix + name: value for name, value in told.items()} | {
+    percents = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    return {prefix + name: value for name, value in percents.items()} | {
         f"{prefix}within": f"{sum(within)} of {len(within)}"
     }
 
@@ -219,7 +222,7 @@ WHAT_IF: Mapping[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
-    """Reads at QUORUM with one thing changed.
+    """Return reads at QUORUM with one thing changed.
 
     Returns
     -------
@@ -241,7 +244,7 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
 
 
 def what_if_values(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
-    """Throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
+    """Return the throughput of some rows of `what_if` over that as measured, and how many there are of its jobs."""
     per_s = {}
     for name, (changed, others) in WHAT_IF.items():
         question = replace(QUORUM_READ, **changed)

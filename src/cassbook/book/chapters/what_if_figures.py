@@ -19,12 +19,12 @@ from cassbook.book.figure_style import (
 
 
 def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
-    """Asking all three over asking two at QUORUM, over jobs: measured with intervals, and the model's line.
+    """Draw asking all three over asking two at QUORUM, over jobs: measured with intervals, and the model's line.
 
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        By version, of `calibration_tables.replication_pays`.
+        By version, of `what_if.replication_pays`.
     """
     figure, axes = panels(1, 2, width=4.4, height=3.6)
     titles = {"throughput": "requests/s", "response": "response time"}
@@ -41,12 +41,13 @@ def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
 
 
 def mixes(table: pd.DataFrame) -> Figure:
-    """Latency of mixes over the share of reads: measured with intervals, and the model's lines; a panel a load.
+    """Draw the latency of mixes over the share of reads: measured with intervals, and the model's lines; one panel
+    per load.
 
     Parameters
     ----------
     table : DataFrame
-        Of `mixes.compared`.
+        Of `what_if.compared`.
     """
     loads = sorted(table["threads"].unique())
     figure, axes = panels(1, len(loads), width=3.6, height=3.4)
@@ -56,7 +57,7 @@ def mixes(table: pd.DataFrame) -> Figure:
         ):
             percent, colour = 100 * own["read_share"], SETTING_COLOURS[str(setting)]
             points(panel, percent + aside, own["measured_ms"], colour, str(setting))
-            panel.plot(percent, own["foretold_ms"], color=colour)
+            panel.plot(percent, own["predicted_ms"], color=colour)
         panel.set(title=f"{threads} jobs", xlabel="reads, % of operations", ylim=(0, None))
     axes[0, 0].set_ylabel("mean latency, ms")
     axes[0, -1].legend()
