@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import prediction_errors, staleness_measured
+from cassbook.book.chapters import staleness_measured
 from cassbook.deployment.distances import Distances, from_table, placed
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
@@ -18,6 +18,7 @@ from cassbook.lab.experiments.distance.retrying import Fixed, Observed
 from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutTrial
 from cassbook.lab.experiments.experiment import Setup
 from cassbook.lab.experiments.staleness.panels import StalenessTrial
+from cassbook.records import prediction_errors
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
 from tests.helpers.made_staleness import probed

@@ -23,6 +23,8 @@ Predictor = Callable[[Floats, int, int], Floats]
 COUNTED = ["asked_t_ms", "t_ms", "writer", "reader", "versions_behind", "reads"]
 #: Where consistency counts as reached: the study's curves end near it.
 REACHED = 0.999
+#: What settings are compared within.
+CASE = ["n", "setup", "threads"]
 _Z = 1.959964
 _FINEST_MS, _PER_OCTAVE = 0.05, 128
 
@@ -140,3 +142,26 @@ def rmse(table: pd.DataFrame) -> float:
 def noise(table: pd.DataFrame) -> float:
     """What the `rmse` of a perfect prediction would be: the reads are so many only."""
     return float(np.sqrt(np.mean(np.square(upto_reached(table)["noise"]))))
+
+
+def unbeaten(table: pd.DataFrame) -> pd.Series:
+    """Return which settings no other setting of the same case beats in both latency and freshness.
+
+    Parameters
+    ----------
+    table : DataFrame
+        Columns `CASE`, latency_ms, and t_999_ms: the wait until 99.9 % of reads are consistent, NaN where that was not
+        reached.
+
+    Returns
+    -------
+    Series of bool
+    """
+    kept = pd.Series(False, table.index)
+    fresh_ms = table["t_999_ms"].fillna(np.inf)
+    for _, own in table.groupby(CASE):
+        for place in own.index:
+            latency, fresh = own["latency_ms"], fresh_ms[own.index]
+            as_good = (latency <= latency[place]) & (fresh <= fresh[place])
+            kept[place] = not (as_good & ((latency < latency[place]) | (fresh < fresh[place]))).any()
+    return kept

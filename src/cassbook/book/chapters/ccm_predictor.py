@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cassbook.book.chapters.prediction_errors import STALE_BELOW
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
 from cassbook.records import predictor
+from cassbook.records.prediction_errors import STALE_BELOW
 from cassbook.records.predictor import ORACLE, SAYING, WARS, WHOLE, OracleRun
 
 SETUPS = {"none": "no distance", "regions": "four regions"}

@@ -7,10 +7,10 @@ from collections.abc import Iterable, Mapping
 import numpy as np
 import pandas as pd
 
-from cassbook.book.chapters import prediction_errors
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.notation import CLIENT
+from cassbook.records import prediction_errors
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves, pbs
 
@@ -18,8 +18,6 @@ from cassbook.staleness import curves, pbs
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
 _SETUPS = {"near": "side by side", "far": "far apart"}
 _SHARES = (0.99, 0.999)
-#: What a row of `frontier` is compared within.
-_CASE = ["n", "setup", "threads"]
 
 
 def setup_name(setup: str) -> str:
@@ -266,7 +264,7 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     rows = []
     for run in runs:
         own = run.panels[run.panels["versions"] == 1]
-        means = own.groupby([*_CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
+        means = own.groupby([*curves.CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
         for row in means.to_dict("records"):
             n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
             seen = curves.over_t(run.counted(str(row["setup"]), threads, r, w))
@@ -276,20 +274,6 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
                 "t_999_ms": 0.0 if r + w > n else curves.reached_ms(seen), "least_reads": int(seen["reads"].min()),
             })  # fmt: skip
     return pd.DataFrame(rows)
-
-
-def unbeaten(table: pd.DataFrame) -> pd.Series:
-    """Return whether no other setting of the same case beats a row of `frontier` in both latency and freshness;
-    bool.
-    """
-    kept = pd.Series(False, table.index)
-    fresh_ms = table["t_999_ms"].fillna(np.inf)
-    for _, own in table.groupby(_CASE):
-        for place in own.index:
-            latency, fresh = own["latency_ms"], fresh_ms[own.index]
-            as_good = (latency <= latency[place]) & (fresh <= fresh[place])
-            kept[place] = not (as_good & ((latency < latency[place]) | (fresh < fresh[place]))).any()
-    return kept
 
 
 def confidence(run: StalenessRun) -> pd.DataFrame:
@@ -335,7 +319,7 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     setting).
     """
     rows = {}
-    for own in table[unbeaten(table)].to_dict("records"):
+    for own in table[curves.unbeaten(table)].to_dict("records"):
         case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
         rows[case] = {
             "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
@@ -354,7 +338,7 @@ def frontier_values(table: pd.DataFrame) -> dict[str, object]:
     differ, and repair them before they answer.
     """
     alone = table[(table["setup"] == "far") & (table["threads"] == 0)]
-    found: dict[str, object] = {"all": len(table), "kept": int(unbeaten(table).sum())}
+    found: dict[str, object] = {"all": len(table), "kept": int(curves.unbeaten(table).sum())}
     for n, name in ((3, ""), (5, "five_")):
         own = alone[alone["n"] == n].set_index("setting")
         if own.empty:

@@ -10,14 +10,16 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-from cassbook.book.chapters import prediction_errors, staleness_measured
+from cassbook.book.chapters import staleness_measured
 from cassbook.book.figure_style import (
     COLOURS,
     done,
     panels,
 )
 from cassbook.core.consistency import setting_waiting_for
+from cassbook.records import prediction_errors
 from cassbook.records.staleness import StalenessRun
+from cassbook.staleness import curves
 
 _POINTS = 200
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
@@ -89,7 +91,7 @@ def frontier(table: pd.DataFrame) -> Figure:
     ordered = sorted(cases, key=lambda case: (case[0] != "near", case[1]))
     counts = sorted(table["n"].unique())
     figure, axes = panels(len(counts), len(ordered), width=3.4, height=3.4, sharey=True)
-    kept = staleness_measured.unbeaten(table)
+    kept = curves.unbeaten(table)
     longest_ms = 3 * float(table["t_999_ms"].max())
     for row, n in zip(axes, counts, strict=True):
         for panel, (setup, threads) in zip(row, ordered, strict=True):

@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book.chapters import staleness_measured
+from cassbook.staleness import curves
 
 
 def test_what_is_beaten_in_both_is_told_apart_within_its_case():
@@ -12,12 +13,12 @@ def test_what_is_beaten_in_both_is_told_apart_within_its_case():
         ("far", 50.0, 100.0), ("far", 50.0, 90.0),
     ]  # fmt: skip
     table = pd.DataFrame(rows, columns=["setup", "latency_ms", "t_999_ms"]).assign(n=3, threads=0)
-    assert staleness_measured.unbeaten(table).tolist() == [True, True, False, True, False, False, True]
+    assert curves.unbeaten(table).tolist() == [True, True, False, True, False, False, True]
 
 
 def test_equals_do_not_beat_each_other():
     table = pd.DataFrame({"n": 3, "setup": "near", "threads": 0, "latency_ms": [1.0, 1.0], "t_999_ms": [np.nan] * 2})
-    assert staleness_measured.unbeaten(table).all()
+    assert curves.unbeaten(table).all()
 
 
 def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart():
