@@ -29,7 +29,7 @@ STAYS = tuple(np.geomspace(1, 1000, 61))
 
 
 def switch_table(found: pd.DataFrame) -> pd.DataFrame:
-    """Every switch, the paper's beside the safe one.
+    """Return every switch, the paper's beside the safe one.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def switch_table(found: pd.DataFrame) -> pd.DataFrame:
 
 
 def lost(found: pd.DataFrame) -> dict[str, int]:
-    """Reads that missed an acknowledged write, in all, and how many reads there were: naive and safe.
+    """Return the reads that missed an acknowledged write, in all, and how many reads there were: naive and safe.
 
     Returns
     -------
@@ -85,7 +85,7 @@ def switch_values(found: pd.DataFrame) -> dict[str, object]:
 
 
 def comparison(rides: ScheduleRuns) -> pd.DataFrame:
-    """Actors over the whole schedule, with 95 % intervals over cluster starts.
+    """Return actors over the whole schedule, with 95 % intervals over cluster starts.
 
     Returns
     -------
@@ -106,7 +106,7 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
 
 
 def verdict(rides: ScheduleRuns) -> dict[str, Any]:
-    """What the chapter's prose says of the rides.
+    """Return what the chapter's prose says of the rides.
 
     Returns
     -------
@@ -132,7 +132,7 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
 
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
-    """How the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
+    """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
     notes, terms = rides.manifest, Terms(**rides.manifest["terms"])
     return {
         "starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
@@ -145,13 +145,15 @@ def _ms(value: Estimate) -> str:
 
 
 def _ratios(found: pd.DataFrame) -> pd.Series:
-    told = found["p"] < 1 - uncertainty.LEVEL
+    clear = found["p"] < 1 - uncertainty.LEVEL
     text = found["ratio"].map("{:.2f}".format)
-    return text.where(~told, text + " *").where(found.index != payback.ADAPTIVE, "")
+    return text.where(~clear, text + " *").where(found.index != payback.ADAPTIVE, "")
 
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
-    """Mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase starred."""
+    """Return the mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase
+    starred.
+    """
     phases = rides.phases[rides.phases["phase"] > 0]
     table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
@@ -159,12 +161,12 @@ def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
 
 
 def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
-    """Phases that were gone through."""
+    """Return the phases that were gone through."""
     return tuple(Phase(**phase) for phase in rides.manifest["schedule"])
 
 
 def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
-    """What sweeps took, at rest and beside the load.
+    """Return what sweeps took, at rest and beside the load.
 
     Returns
     -------
@@ -184,13 +186,13 @@ def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
 
 
 def mean_sweep(rides: ScheduleRuns) -> SweepCost:
-    """Mean of the sweeps beside the load."""
+    """Return the mean of the sweeps beside the load."""
     own = rides.sweeps[rides.sweeps["loaded"]]
     return SweepCost(float(own["seconds"].mean()), float(own["slowdown"].mean()))
 
 
 def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
-    """Mean latency that the map forecasts for each actor, beside the measured one.
+    """Return the mean latency that the map forecasts for each actor, beside the measured one.
 
     Returns
     -------
@@ -220,7 +222,7 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
 
 
 def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
-    """How much there was to be gained: the best fixed setting's latency by that of a free switch.
+    """Return how much there was to be gained: the best fixed setting's latency by that of a free switch.
 
     Returns
     -------
@@ -250,12 +252,12 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
 def stays(
     latency_maps: Mapping[str, LatencyMap], schedule: Sequence[Phase], slowdown: float
 ) -> dict[str, pd.DataFrame]:
-    """Adapting against the best fixed setting, over how long loads stay, for each map (`paying.over_stays`)."""
+    """Return adapting against the best fixed setting, over how long loads stay, for each map (`payback.over_stays`)."""
     return {label: payback.over_stays(found, schedule, slowdown, STAYS) for label, found in latency_maps.items()}
 
 
 def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """From what stay on adapting pays, and what it saves at most.
+    """Return from what stay on adapting pays, and what it saves at most.
 
     Parameters
     ----------
@@ -281,7 +283,7 @@ def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:
-    """How long a load has to stay for one switch to save what its sweep costs, by gain and rows of the table.
+    """Return how long a load has to stay for one switch to save what its sweep costs, by gain and rows of the table.
 
     A sweep is taken to last as long a row as the one that was measured.
 

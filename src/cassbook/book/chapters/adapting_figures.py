@@ -18,7 +18,9 @@ _SMOOTH_S = 5
 
 
 def violations(found: pd.DataFrame) -> Figure:
-    """When reads missed acknowledged writes, counted from the switch: a row a switch, a dash a read; naive and safe."""
+    """Draw reads that missed acknowledged writes, counted from the switch: a row a switch, a dash a read; naive and
+    safe.
+    """
     pairs = list(dict.fromkeys(zip(found["now"], found["then"], strict=True)))
     figure, axes = panels(1, 2, width=5.2, height=0.42 * len(pairs) + 1.2, sharex=True, sharey=True)
     for panel, how in zip(axes[0], ("naive", "safe"), strict=True):
@@ -38,7 +40,9 @@ def violations(found: pd.DataFrame) -> Figure:
 
 
 def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
-    """One block of the shifting load: latency of each actor over time, below it the levels that two of them used."""
+    """Draw one block of the shifting load: latency of each actor over time, below it the levels that two of them
+    used.
+    """
     figure, axes = panels(3, 1, width=9.5, height=2.4, sharex=True)
     phases = rides.manifest["schedule"]
     for actor, seconds in rides.seconds(block).items():
@@ -67,7 +71,9 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
 
 
 def paying(found: Mapping[str, pd.DataFrame]) -> Figure:
-    """Latency of adapting by that of the best fixed setting, over how long a load stays; from `paying.over_stays`."""
+    """Draw the latency of adapting by that of the best fixed setting, over how long a load stays; from
+    `payback.over_stays`.
+    """
     figure, axes = panels(1, 1, width=6.5, height=3.6)
     panel = axes[0, 0]
     for (label, table), colour in zip(found.items(), ("#0072B2", "#D55E00", "#009E73"), strict=False):
