@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 def experiment(
     name: str | None, output: Path | None, resume: bool, engine: str | None, blocks: int, map_run: str | None, form: str
 ) -> None:
-    """Record a live experiment on a local cluster; without a NAME, list the catalogue.
+    """Record a live experiment; without a name, list them.
 
-    A record is one folder: a table of rows per cluster start, and a manifest with the sum of each file.
+    It runs on a local cluster. A record is one folder: a table of rows per cluster start, and a manifest with the sum
+    of each file.
     """
     if name is None:
         from cassbook.lab.experiments.catalogue import CATALOGUE

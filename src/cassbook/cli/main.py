@@ -36,7 +36,7 @@ COMMANDS = {
     "doctor": Entry("doctor", "Measure", "Report what a cluster needs, what is missing and how to get it."),
     "run": Entry("run", "Measure", "Measure a profile on a local cluster or, with --hosts, on yours."),
     "cluster": Entry("cluster", "Measure", "Keep a local cluster to try things on: up, status, down."),
-    "experiment": Entry("experiment", "Measure", "Record an experiment on a local cluster; without a name, list them."),
+    "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
     "advise": Entry("advise", "Answer", "Name the best strong setting for a load, its latency and the runner-up."),
     "stale": Entry("stale", "Answer", "Estimate how likely a read sees the last write, and what more certainty costs."),
     "deploy": Entry("deploy", "Answer", "Predict latency and throughput of a deployment across regions."),

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tomllib
 import zipfile
@@ -14,10 +13,7 @@ import yaml
 
 import cassbook
 from tests.helpers.data import ROOT
-
-#: All that a build reads; copied, so that it leaves nothing behind in the checkout.
-FILES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT-AND-DATA")
-FOLDERS = ("src", "profiles", "data/published", "data/runs")
+from tests.helpers.packages import PIP, build_wheel, copy_sources, run_command
 
 ASK = """
 import json
@@ -39,36 +35,15 @@ print(json.dumps(answer))
 """
 
 
-def _run(*command: str | Path, **options) -> str:
-    done = subprocess.run(command, capture_output=True, text=True, check=False, **options)
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def _pip(*arguments: str | Path, **options) -> str:
-    return _run(sys.executable, "-m", "pip", "--disable-pip-version-check", *arguments, **options)
-
-
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory) -> Path:
-    source, built = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("built")
-    ignored = shutil.ignore_patterns("__pycache__", "*.egg-info", "samples")
-    for name in (*FILES, *FOLDERS):
-        target = source / name
-        target.parent.mkdir(parents=True, exist_ok=True)
-        if (ROOT / name).is_dir():
-            shutil.copytree(ROOT / name, target, ignore=ignored)
-        else:
-            shutil.copy(ROOT / name, target)
-    _pip("wheel", ".", "--no-index", "--no-deps", "--no-build-isolation", "-w", built, cwd=source)
-    (found,) = built.glob("*.whl")
-    return found
+    return build_wheel(copy_sources(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("built"))
 
 
 @pytest.fixture(scope="module")
 def installed(wheel, tmp_path_factory) -> Path:
     target = tmp_path_factory.mktemp("installed")
-    _pip("install", "--no-index", "--no-deps", "--target", target, wheel)
+    run_command(sys.executable, *PIP, "install", "--no-index", "--no-deps", "--target", target, wheel)
     return target
 
 
@@ -77,7 +52,7 @@ def answer(installed, tmp_path_factory) -> dict:
     """What an installed cassbook finds when it is asked from a folder that is no checkout."""
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     environment = os.environ | {"PYTHONPATH": str(installed)}
-    return json.loads(_run(sys.executable, "-c", ASK, cwd=elsewhere, env=environment))
+    return json.loads(run_command(sys.executable, "-c", ASK, cwd=elsewhere, env=environment))
 
 
 def test_the_installed_package_is_the_one_that_answers(answer, installed):
@@ -119,3 +94,53 @@ def test_one_version_everywhere():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     citation = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     assert {project["version"], str(citation["version"])} == {cassbook.__version__}
+
+
+def test_the_tables_of_recorded_runs_are_small_and_have_no_samples(wheel):
+    with zipfile.ZipFile(wheel) as packed:
+        tables = [own for own in packed.infolist() if own.filename.startswith("cassbook/data/runs/")]
+    assert sum(own.compress_size for own in tables) < 8e6
+    names = {own.filename for own in tables}
+    assert {
+        "cassbook/data/runs/standard-2.1.20/histograms.hlog",
+        "cassbook/data/runs/standard-5.0.9/cells.csv",
+    } <= names
+    assert not [name for name in names if "/samples/" in name]
+
+
+READ = """
+from cassbook.core.errors import InputError
+from cassbook.records.run import RecordedRun
+
+run = RecordedRun("standard-2.1.20")
+assert run.folder.is_relative_to({installed!r}) and len(run.statistics) and len(run.histograms)
+for ask in (run.samples, lambda: run.has_samples("a"), lambda: RecordedRun("strong-2.1.20").histograms):
+    try:
+        ask()
+        print("answered")
+    except InputError as error:
+        print(error)
+"""
+
+
+def test_an_installed_run_says_that_its_samples_are_in_the_repository(installed, tmp_path):
+    script = READ.format(installed=str(installed))
+    lines = run_command(
+        sys.executable, "-c", script, cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(installed)}
+    ).splitlines()
+    assert [line.split(" are ")[0] for line in lines] == [
+        "run standard-2.1.20: its samples", "run standard-2.1.20: its samples", "run strong-2.1.20: its histograms",
+    ]  # fmt: skip
+    assert all("data/runs/" in line for line in lines)
+
+
+def test_an_installed_table_that_was_changed_is_refused(installed, tmp_path):
+    copy = tmp_path / "installed"
+    shutil.copytree(installed / "cassbook", copy / "cassbook")
+    with (copy / "cassbook" / "data" / "runs" / "standard-2.1.20" / "statistics.csv").open("a") as table:
+        table.write("\n")
+    with pytest.raises(AssertionError, match="is not what was recorded"):
+        run_command(
+            sys.executable, "-c", READ.format(installed=str(copy)), cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": str(copy)},
+        )  # fmt: skip

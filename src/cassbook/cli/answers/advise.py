@@ -43,12 +43,12 @@ def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
     if second is not None:
         lines.append(f"  runner-up  {_line(second)}, {advice.margin_percent:.1f} % slower")
         lines += [f"             {_line(choice)}" for choice in advice.choices[2:]]
-        told = {
-            True: f"the first two can be told apart (p = {advice.p_value:.3f})",
-            False: f"the first two cannot be told apart (p = {advice.p_value:.3f}): either will do",
-            None: "with one cluster start nobody can tell the first two apart",
+        verdict = {
+            True: f"the first two differ significantly (p = {advice.p_value:.3f})",
+            False: f"the first two do not differ significantly (p = {advice.p_value:.3f}): either will do",
+            None: "one cluster start cannot show whether the first two differ",
         }
-        lines.append(f"  {told[advice.told]}")
+        lines.append(f"  {verdict[advice.told]}")
     if not advice.mixed and 0 < advice.read_share < 1:
         lines.append("  weighted means of reads and writes alone: no mix was measured there, and mixes may be slower")
     return lines
@@ -110,6 +110,6 @@ def domain(latency_map: LatencyMap, form: str) -> str:
     wide = wide[[f"{count:g}" for count in latency_map.threads if f"{count:g}" in wide.columns]]
     legend = (
         f"{latency_map.name}: fastest strong setting over threads (across) and share of reads (down).\n"
-        "~  it cannot be told from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
+        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
     )
     return f"{wide.to_string()}\n{legend}"

@@ -73,9 +73,9 @@ def as_json(question: Question, found: Predicted) -> str:
         }
         for place, jobs in enumerate(found.jobs)
     ]  # fmt: skip
-    told = {
+    answer = {
         "operation": question.operation, "level": question.level, "nodes": question.nodes,
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
         "outside": found.outside, "rows": rows,
     }  # fmt: skip
-    return json.dumps(told, indent=2)
+    return json.dumps(answer, indent=2)

@@ -52,14 +52,14 @@ def _change(before: Estimate, after: Estimate) -> str:
 def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
     """For programs."""
     own = known.at(r, w, t_ms)
-    told = {
-        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_told(own),
-        "stronger": [_told(other) for other in stronger(known, r, w, t_ms)],
+    answer = {
+        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(own),
+        "stronger": [_as_dict(other) for other in stronger(known, r, w, t_ms)],
     }  # fmt: skip
-    return json.dumps(told, indent=2)
+    return json.dumps(answer, indent=2)
 
 
-def _told(own: Freshness) -> dict[str, Any]:
+def _as_dict(own: Freshness) -> dict[str, Any]:
     return {
         "r": own.r, "w": own.w, "p_consistent": own.p_consistent.as_dict(5),
         "predicted": own.predicted.as_dict(5) if own.predicted else None,

@@ -1,0 +1,133 @@
+"""The wheel and the sdist, installed with nothing but what they ask for, by each Python that the package claims."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.data import ROOT
+from tests.helpers.packages import PIP, build_sdist, build_wheel, copy_sources, run_command
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+
+PYTHONS = ("3.11", "3.12", "3.13")
+MOST_MB, MOST_PACKAGES = 480, 35
+#: What a virtual environment has before anything is installed, which the package does not ask for.
+THERE = {"pip", "setuptools"}
+COUNT = """
+import json
+from importlib.metadata import distributions
+
+found = {}
+for own in distributions():
+    sizes = [file.size or 0 for file in own.files or () if file.suffix != ".pyc"]
+    found[own.metadata["Name"].lower()] = sum(sizes)
+print(json.dumps(found))
+"""
+
+
+def interpreter(version):
+    """A Python of that version, of pyenv or on the path."""
+    pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
+    places = [*map(str, pyenv.glob(f"versions/{version}.*/bin/python{version}")), shutil.which(f"python{version}")]
+    for own in filter(None, places):  # on the path may be a shim of pyenv, which runs only versions that are switched on
+        if subprocess.run([own, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return own
+    return None
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    """The wheel and the sdist."""
+    source, to = copy_sources(tmp_path_factory.mktemp("source")), tmp_path_factory.mktemp("built")
+    return build_wheel(source, to), build_sdist(source, to)
+
+
+@pytest.fixture(scope="module", params=PYTHONS)
+def bare(request, built, tmp_path_factory):
+    """The interpreter of a new environment with the wheel and what it asks for, versions as locked."""
+    found = interpreter(request.param)
+    if found is None:
+        pytest.skip(f"there is no Python {request.param} here")
+    folder = tmp_path_factory.mktemp("environment")
+    run_command(found, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    run_command(python, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock", built[0])
+    yield python
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def cassbook(bare, tmp_path, monkeypatch):
+    """Run the installed command in an empty folder."""
+    monkeypatch.delenv("PYTHONPATH", raising=False)
+
+    def run(*arguments):
+        return run_command(bare.parent / "cassbook", *arguments, cwd=tmp_path)
+
+    return run
+
+
+def test_it_is_small(bare):
+    sizes = json.loads(run_command(bare, "-c", COUNT))
+    asked = {name: size for name, size in sizes.items() if name not in THERE}
+    assert len(asked) <= MOST_PACKAGES, sorted(asked)
+    assert sum(asked.values()) < MOST_MB * 1e6, asked
+    assert not asked.keys() & {"numba", "scikit-learn", "cassandra-driver", "ccm", "psutil", "matplotlib"}
+
+
+def test_it_answers_without_a_checkout(cassbook, tmp_path):
+    best = json.loads(
+        cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4", "--format", "json")
+    )
+    assert best["best"]["latency_us"] > 0
+    assert len(json.loads(cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--format", "json"))) > 0
+    predicted = json.loads(cassbook("deploy", "{[C], ([R1]}, {R2}, {R3})", "--format", "json"))
+    assert predicted["predicted"][0]["latency_ms"]["value"] > 0
+    log = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
+    assert "samples" in cassbook("read", log, "--output", "samples.parquet")
+    assert (tmp_path / "samples.parquet").is_file()
+    cassbook("export", "standard-2.1.20", "--output", "tables")
+    assert list((tmp_path / "tables").iterdir())
+
+
+def test_the_claims_are_those_of_the_checkout(cassbook):
+    recomputed = json.loads(cassbook("claims", "--format", "json"))
+    assert {own["verdict"] for own in recomputed} == {"reproduced", "other_reading", "not_reproduced", "untestable"}
+    wanted = run_in_checkout("claims", "--format", "json")
+    assert recomputed == json.loads(wanted)
+
+
+def run_in_checkout(*arguments):
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
+    return run_command(sys.executable, "-m", "cassbook.cli", *arguments, cwd=ROOT, env=environment)
+
+
+def test_the_sdist_gives_the_same(bare, built, cassbook):
+    """It is built here by its own build tools, and installed over the wheel."""
+    run_command(bare, *PIP, "install", "--quiet", "--no-compile", "--no-deps", "--force-reinstall", built[1])
+    assert "2R-2W" in cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4")
+    assert cassbook("claims", "--paper", "d16", "--format", "csv").count("\n") > 10
+
+
+def test_with_predict_it_predicts(bare, built, cassbook):
+    run_command(
+        bare, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock", f"{built[0]}[predict]"
+    )
+    stale = ("stale", "--run", "stale-three-2.1.20", "--r", "1", "--w", "1", "--t", "10", "--format", "json")
+    assert 0 < json.loads(cassbook(*stale))["p_consistent"]["value"] <= 1
+    predict = ("predict", "--run", "calibration-5.0.9", "--nodes", "6", "--concurrency", "8", "--format", "json")
+    assert json.loads(cassbook(*predict))["rows"][0]["throughput_per_s"]["value"] > 0
+
+
+def test_the_claimed_pythons_are_those_that_are_tried():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert project["requires-python"] == f">={PYTHONS[0]}"
+    claimed = [own.rpartition(" ")[2] for own in project["classifiers"] if own.startswith("Programming Language")]
+    assert tuple(claimed) == PYTHONS
+    assert ", ".join(PYTHONS[:-1]) + f" and {PYTHONS[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")
