@@ -179,17 +179,32 @@ def nearest_threads(source: Source, wanted: int) -> int:
 
 
 def check_threads(sources: Sequence[Source], wanted: int) -> None:
-    """Refuse a thread count beyond what every run measured: the nearest would be no picture of it.
+    """Refuse a thread count that runs did not measure, or of which one kept no single operations to draw.
 
     Raises
     ------
     InputError
-        Naming the thread counts that there are.
+        Naming the thread counts that can be drawn.
     """
     counts = sorted({int(count) for source in sources for count in source.level_stats["threads"].unique()})
     if not counts[0] <= wanted <= counts[-1]:
         known = ", ".join(map(str, counts))
         raise InputError(f"threads: {wanted} is outside of what these runs measured; use one of {known}")
+    for source in sources:
+        kept = _kept_threads(source)
+        if kept and nearest_threads(source, wanted) not in kept:
+            known = ", ".join(map(str, kept))
+            raise InputError(f"threads: of {wanted}, {source.label} kept no single operations; use one of {known}")
+
+
+def _kept_threads(source: Source) -> list[int]:
+    """Thread counts of which a run kept the samples of pure cells; none where its logs hold only sums."""
+    run = source.run
+    assert run is not None  # noqa: S101 - only runs have samples
+    pure = run.cells[run.cells["kind"] == "pure"]
+    kept = pure["cell_id"].map(run.has_samples).astype(bool)
+    lost = set(pure.loc[~kept & (pure["operations"] > 0), "threads"])
+    return sorted({int(count) for count in pure.loc[kept, "threads"]} - lost)
 
 
 def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:

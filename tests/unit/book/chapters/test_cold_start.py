@@ -7,8 +7,17 @@ import pandas as pd
 import pytest
 
 from cassbook.book import paper_tables
-from cassbook.book.chapters import cold_start, cold_start_figures, deviation, measure
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.chapters import (
+    cold_start,
+    cold_start_figures,
+    coordinated_omission,
+    deviation,
+    measure,
+    models,
+    regressions,
+)
+from cassbook.book.source import PUBLISHED, Source, run_of
+from cassbook.core.errors import InputError
 from cassbook.records.run import RecordedRun
 from tests.unit.latency.test_cold_start import samples_of
 from tests.unit.latency.test_summaries import cell_stats, make_cells
@@ -205,3 +214,29 @@ def test_every_condition_and_operation_has_its_words(run):
     assert set(words) == {(c, o) for c in cold_start.CONDITIONS for o in ("READ", "WRITE")}
     assert "in 1 of 1 (ends after 900 ms" in words["restarted_server", "READ"]
     assert words["restarted_server", "WRITE"] == "not measured"
+
+
+def test_a_thread_count_that_cannot_be_drawn_is_refused_with_those_that_can():
+    standard, quick = (run_of(name) for name in ("standard-2.1.20", "quick-2.1.20"))
+    cold_start.check_threads([standard, quick], 500)
+    with pytest.raises(
+        InputError, match=r"threads: of 100, standard, 2\.1\.20 kept no single operations; use one of 500$"
+    ):
+        cold_start.check_threads([standard, quick], 100)
+    cold_start.check_threads([quick], 100)
+    with pytest.raises(InputError, match=r"threads: 5000 is outside .* use one of 10, 50, .*, 1000$"):
+        cold_start.check_threads([standard, quick], 5000)
+
+
+def test_a_level_without_a_paused_node_is_refused_with_those_that_have_one():
+    standard = run_of("standard-2.1.20")
+    coordinated_omission.check_level([standard], "ONE")
+    with pytest.raises(InputError, match=r"level: there are no data for TWO; use one of ONE, QUORUM$"):
+        coordinated_omission.check_level([standard], "TWO")
+
+
+def test_a_series_and_rows_that_there_are_not_are_refused():
+    with pytest.raises(InputError, match=r"operation: there are no data for SCAN; use one of READ, WRITE$"):
+        models.check_series(Source(PUBLISHED), "SCAN", "ALL")
+    with pytest.raises(InputError, match=r"threads: there are no data for 11; use one of 10, 50, .*, 1000$"):
+        regressions.equations_at(regressions.printed_equations_check(), [10, 11])
