@@ -21,7 +21,7 @@ from cassbook.lab.experiments.staleness.panels import StalenessTrial
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run.measure import measure
-from cassbook.profile.profile import TablePart, load_profile
+from cassbook.profile.profile import TableSection, load_profile
 from cassbook.records.run import RecordedRun
 from cassbook.records.staleness import StalenessRun
 from tests.helpers.made_staleness import probed
@@ -72,7 +72,7 @@ def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_
         assert at_best == {pair: pytest.approx(far.rtt_ms().loc[pair], abs=2) for pair in at_best}
         assert "round trips, ms" in "\n".join(lines)
         session = cluster.connect()
-        part = TablePart(record_count=10)
+        part = TableSection(record_count=10)
         create_table(session, part, cluster.replication, cluster.keyspace)
         assert cluster.replication == {"east": 1, "south": 1, "west": 1}
         read = session.prepare("SELECT * FROM ycsb.usertable WHERE y_id = ?")

@@ -1,4 +1,4 @@
-"""The adviser of a service: each request gets the level that is fastest now, and safe beside every earlier one.
+"""The adviser of a service: each request gets the level that is fastest now, and safe alongside every earlier one.
 
     from cassbook.advisor import Adviser, LatencyMap
 

@@ -37,7 +37,7 @@ class Freshness:
     p_consistent : Estimate
         Measured where there is a measurement.
     predicted : Estimate or None
-        From traces, beside a measurement.
+        From traces, next to a measurement.
     read_ms, write_ms : Estimate
         Mean latency.
     """
@@ -178,8 +178,8 @@ class FromLatencies:
         self._cells = cells[cells["threads"] == self._threads]
         self.n = int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor", 3))
         self.settings = set(product(levels(self.n), levels(self.n)))
-        legs = {operation: self._one_way(operation) for operation in ("READ", "WRITE")}
-        self._wars = Wars(legs["WRITE"], legs["WRITE"], legs["READ"], legs["READ"])
+        delays = {operation: self._one_way(operation) for operation in ("READ", "WRITE")}
+        self._wars = Wars(delays["WRITE"], delays["WRITE"], delays["READ"], delays["READ"])
         self.basis = (
             f"predicted from latencies at ALL alone, {run.name}, {self._threads} threads: replicas taken to be "
             "independent and alike, half of each answer's time the way there; a record of `cassbook probe` says more"

@@ -21,7 +21,7 @@ _READ_SHARES = tuple(k / 10 for k in range(11))
 
 
 def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
-    """Foretell what `LatencyMap.of_run` takes from measured cells: a block for each cluster start of the calibration.
+    """Predict what `LatencyMap.of_run` takes from measured cells: a block for each cluster start of the calibration.
 
     Clients choose coordinators in turn and know nothing of replicas, as in the calibration. It reaches from one job to
     as many as were measured.

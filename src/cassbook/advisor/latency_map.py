@@ -81,7 +81,7 @@ class Advice:
 
     @property
     def told(self) -> bool | None:
-        """Whether best and runner-up can be told apart at 5 %; None with one block."""
+        """Whether best and runner-up differ significantly (5 %); None with one block."""
         return None if np.isnan(self.p_value) else self.p_value < 1 - uncertainty.LEVEL
 
 
@@ -232,7 +232,7 @@ class LatencyMap:
         return bool(len(self._mixed_threads) and self._mixed_threads.min() <= threads <= self._mixed_threads.max())
 
     def domain(self, threads: ArrayLike | None = None, read_shares: ArrayLike | None = None) -> pd.DataFrame:
-        """Best setting at every point of a grid (Fig. 6), and whether it can be told from the next.
+        """Best setting at every point of a grid (Fig. 6), and whether it differs significantly from the next.
 
         Parameters
         ----------

@@ -5,7 +5,7 @@ it; the register goes on only when all have entered the current one, and neighbo
 that falls silent must not hold up the others for ever, so it holds its levels by a *lease*:
 
 * It may use an epoch's levels until `lease_s` after it *began* the beat that the register took. After that it reads and
-  writes at ALL, which is safe beside any regime.
+  writes at ALL, which is safe alongside any regime.
 * Others wait for it until they have seen no new beat for `lease_s` and `DRIFT` more, on their own clock. They saw its
   last beat after it began it, so by then its lease is over, unless clocks run apart by more than `DRIFT`. No two clocks
   are compared, and none has to tell the time of day.

@@ -1,6 +1,6 @@
 """For which loads, and on which clusters, adapting pays: a schedule of loads gone through on the map alone.
 
-The loop is closed, so a phase of N requests in flight and latency L answers N/L a second. A switch that needs a sweep
+The loop is closed, so a phase of N requests in flight and latency L answers N/L per second. A switch that needs a sweep
 lasts as long as the sweep, at the latency of the setting it comes from times the sweep's slowdown; other switches take
 no time. How long the adviser takes to notice that the load has changed is left out.
 """
@@ -151,7 +151,7 @@ class _Way:
 def over_stays(
     latency_map: LatencyMap, schedule: Sequence[Phase], slowdown: float, stays: ArrayLike, margin: float = 0.1
 ) -> pd.DataFrame:
-    """Adapting beside the best fixed setting, over how many sweeps long a load stays as it is.
+    """Adapting next to the best fixed setting, over how many sweeps long a load stays as it is.
 
     The schedule is gone through again and again; its phases all last the same, and the adviser knows how long.
 

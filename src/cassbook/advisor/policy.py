@@ -1,8 +1,8 @@
 """Whether a switch pays: the map's forecast against what the way there costs.
 
-Latency counts in *seconds of waiting a second*: requests a second times mean latency, which is the number in flight. A
-switch saves some of that for as long as the load stays as it is, and costs some on its way, above all while a sweep
-goes on.
+Latency counts in *seconds of waiting per second*: requests per second times mean latency, the number in flight.
+A switch saves some of that for as long as the load stays as it is, and costs some on its way, above all while a sweep
+is under way.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Terms:
     horizon_s : float
         How long the load is taken to stay as it is.
     fewest_per_s : float
-        Below so many requests a second nothing is decided.
+        Below so many requests per second nothing is decided.
     """
 
     margin: float = 0.1

@@ -147,7 +147,7 @@ def may_follow(before: Regime, after: Regime, swept: bool = False) -> bool:
 
 
 def transition(now: Regime, reads: int, writes: int) -> list[tuple[Step, Regime]]:
-    """Steps from a regime to a strong setting, each safe beside the one before it.
+    """Steps from a regime to a strong setting, each safe alongside the one before it.
 
     Parameters
     ----------

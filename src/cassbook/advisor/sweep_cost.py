@@ -1,4 +1,4 @@
-"""What a sweep costs the requests beside it, as last measured on this cluster under its own load."""
+"""What a sweep costs the requests next to it, as last measured on this cluster under its own load."""
 
 from __future__ import annotations
 

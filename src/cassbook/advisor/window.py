@@ -1,4 +1,4 @@
-"""What a client does now: requests a second, the part that reads, and how many are in flight, over a sliding window."""
+"""What a client does now: requests per second, the share of reads and how many are in flight, in a sliding window."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ class Load:
     Attributes
     ----------
     per_s : float
-        Requests a second that were answered.
+        Requests per second that were answered.
     read_share : float
         Part of them that read, 0 to 1; NaN without requests.
     in_flight : float
-        Mean number in flight, by Little's law: seconds of latency a second.
+        Mean number in flight, by Little's law: seconds of latency per second.
     """
 
     per_s: float

@@ -31,13 +31,13 @@ from cassbook.lab.load.stress import Rate, Stress
 from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, create_table
 from cassbook.lab.run.circumstances import machine
 from cassbook.lab.run.warmup import WarmUp
-from cassbook.profile.profile import TablePart, WarmUpPart
+from cassbook.profile.profile import TableSection, WarmUpSection
 from cassbook.records.benchmarks import POINT, ratios
 
 ENGINE = "2.1.20"
 PAIRS = 5
 OPERATIONS, THREADS = ("READ", "UPDATE"), (10, 100, 500)
-ROWS = TablePart(record_count=20_000, request_distribution="uniform", update_all_fields=True)
+ROWS = TableSection(record_count=20_000, request_distribution="uniform", update_all_fields=True)
 _STEADY_S, _RAMP_S = 5.0, 2.0
 #: A JVM needs a while to compile what it runs; its first seconds do not count.
 _STRESS_SETTLES_S = 6.0
@@ -63,7 +63,7 @@ class Ours:
     def warm_up(self) -> None:
         """Half reads, half updates at QUORUM, until throughput has settled."""
         self._loop(100, itertools.cycle([READ, UPDATE]), "QUORUM", lambda *_: None).run(
-            Bound(until=WarmUp(WarmUpPart(windows=5, cap_s=40.0))), Window()
+            Bound(until=WarmUp(WarmUpSection(windows=5, cap_s=40.0))), Window()
         )
 
     def measure(self, operation: str, level: str, threads: int) -> tuple[Rate, float, float]:

@@ -28,12 +28,12 @@ VERDICT_WORDS: dict[Verdict, str] = {
 }
 #: Columns of the shorter formats, in this order; JSON has all.
 COLUMNS = ["id", "paper", "location", "quote", "printed", "recomputed", "verdict", "note"]
-#: What CSV has beside them.
+#: What CSV has in addition to them.
 MORE_COLUMNS = ["kind", "relation", "reading", "function"]
 
 
 def frame(findings: Sequence[Finding]) -> pd.DataFrame:
-    """One row a claim, one column a field of `Finding`, in the order of the ledger."""
+    """One row per claim, one column per field of `Finding`, in the order of the ledger."""
     return pd.DataFrame([dataclasses.asdict(finding) for finding in findings])
 
 

@@ -35,7 +35,7 @@ class Estimate:
         Parameters
         ----------
         observations : iterable of float, shape (n,)
-            One figure a block. NaN are refused.
+            One figure per block. NaN are refused.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class Estimate:
         Parameters
         ----------
         ratios : iterable of float, shape (n,)
-            Positive, one a block.
+            Positive, one per block.
 
         Raises
         ------

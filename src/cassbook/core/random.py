@@ -68,7 +68,7 @@ def exponential(s):  # type: ignore[no-untyped-def]
         x = np.float64(bits) * _WIDTHS[layer]
         if bits < _BOUNDS[layer]:
             return x, s
-        chance, s = evenly(s)  # beside a layer's core: one draw in a hundred
+        chance, s = evenly(s)  # next to a layer's core: one draw in a hundred
         if layer == 0:
             return _R - math.log1p(-chance), s
         if (_HEIGHTS[layer - 1] - _HEIGHTS[layer]) * chance + _HEIGHTS[layer] < math.exp(-x):

@@ -28,8 +28,8 @@ class Release:
         assembled from `cassandra-all` and its dependencies (sums in `sums/VERSION.sha256`).
     protocol : int
         Native protocol to speak; 4 at most, so that all versions share one frame format.
-    further : tuple of str
-        Maven coordinates of what an assembled server needs beside `cassandra-all` and its dependencies.
+    extra : tuple of str
+        Maven coordinates of what an assembled server needs in addition to `cassandra-all` and its dependencies.
     """
 
     version: str
@@ -37,7 +37,7 @@ class Release:
     server_jar_sha256: str
     tarball_sha256: str | None
     protocol: int
-    further: tuple[str, ...] = ()
+    extra: tuple[str, ...] = ()
 
     @property
     def major(self) -> tuple[int, int]:
@@ -93,7 +93,7 @@ STUDY = Release(
     "e1802cc5a5b364e056fffb93c704caa58bfc460d77c8b62c05ce6148fc5df1b9",
     None,
     protocol=1,
-    further=("io.netty:netty:3.5.9.Final", "com.github.stephenc:jamm:0.2.5"),
+    extra=("io.netty:netty:3.5.9.Final", "com.github.stephenc:jamm:0.2.5"),
 )
 #: Whose tarball has the interface file that clients of `STUDY` are made of, and a cassandra-stress for it.
 STUDY_TOOLS = Release(

@@ -19,7 +19,7 @@ PHASES = ("warmup", "steady", "drain")
 
 _LABEL = pa.dictionary(pa.int8(), pa.string())
 
-#: One row an operation. `latency_us` is service time seen by the client; `intended_s` is null in a closed loop.
+#: One row per operation. `latency_us` is service time seen by the client; `intended_s` is null in a closed loop.
 SAMPLES = pa.schema(
     [
         pa.field("cell_id", pa.dictionary(pa.int16(), pa.string())),
@@ -34,7 +34,7 @@ SAMPLES = pa.schema(
     metadata={b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
 )
 
-#: One row a cell, in `cells.csv`; the row is the cell's completion mark.
+#: One row per cell, in `cells.csv`; the row is the cell's completion mark.
 CELLS: dict[str, str] = {
     "schema_version": "int64",
     "cell_id": "str",
@@ -119,7 +119,7 @@ class Mark(StrEnum):
 #: Marks of a cell in which the client is a part of what it measured.
 CLIENT_MARKS = frozenset({Mark.CLIENT, Mark.LAG})
 
-#: Statistics of pure workloads, one row a (operation, level, threads): Tables I and II, printed or measured.
+#: Statistics of pure workloads, one row per (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (
     "operation",  # READ or WRITE
     "level",  # ONE, QUORUM or ALL
@@ -133,7 +133,7 @@ LEVEL_STATS = (
     "marks",  # of any of the blocks' cells, as in `cells.csv`; empty for a printed table
 )
 
-#: Statistics of mixed workloads, one row a (setting, read_share, threads): Tables IV and V, printed or measured.
+#: Statistics of mixed workloads, one row per (setting, read_share, threads): Tables IV and V, printed or measured.
 MIXED_STATS = (
     "setting",
     "read_share",

@@ -1,6 +1,6 @@
 """How far regions are apart: tables of round-trip times, and the links they put between the hosts of a deployment.
 
-The default is Table 1 of the 2021 paper, whose "latency" is a round trip. Other tables are CSV files, one row a pair:
+The default is Table 1 of the 2021 paper, whose "latency" is a round trip. Other tables are CSV files, one row per pair:
 
     from,to,rtt_ms,jitter_ms,mbit_per_s
     berlin,berlin,1.2,,
@@ -147,11 +147,11 @@ def _links(row: Mapping[object, object], where: str) -> tuple[Link, Link]:
         raise InputError(
             f"{where}: rtt_ms is {rtt_ms:g}, there_ms and back_ms make {there_ms + back_ms:g}; leave one out"
         )
-    further = {"jitter_ms": numbers["jitter_ms"] or 0.0}
+    extra = {"jitter_ms": numbers["jitter_ms"] or 0.0}
     if numbers["mbit_per_s"] is not None:
-        further["mbit_per_s"] = numbers["mbit_per_s"]
+        extra["mbit_per_s"] = numbers["mbit_per_s"]
     try:
-        return Link(there_ms, **further), Link(back_ms, **further)
+        return Link(there_ms, **extra), Link(back_ms, **extra)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

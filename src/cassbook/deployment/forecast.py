@@ -1,8 +1,8 @@
 """What a deployment would cost: the model of distance, on the ground of a run in which nothing was far.
 
-The run tells what a request takes by itself, and how many a second the cluster can do; each of its cluster starts gives
-a forecast of its own, and so an interval. Another machine, or more nodes than the run had, do other things: take a run
-of yours.
+The run tells what a request takes by itself, and how many per second the cluster can do; each of its cluster
+starts gives a forecast of its own, and so an interval. Another machine, or more nodes than the run had, behave
+otherwise: take a run of yours.
 """
 
 from __future__ import annotations

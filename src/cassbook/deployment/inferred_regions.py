@@ -73,7 +73,7 @@ def assignments(scenario: str, distances: Distances | None = None) -> pd.DataFra
     Returns
     -------
     DataFrame
-        One row an assignment and coordinator: regions (of the deployment, the client's first), coordinator, and for
+        One row per assignment and coordinator: regions (of the deployment, the client's first), coordinator, and for
         each operation and level the model's latency in ms; rms_percent and worst_percent: its deviation from the
         printed ones over the six, by the root of the mean square of logarithms.
     """
@@ -111,7 +111,7 @@ def implied(table: pd.DataFrame | None = None) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (scenario, operation); to_coordinator_ms (ONE, less that of scenario a: for c it should be nought),
+        Index (scenario, operation); to_coordinator_ms (ONE, less that of scenario a: for c it should be zero),
         to_second_ms (QUORUM less ONE) and to_third_ms (ALL less ONE).
     """
     few = fewest_threads(latencies() if table is None else table)
@@ -131,7 +131,7 @@ def implied(table: pd.DataFrame | None = None) -> pd.DataFrame:
 def held_at_coordinator(table: pd.DataFrame | None = None) -> pd.DataFrame:
     """How many requests a coordinator can have held, by latencies where they grow with the threads.
 
-    A coordinator that holds M requests at a time for `hold` each answers M / hold a second, so that latency is
+    A coordinator that holds M requests at a time for `hold` each answers M / hold per second, so that latency is
     N hold / M: its slope over threads gives M. `hold` is the round trip to the last replica waited for, taken from the
     latency at the fewest threads less that to the coordinator.
 
@@ -157,7 +157,7 @@ def held_at_coordinator(table: pd.DataFrame | None = None) -> pd.DataFrame:
 
 
 def throughput_from_latency() -> pd.DataFrame:
-    """Printed highest throughputs beside those that the printed latencies give by Little's law.
+    """Printed highest throughputs compared with those that the printed latencies give by Little's law.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """What a level costs at a distance: the k-th of the round trips, and three bounds of throughput.
 
 A request goes from the client to a coordinator, which asks replicas and waits for the k nearest answers (its own among
-them if it holds the row): *hold* is the k-th smallest round trip from the coordinator, its own being nought. So one
+them if it holds the row): *hold* is the k-th smallest round trip from the coordinator, its own being zero. So one
 request alone takes
 
     alone = round trip to the coordinator + hold + service.
@@ -129,7 +129,7 @@ class Model:
         return sum(way.share * (way.client_ms + way.hold_ms) for way in self.ways()) + self.service_ms
 
     def throughput_per_s(self, threads: float) -> float:
-        """Requests a second with so many in flight."""
+        """Requests per second with so many in flight."""
         return threads / self.latency_ms(threads) * 1000
 
     def latency_ms(self, threads: float) -> float:
@@ -192,7 +192,7 @@ def _to(coordinator: str, name: str, rtt: dict[tuple[str, str], np.ndarray]) -> 
 
 
 def table(models: Sequence[Model], threads: Sequence[float]) -> pd.DataFrame:
-    """Predictions of several models: one row a (model, threads), with what bounds it."""
+    """Predictions of several models: one row per (model, threads), with what bounds it."""
     rows = []
     for model in models:
         for count in threads:

@@ -1,7 +1,7 @@
 """The 2021 paper's scenarios, printed and measured in one shape: its Tables 2 to 4, and what the model makes of both.
 
 A *point* is what a scenario does at a level and a number of threads: columns `POINTS`. Printed ones come from Tables 3
-and 4, with throughput by Little's law; measured ones from the cells of a run, a row a block.
+and 4, with throughput by Little's law; measured ones from the cells of a run, one row per block.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tables 3 and 4: mean latency in ms, each source's column beside the others.
+    """Tables 3 and 4: mean latency in ms, each source's column next to the others.
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
 
 
 def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Table 2 as printed beside the highest throughputs of each source.
+    """Table 2 as printed next to the highest throughputs of each source.
 
     Returns
     -------
@@ -210,7 +210,7 @@ def predicted(
     in_flight: int = IN_FLIGHT,
     known: pd.DataFrame | None = None,
 ) -> pd.DataFrame:
-    """Points of the far scenarios beside what the model says of them.
+    """Points of the far scenarios next to what the model says of them.
 
     Parameters
     ----------
@@ -340,7 +340,7 @@ _SENTENCES = (
 
 
 def sentences(points: pd.DataFrame) -> pd.DataFrame:
-    """What the paper says of its scenarios, beside what its own tables and a run give.
+    """What the paper says of its scenarios, next to what its own tables and a run give.
 
     Section 2.3 calls the third and fourth those of b; they are those of c, whose latencies are so far apart. "By an
     average of 560 %" higher is 6.6 times.

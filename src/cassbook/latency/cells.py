@@ -10,7 +10,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES
 from cassbook.latency import uncertainty
 
-#: Columns of the cells that stay beside their statistics.
+#: Columns of the cells that stay next to their statistics.
 CELL_COLUMNS = [
     "cell_id",
     "kind",
@@ -134,7 +134,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     samples : DataFrame
-        Columns `schema.SAMPLES`, one row an operation, any number of cells. Samples of a cell that is not in
+        Columns `schema.SAMPLES`, one row per operation, any number of cells. Samples of a cell that is not in
         `cells` are ignored: its row is the mark that a cell was completed. Without the column intended_s, the load
         is taken for a closed loop.
     cells : DataFrame
@@ -143,7 +143,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a cell, in the order of `cells`: `CELL_COLUMNS`; n_ok and n_errors, operations of the steady
+        One row per cell, in the order of `cells`: `CELL_COLUMNS`; n_ok and n_errors, operations of the steady
         phase by outcome; n_unknown, those writes among the errors that may have taken effect all the same;
         latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us, p95_us and p99_us,
         all of successful steady operations, NaN where there is none; throughput_per_s,

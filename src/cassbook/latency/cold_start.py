@@ -64,7 +64,7 @@ def series(samples: pd.DataFrame, bin_ms: float = 50) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a bin that holds an operation, ascending: since_start_ms (where the bin begins), mean_us,
+        One row per bin that holds an operation, ascending: since_start_ms (where the bin begins), mean_us,
         median_us, n.
 
     Raises

@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 
-#: Bounds of what is told apart: 1 us and 1 hour.
+#: Bounds of what is distinguished: 1 us and 1 hour.
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 DIGITS = 3

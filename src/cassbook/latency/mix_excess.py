@@ -21,7 +21,7 @@ _KEYS = ["setting", "read_share", "threads", "block"]
 
 
 def against_parts(cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """Each mixed cell beside the pure ones of its block.
+    """Each mixed cell next to the pure ones of its block.
 
     Parameters
     ----------

@@ -15,7 +15,7 @@ from cassbook.core.errors import InputError
 
 Floats = NDArray[np.float64]
 
-#: What identifies a point of a mixed workload beside its setting.
+#: What identifies a point of a mixed workload apart from its setting.
 WORKLOAD = ["read_share", "threads"]
 
 #: The setting that the paper compares the others with (Fig. 7).
@@ -109,7 +109,7 @@ def estimates(
     Returns
     -------
     DataFrame
-        One row a (setting, read_share, threads), latency_us.
+        One row per (setting, read_share, threads), latency_us.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def estimates(
 
 
 def surface(df: pd.DataFrame, value: str = "latency_us") -> pd.DataFrame:
-    """Turn (setting, read_share, threads) rows into one row a workload and one column a setting.
+    """Turn (setting, read_share, threads) rows into one row per workload and one column per setting.
 
     Settings stand in the paper's order (then by name), so that the first of two equal minima is the one named
     first in the paper.
@@ -163,7 +163,7 @@ def best_setting(df: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (read_share, threads): best, best_latency_us, runner_up, runner_up_latency_us and
+        One row per (read_share, threads): best, best_latency_us, runner_up, runner_up_latency_us and
         margin_percent, by how much the runner-up is slower, in percent of the best. Equal latencies give
         margin 0 and the order of the paper.
 
@@ -199,7 +199,7 @@ def speedups(df: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (read_share, threads): best, speedup_percent = (1R-3W - best) / 1R-3W * 100, never negative.
+        One row per (read_share, threads): best, speedup_percent = (1R-3W - best) / 1R-3W * 100, never negative.
 
     Raises
     ------

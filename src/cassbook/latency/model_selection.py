@@ -30,7 +30,7 @@ _POLYNOMIALS = {name: order for order, name in MODEL_NAMES.items()}
 
 
 def points_of(cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """Mean latency and throughput of pure workloads, one row a block: what curves are fitted to.
+    """Mean latency and throughput of pure workloads, one row per block: what curves are fitted to.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Curves of mean latency over threads: the paper's polynomials, what it names beside them, and two with a meaning.
+"""Curves of mean latency over threads: the paper's polynomials, what it names besides them, and two with a meaning.
 
 Section IV.B of Gorbenko 2020 chooses polynomials among what one could fit ("regression splines", "support vectors",
 "neural networks"). All of them are fitted here to the same points. Two models follow from how a closed loop works:
@@ -174,7 +174,7 @@ def scalability(points: pd.DataFrame) -> Scalability:
     """Fit the universal scalability law to throughput.
 
     Threads / throughput is linear in 1 / lambda, sigma / lambda and kappa / lambda; least squares of its relative
-    errors, none of the three below nought.
+    errors, none of the three below zero.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def fit(points: pd.DataFrame, model: str) -> Predictor:
     Parameters
     ----------
     points : DataFrame
-        Columns `POINTS`: threads, mean latency_us, throughput_per_s; one row a cell or a mean over blocks.
+        Columns `POINTS`: threads, mean latency_us, throughput_per_s; one row per cell or a mean over blocks.
     model : str
         A key of `MODELS`.
 

@@ -118,7 +118,7 @@ def pause_of(run: Run, cell: pd.Series) -> tuple[float, float]:
 
 
 def paused_cells(run: Run | None, level: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Cells with a paused node, one a block: in the closed loop, and at the lowest rate; both may have no row."""
+    """Cells with a paused node, one per block: in the closed loop, and at the lowest rate; both may have no row."""
     cells = paced_cells(run)
     if cells.empty:
         return cells, cells

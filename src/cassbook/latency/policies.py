@@ -25,7 +25,7 @@ Choices = pd.Series
 
 
 def by_block(cell_stats: pd.DataFrame) -> pd.DataFrame:
-    """Measured mean latency of the paper's three settings, us: index (block, read_share, threads), a column a setting.
+    """Mean latency of the paper's three settings, us: index (block, read_share, threads), one column per setting.
 
     Workloads that lack a setting in a block are left out.
 

@@ -1,4 +1,4 @@
-"""Order of levels and settings by latency, and which neighbours in it can be told apart."""
+"""Order of levels and settings by latency, and which neighbours in it differ significantly."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SHOWN = ["ranking", "order", "distinguishable", "p_value"]
 
 
 def levels(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Order of the levels of pure workloads by latency, and whether it can be told from noise.
+    """Order of the levels of pure workloads by latency, and whether it is distinguishable from noise.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def levels(level_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) ->
 
 
 def settings(mixed_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) -> pd.DataFrame:
-    """Order of the settings of mixed workloads by latency, and whether it can be told from noise.
+    """Order of the settings of mixed workloads by latency, and whether it is distinguishable from noise.
 
     Parameters
     ----------
@@ -65,8 +65,8 @@ def settings(mixed_stats: pd.DataFrame, cell_stats: pd.DataFrame | None = None) 
 def overall(cell_stats: pd.DataFrame, of: str) -> pd.DataFrame:
     """Order of levels or settings over all thread counts together.
 
-    One figure a block: the mean over thread counts of the logarithm of latency, where all were measured. Neighbours are
-    compared within blocks, as in `levels`. Many thread counts even out what a single cell owes to chance.
+    One figure per block: the mean over thread counts of the logarithm of latency, where all were measured. Neighbours
+    are compared within blocks, as in `levels`. Many thread counts even out what a single cell owes to chance.
 
     Parameters
     ----------
@@ -127,7 +127,7 @@ def _overlap(ordered: pd.DataFrame) -> tuple[list[bool] | None, float]:
 def _paired(order: list[str], logs: pd.DataFrame) -> tuple[list[bool] | None, float]:
     """Which neighbours differ within blocks, and the largest adjusted p-value.
 
-    `logs` has a row a block, a column a label: logarithms of latency.
+    `logs` has one row per block, one column per label: logarithms of latency.
     """
     pairs = itertools.pairwise(order)
     p_values = [uncertainty.paired_p((logs[b] - logs[a]).dropna().to_numpy(dtype=float)) for a, b in pairs]

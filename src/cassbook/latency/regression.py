@@ -22,7 +22,7 @@ MODEL_NAMES = {1: "linear", 2: "order2", 3: "order3", 4: "order4"}
 #: What tables and figures of ours call them.
 MODEL_TITLES = {1: "linear", 2: "order 2", 3: "order 3", 4: "order 4"}
 
-#: A fit on fewer distinct thread counts than its order plus this is told to its reader.
+#: A fit on fewer distinct thread counts than its order plus this is reported to its reader.
 SPARE_POINTS = 4
 
 
@@ -175,7 +175,7 @@ def fit_all(level_stats: pd.DataFrame, orders: Sequence[int] = (1, 2, 3, 4)) -> 
     Returns
     -------
     DataFrame
-        One row a (operation, level, order), in the order of the input: operation, level, order, model
+        One row per (operation, level, order), in the order of the input: operation, level, order, model
         ('linear', 'order2' ...), r_squared, adjusted_r_squared, fit (the `Fit`).
 
     Raises

@@ -23,7 +23,7 @@ _PARAMETERS = 3
 #: The small-sample correction of AICc divides by n - parameters - 1, so fewer points cannot be judged.
 MIN_POINTS = _PARAMETERS + 2
 
-#: Models whose AICc differ by less are not told apart (Burnham and Anderson 2002, section 2.6).
+#: Models whose AICc differ by less are not distinguished (Burnham and Anderson 2002, section 2.6).
 AICC_MARGIN = 2.0
 
 #: Verdict of `growth_table` where `growth_test` would refuse.

@@ -133,7 +133,7 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
     Returns
     -------
     DataFrame
-        One row a (keys, column): keys, figure (the column's name), value, low, high, blocks, interval. Repeats in a
+        One row per (keys, column): keys, figure (the column's name), value, low, high, blocks, interval. Repeats in a
         block are averaged, then blocks. interval is 'blocks' where low and high are Student's t over blocks; 'one
         cluster start' where there is one block with one cell, and they are that cell's own: they say nothing of
         what another start would give; empty where there is no interval.
@@ -219,7 +219,7 @@ def mixed_stats(cell_stats: pd.DataFrame, replication_factor: int = 3) -> pd.Dat
     Returns
     -------
     DataFrame
-        Columns `schema.MIXED_STATS`, one row a (setting, read_share, threads). Every pair of levels is kept,
+        Columns `schema.MIXED_STATS`, one row per (setting, read_share, threads). Every pair of levels is kept,
         also one that is not strong, under the name `setting_name` gives it.
 
     Raises

@@ -262,7 +262,7 @@ def over_blocks(values: Floats, low: float = np.nan, high: float = np.nan) -> tu
     Parameters
     ----------
     values : ndarray of float, shape (blocks,)
-        One figure a block.
+        One figure per block.
     low, high : float
         Bounds within the cell, for the case that there is one block.
 

@@ -119,7 +119,7 @@ def regret(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (read_share, threads): chosen (least estimate), measured_best, right (whether they are the
+        One row per (read_share, threads): chosen (least estimate), measured_best, right (whether they are the
         same) and regret_percent, by how much the chosen setting measured slower than the best, in percent of
         the best.
 
@@ -153,7 +153,7 @@ def share_of_right_choices(estimated: pd.DataFrame, measured: pd.DataFrame) -> S
 
 
 def published_choices() -> pd.DataFrame:
-    """Least estimate of Table IV beside the underlined cell of Table V, workload by workload.
+    """Least estimate of Table IV next to the underlined cell of Table V, workload by workload.
 
     The underlines of Table IV are lost in our copy, so its minima are taken from its numbers. The underlined
     header 1R-3W of Table V marks no workload and is not in the CSV.

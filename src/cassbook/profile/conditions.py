@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
-from cassbook.profile.fields import Distinct, Levels, Part, Positive, PositiveSeconds, Share, Threads
+from cassbook.profile.fields import Distinct, Levels, Positive, PositiveSeconds, Section, Share, Threads
 
 ColdCondition = Literal["warm", "restarted_client", "cold_pages", "restarted_server"]
 #: In the order in which a block makes them: each leaves the cluster further from warm.
@@ -25,7 +25,7 @@ def _check_levels(levels: list[str], reads: bool, writes: bool) -> None:
             raise ValueError(f"{level!r} is no consistency level for {asked}; use one such as ONE, QUORUM or ALL")
 
 
-class ColdPart(Part):
+class ColdSection(Section):
     """Cells from their very first operation on, each after its condition has been made (see `run.conditions`)."""
 
     threads: Threads
@@ -42,7 +42,7 @@ class ColdPart(Part):
         return self
 
 
-class PausePart(Part):
+class PauseSection(Section):
     """One node stands still, from `after_s` into the steady window on, for `for_s`."""
 
     node: Positive = 2
@@ -50,7 +50,7 @@ class PausePart(Part):
     for_s: Annotated[float, Field(gt=0, le=_LONGEST_PAUSE_S)] = 0.8
 
 
-class PacedPart(Part):
+class PacedSection(Section):
     """Cells at fixed rates and one in a closed loop, on a healthy cluster and on one with a node that pauses.
 
     `threads` is how many requests may be in flight, at a fixed rate as in the closed loop. Without `pause` the
@@ -62,7 +62,7 @@ class PacedPart(Part):
     read_share: Share = 1.0
     levels: Levels
     steady_s: PositiveSeconds
-    pause: PausePart | None = PausePart()
+    pause: PauseSection | None = PauseSection()
 
     @model_validator(mode="after")
     def _known_levels(self) -> Self:

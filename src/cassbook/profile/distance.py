@@ -9,24 +9,24 @@ from pydantic import Field, model_validator
 
 from cassbook.deployment.distances import Distances, Placement, from_table, placed, printed
 from cassbook.deployment.notation import parse
-from cassbook.profile.fields import Name, Part
+from cassbook.profile.fields import Name, Section
 
 
-class DeploymentPart(Part):
+class DeploymentSection(Section):
     """Where the hosts are: the 2021 paper's notation, and the names of its regions, the client's first."""
 
     notation: str
     regions: list[str] | None = None
 
 
-class DistancePart(Part):
+class DistanceSection(Section):
     """Deployments that each block measures, each behind a relay.
 
     Without `distances` they are those of the 2021 paper's Table 1, times `scale`; a row holds what a line of a table of
     one's own would (see `deployment.distances`). `means` is what delays: our relay, or the kernel's netem.
     """
 
-    deployments: Annotated[dict[Name, DeploymentPart], Field(min_length=1)]
+    deployments: Annotated[dict[Name, DeploymentSection], Field(min_length=1)]
     distances: list[dict[str, Any]] | None = None
     scale: Annotated[float, Field(gt=0, le=100)] = 1.0
     means: Literal["relay", "netem"] = "relay"

@@ -36,7 +36,7 @@ Levels = Annotated[list[str], Field(min_length=1), Distinct]
 Settings = Annotated[list[str], Field(min_length=1), Distinct, AfterValidator(_settings)]
 
 
-class Part(BaseModel):
+class Section(BaseModel):
     """A part of a profile: a key that is not known is an error, not a shrug."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)

@@ -13,27 +13,27 @@ from cassbook.core.consistency import LEVEL_CODES, LEVELS, STRONG_SETTINGS, repl
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
-from cassbook.profile.conditions import ColdPart, PacedPart
-from cassbook.profile.distance import DistancePart
+from cassbook.profile.conditions import ColdSection, PacedSection
+from cassbook.profile.distance import DistanceSection
 from cassbook.profile.fields import (
     Distinct,
     Levels,
     Name,
-    Part,
     Positive,
     PositiveSeconds,
+    Section,
     Settings,
     Share,
     ThreadCounts,
     Threads,
 )
-from cassbook.profile.workloads import Distribution, WorkloadsPart
+from cassbook.profile.workloads import Distribution, WorkloadsSection
 
 #: How coordinators are chosen where no node is named: see `load.routing`.
 POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
 
 
-class ClusterPart(Part):
+class ClusterSection(Section):
     """The cluster that each block starts afresh."""
 
     nodes: Positive = 3
@@ -50,7 +50,7 @@ class ClusterPart(Part):
         return self
 
 
-class TablePart(Part):
+class TableSection(Section):
     """YCSB's usertable and how its rows are asked for (section III.A: the defaults of YCSB)."""
 
     record_count: Positive
@@ -60,7 +60,7 @@ class TablePart(Part):
     update_all_fields: bool = False
 
 
-class LoadPart(Part):
+class LoadSection(Section):
     """The closed loop. A cell is bounded by time or by operations a thread, not both."""
 
     coordinator: str = "token_aware"
@@ -87,7 +87,7 @@ class LoadPart(Part):
         return self
 
 
-class WarmUpPart(Part):
+class WarmUpSection(Section):
     """The block's warm-up ends when throughput has settled: see `run.warmup.settled`."""
 
     threads: Threads = 100
@@ -97,7 +97,7 @@ class WarmUpPart(Part):
     cap_s: PositiveSeconds = 30.0
 
 
-class PurePart(Part):
+class PureSection(Section):
     """Reads only and writes only, at each level that allows them (Tables I and II)."""
 
     threads: ThreadCounts
@@ -113,7 +113,7 @@ class PurePart(Part):
         return value
 
 
-class MixedPart(Part):
+class MixedSection(Section):
     """Reads and writes mixed, at strong settings (Tables IV and V) or other pairs of levels ('QUORUM/ONE')."""
 
     threads: ThreadCounts
@@ -122,23 +122,23 @@ class MixedPart(Part):
     repeats: Positive = 1
 
 
-class Profile(Part):
+class Profile(Section):
     """One measurement plan."""
 
     name: Name
     title: str
     engine: str = DEFAULT_ENGINE
     seed: Annotated[int, Field(ge=0)]
-    cluster: ClusterPart = ClusterPart()
-    table: TablePart
-    load: LoadPart
-    warm_up: WarmUpPart = WarmUpPart()
-    pure: PurePart | None = None
-    mixed: MixedPart | None = None
-    workloads: WorkloadsPart | None = None
-    cold: ColdPart | None = None
-    paced: PacedPart | None = None
-    distance: DistancePart | None = None
+    cluster: ClusterSection = ClusterSection()
+    table: TableSection
+    load: LoadSection
+    warm_up: WarmUpSection = WarmUpSection()
+    pure: PureSection | None = None
+    mixed: MixedSection | None = None
+    workloads: WorkloadsSection | None = None
+    cold: ColdSection | None = None
+    paced: PacedSection | None = None
+    distance: DistanceSection | None = None
     keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
 
     @field_validator("engine")
@@ -157,9 +157,9 @@ class Profile(Part):
     def _deployments_fit(self) -> Self:
         if self.distance is None:
             return self
-        further = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
-        if further:
-            raise ValueError(f"{', '.join(further)}: not with distance; give pure or mixed")
+        extra = [name for name in ("workloads", "cold", "paced") if getattr(self, name) is not None]
+        if extra:
+            raise ValueError(f"{', '.join(extra)}: not with distance; give pure or mixed")
         for name, placement in self.distance.placements().items():
             replicas = len(placement.deployment.replicas)
             if replicas != self.cluster.nodes:
@@ -200,7 +200,7 @@ class Profile(Part):
         return max(part.repeats for part in self._parts if part)
 
     @property
-    def _parts(self) -> tuple[PurePart | MixedPart | WorkloadsPart | None, ...]:
+    def _parts(self) -> tuple[PureSection | MixedSection | WorkloadsSection | None, ...]:
         return self.pure, self.mixed, self.workloads
 
 

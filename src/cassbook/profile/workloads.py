@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.profile.fields import Distinct, Name, Part, Positive, Settings, Share, ThreadCounts
+from cassbook.profile.fields import Distinct, Name, Positive, Section, Settings, Share, ThreadCounts
 
 Distribution = Literal["zipfian", "uniform", "hotspot", "exponential", "sequential"]
 Preset = Literal["A", "B", "C", "D", "E", "F"]
@@ -58,7 +58,7 @@ Create = Annotated[Statement, AfterValidator(_create)]
 Change = Annotated[Statement, AfterValidator(_change)]
 
 
-class Values(Part):
+class Values(Section):
     """What is bound to a marker: numbers of a population, random content of a size, or random numbers of a range.
 
     Attributes
@@ -110,7 +110,7 @@ class Values(Part):
         return self
 
 
-class OwnOperation(Part):
+class OwnOperation(Section):
     """One kind of request: how often, and what is sent.
 
     `rows` says what a query must bring back: 'one' row, 'some' (one or more) or 'any' number, none included.
@@ -131,14 +131,14 @@ class OwnOperation(Part):
         return self
 
 
-class OwnLoad(Part):
+class OwnLoad(Section):
     """What is in the tables before anything is measured: `rows` times a statement, at ALL."""
 
     statement: Change
     rows: Positive
 
 
-class OwnWorkload(Part):
+class OwnWorkload(Section):
     """A user's own tables, statements and values."""
 
     name: Annotated[Name, Field(pattern="^[^.]*$")]
@@ -162,7 +162,7 @@ class OwnWorkload(Part):
         return self
 
 
-class WorkloadsPart(Part):
+class WorkloadsSection(Section):
     """Workloads measured after the pure and mixed cells of a block: YCSB's presets, and own ones."""
 
     threads: ThreadCounts

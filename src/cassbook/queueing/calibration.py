@@ -41,7 +41,7 @@ from cassbook.queueing.network import Demands, Network, Operation, Readings
 Floats = NDArray[np.float64]
 
 _US = 1000.0
-#: Parts of the nodes' cost, in the order of the equation, and those of each operation that can be told apart.
+#: Parts of the nodes' cost, in the order of the equation, and those of each operation that can be distinguished.
 PARTS = ("coordinator", "local", "elsewhere", "waiting")
 _FREE = {"READ": ("coordinator", "local", "elsewhere"), "UPDATE": ("coordinator", "elsewhere", "waiting")}
 #: Requests at the processors at which the slowdown is free but for one, where it is 1; beyond the last it stays.
@@ -393,9 +393,9 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
 def split(traced: pd.DataFrame) -> dict[str, float]:
     """What of a request elsewhere is the other node's, and what of a coordinator's work comes before the fork.
 
-    Half of each where nothing was traced; else from requests that are alone: the time that other nodes take beside what
-    one more of them adds to the coordinator's, and the time until the last message has left beside that after the first
-    answer has come.
+    Half of each where nothing was traced; else from requests that are alone: the time that other nodes take compared
+    with what one more of them adds to the coordinator's, and the time until the last message has left compared with
+    that after the first answer has come.
     """
     if traced.empty:
         return {"replica_part": 0.5, "parse_part": 0.5}

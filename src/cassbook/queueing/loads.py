@@ -77,7 +77,7 @@ class Loads:
 
     @property
     def most_per_s(self) -> float:
-        """Requests a second that no number of jobs brings about more of."""
+        """Requests per second that no number of jobs brings about more of."""
         return 1000.0 / self.per_server_ms[self.bottleneck]
 
     @cached_property
@@ -88,7 +88,7 @@ class Loads:
         return float(np.average(each, weights=weights)) * min(1.0, min(self.network.slowdown, default=1.0))
 
     def throughput_bounds(self, jobs: int) -> tuple[float, float]:
-        """Asymptotic bounds of requests a second: all wait for each other always, or nobody ever waits.
+        """Asymptotic bounds of requests per second: all wait for each other always, or nobody ever waits.
 
         Raises
         ------

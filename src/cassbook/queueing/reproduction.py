@@ -1,7 +1,7 @@
 """The 2016 paper's own system: Figures 5 to 10 from its model, and which reading of its text fits its sentences.
 
 The measured points of the figures are lost. What is left to hold the model against is three numbers of section 5.1:
-about 6800 requests a second at ONE with 45 jobs, more than 40 % less at QUORUM, up to 60 % less at ALL.
+about 6800 requests per second at ONE with 45 jobs, more than 40 % less at QUORUM, up to 60 % less at ALL.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def curves(
     Returns
     -------
     DataFrame
-        One row a level and number of jobs: level, jobs, throughput_per_s, response_ms, node_cpu (`Estimate`; the last
+        One row per level and number of jobs: level, jobs, throughput_per_s, response_ms, node_cpu (`Estimate`; the last
         is the busy part of a node's CPU), bottleneck.
     """
     rows = []
@@ -68,7 +68,7 @@ def curves(
 
 
 def sentences(readings: Readings, requests: int = 40_000, seed: int = 0) -> dict[str, Estimate]:
-    """Simulate what section 5.1 says: requests a second at ONE, and the parts by which QUORUM and ALL have fewer."""
+    """Simulate what section 5.1 says: requests per second at ONE, and the parts by which QUORUM and ALL have fewer."""
     at = {
         level: run(paper.network(level, readings=readings), JOBS, requests, seed=seed).throughput_per_s
         for level in LEVELS
@@ -154,7 +154,7 @@ def told(choice: object) -> str:
 
 
 def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
-    """Analysis over simulation, less one: a row a level, number of cores and of jobs (level, cores, jobs, off, noise).
+    """Analysis over simulation, less one: a row per level, cores and jobs (level, cores, jobs, off, noise).
 
     noise is half the width of the simulation's own interval, as a part.
     """

@@ -63,7 +63,7 @@ class Simulated:
 
     @property
     def throughput_per_s(self) -> Estimate:
-        """Requests answered a second."""
+        """Requests answered per second."""
         return _ratio(self.answered.sum(axis=1) * _MS, self._length_ms)
 
     @property

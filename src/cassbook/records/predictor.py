@@ -16,7 +16,7 @@ from cassbook.records.staleness import PART
 from cassbook.staleness import cassandra12, curves, pbs
 from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.from_traces import Traced, as_wars
-from cassbook.staleness.message_delays import Legs
+from cassbook.staleness.message_delays import MessageDelays
 
 Floats = NDArray[np.float64]
 #: P(consistent) at times, ms by the client's clock.
@@ -95,14 +95,14 @@ class OracleRun:
         """How many traced requests there are."""
         return int((self._legs["replica"] == 0).sum())
 
-    def legs(self, setup: str, r: int, w: int) -> list[tuple[Legs, Legs]]:
+    def legs(self, setup: str, r: int, w: int) -> list[tuple[MessageDelays, MessageDelays]]:
         """Traced writes and reads, row by row."""
         own = _within(self._legs, self.panel(setup, r, w, load="traced"))
         found = []
         for _, of_row in own.groupby(["start", "key"]):
             kinds = [of_row[of_row["kind"] == kind] for kind in ("UPDATE", "READ")]
             if all(len(kind) for kind in kinds):
-                writes, reads = (Legs.of_table(kind) for kind in kinds)
+                writes, reads = (MessageDelays.of_table(kind) for kind in kinds)
                 found.append((writes, reads))
         return found
 
@@ -160,17 +160,19 @@ def predictions(run: OracleRun, setup: str, r: int, w: int) -> dict[str, Said]:
     }
 
 
-def _of_row(writes: Legs, reads: Legs, r: int, w: int, cost: Estimate) -> Traced:
+def _of_row(writes: MessageDelays, reads: MessageDelays, r: int, w: int, cost: Estimate) -> Traced:
     """No read of a row goes through the node that writes it, so that each may follow each; all count alike."""
     elsewhere = np.full_like(reads.coordinator, writes.there_ms.shape[1])
     return Traced(writes, replace(reads, coordinator=elsewhere), r, w, tracing_ms=cost)
 
 
-def _together(parts: list[Legs]) -> Legs:
-    return Legs(*(np.concatenate([getattr(own, field.name) for own in parts]) for field in fields(Legs)))
+def _together(parts: list[MessageDelays]) -> MessageDelays:
+    return MessageDelays(
+        *(np.concatenate([getattr(own, field.name) for own in parts]) for field in fields(MessageDelays))
+    )
 
 
-def _messages(legs: Legs) -> tuple[Floats, Floats]:
+def _messages(legs: MessageDelays) -> tuple[Floats, Floats]:
     """There and back, one row per message: those that went to another node than the coordinator."""
     n = legs.there_ms.shape[1]
     sent = np.isfinite(legs.back_ms) & (legs.coordinator[:, None] != np.arange(n))

@@ -11,7 +11,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.records.experiment import Results
 from cassbook.staleness.from_traces import Traced
-from cassbook.staleness.message_delays import Legs
+from cassbook.staleness.message_delays import MessageDelays
 
 #: Columns that identify a panel.
 KEYS = ["setup", "threads", "r", "w", "versions"]
@@ -71,7 +71,7 @@ class StalenessRun:
         it is within the prediction's interval.
         """
         own = self._of(self.legs, setup, threads, r, w, 1)
-        writes, reads = (Legs.of_table(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
+        writes, reads = (MessageDelays.of_table(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
         cost = self.tracing_ms(setup, threads)
         return Traced(writes, reads, r, w, by_client, Estimate(part * cost.value, 0.0, cost.value, cost.n))
 

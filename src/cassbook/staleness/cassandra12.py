@@ -1,7 +1,7 @@
 """How the predictor inside Cassandra 1.2 (`PBSPredictor`) answers, done again on known latencies.
 
-Read from its source, so that what its answer leaves out can be told apart. It logs when every answer that came over the
-network was made and when it came, by the nodes' clocks in whole milliseconds. A coordinator's own replica sends no
+Read from its source, so that what its answer leaves out can be distinguished. It logs when every answer that came over
+the network was made and when it came, by the nodes' clocks in whole milliseconds. A coordinator's own replica sends no
 message and is not there, nor is a replica that another one has handed the write on to. Its trials differ from those of
 the paper:
 
@@ -30,7 +30,7 @@ TRIALS = 10_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logged:
-    """Latencies of requests, in ms, one row a request, one column an answer; NaN where there were fewer.
+    """Latencies of requests, in ms, one row per request, one column per answer; NaN where there were fewer.
 
     Attributes
     ----------

@@ -76,8 +76,8 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     Returns
     -------
     DataFrame
-        One row a wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, from the counts of
-        each pair, half a read added to either side), noise (standard error), and predicted.
+        One row per wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, from the counts
+        of each pair, half a read added to either side), noise (standard error), and predicted.
     """
     keys = ["asked_t_ms", "writer", "reader"]
     own = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))

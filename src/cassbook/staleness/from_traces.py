@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.staleness.message_delays import Legs
+from cassbook.staleness.message_delays import MessageDelays
 from cassbook.staleness.wars import Wars, empirical
 
 Floats = NDArray[np.float64]
@@ -31,9 +31,9 @@ class Traced:
 
     Attributes
     ----------
-    writes : Legs
+    writes : MessageDelays
         At any level: a write goes to all replicas.
-    reads : Legs
+    reads : MessageDelays
         At the level of R: whom a read asks depends on it.
     r, w : int
         How many answers read and write wait for.
@@ -54,8 +54,8 @@ class Traced:
         For numbers that do not fit together.
     """
 
-    writes: Legs
-    reads: Legs
+    writes: MessageDelays
+    reads: MessageDelays
     r: int
     w: int
     by_client: bool = True
@@ -150,10 +150,10 @@ class Traced:
         random = np.random.default_rng(seed)
         writers, readers = (
             {
-                own: _redrawn(int((legs.coordinator == own).sum()), random)
-                for own in np.unique(legs.coordinator).tolist()
+                own: _redrawn(int((delays.coordinator == own).sum()), random)
+                for own in np.unique(delays.coordinator).tolist()
             }
-            for legs in (self.writes, self.reads)
+            for delays in (self.writes, self.reads)
         )
         found = np.zeros((len(times), _DRAWS))
         for (writer, reader), needed in self.needed_ms.items():
@@ -187,13 +187,13 @@ def _redrawn(count: int, random: np.random.Generator) -> Floats:
     return np.asarray(drawn / count)
 
 
-def as_wars(writes: Legs, reads: Sequence[Legs]) -> Wars:
+def as_wars(writes: MessageDelays, reads: Sequence[MessageDelays]) -> Wars:
     """The same traces as four independent distributions, all replicas in one: what the method of the paper takes.
 
     Parameters
     ----------
-    writes : Legs
-    reads : sequence of Legs
+    writes : MessageDelays
+    reads : sequence of MessageDelays
         At one level or more.
     """
     there, back = _asked(writes)
@@ -201,7 +201,7 @@ def as_wars(writes: Legs, reads: Sequence[Legs]) -> Wars:
     return Wars(empirical(there), empirical(back), empirical(asks), empirical(answers))
 
 
-def _asked(legs: Legs) -> tuple[Floats, Floats]:
-    own = np.isfinite(legs.back_ms)
-    there = legs.there_ms[own]
-    return np.maximum(there, 0.0), np.maximum(legs.back_ms[own] - there, 0.0)
+def _asked(delays: MessageDelays) -> tuple[Floats, Floats]:
+    own = np.isfinite(delays.back_ms)
+    there = delays.there_ms[own]
+    return np.maximum(there, 0.0), np.maximum(delays.back_ms[own] - there, 0.0)

@@ -1,10 +1,10 @@
-"""Where the time of a request goes, from Cassandra's own request tracing: the legs of WARS on a live cluster.
+"""Where the time of a request goes, from Cassandra's own request tracing: the message delays of WARS on a live cluster.
 
 Each event of a trace says how long after the start of the request, or at another node after the message came, it
 happened (`source_elapsed`, microseconds). A message's way is what is left of the time between its sending and the
 answer's coming when the time inside the replica is taken off; it is split in halves, since no clock is shared.
 
-What cannot be told apart:
+What cannot be distinguished:
 
 * *When a write is applied*: between "Adding to ... memtable" and the next event of that thread. Half way is taken;
   `uncertain_ms` is the half width.
@@ -45,7 +45,7 @@ _US = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
-class Legs:
+class MessageDelays:
     """Traced requests of one kind; times in ms since each began at its coordinator.
 
     Attributes
@@ -86,7 +86,7 @@ class Legs:
         return self.coordinator.size
 
     def table(self) -> pd.DataFrame:
-        """One row a request and replica, in few bytes: columns request, replica, and those of this class."""
+        """One row per request and replica, in few bytes: columns request, replica, and those of this class."""
         m, n = self.there_ms.shape
         once = {name: np.repeat(getattr(self, name), n) for name in ("coordinator", "duration_ms", "latency_ms")}
         each = {name: getattr(self, name).ravel() for name in ("there_ms", "back_ms", "uncertain_ms")}
@@ -97,7 +97,7 @@ class Legs:
         })  # fmt: skip
 
     @classmethod
-    def of_table(cls, table: pd.DataFrame) -> Legs:
+    def of_table(cls, table: pd.DataFrame) -> MessageDelays:
         """Back from `table`."""
         n = int(table["replica"].max()) + 1
         each = {name: table[name].to_numpy(float).reshape(-1, n) for name in ("there_ms", "back_ms", "uncertain_ms")}
@@ -132,8 +132,8 @@ class Asked:
     duration_ms: float
 
 
-def legs(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) -> tuple[Legs, int]:
-    """Read the legs out of traces.
+def delays_of(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) -> tuple[MessageDelays, int]:
+    """Read message delays out of traces.
 
     Parameters
     ----------
@@ -146,7 +146,7 @@ def legs(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) -> tupl
 
     Returns
     -------
-    Legs
+    MessageDelays
     int
         Traces left out, for an event that they need is not there.
 
@@ -168,7 +168,7 @@ def legs(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) -> tupl
         raise InputError(f"traces: none of {len(asked)} is whole; were they written before they were read?")
     there, back, uncertain = (np.array([row[k] for row in rows]) for k in range(3))
     coordinator, duration, latency = (np.array([row[k] for row in rows]) for k in (3, 4, 5))
-    return settled(Legs(coordinator, there, back, uncertain, duration, latency)), left_out
+    return settled(MessageDelays(coordinator, there, back, uncertain, duration, latency)), left_out
 
 
 def _row(
@@ -210,21 +210,21 @@ def _row(
     return there, back, uncertain, place, request.duration_ms, request.latency_ms
 
 
-def settled(legs: Legs) -> Legs:
+def settled(delays: MessageDelays) -> MessageDelays:
     """Take it that the coordinator's own replica applies, or looks, within as short a time as the others usually do.
 
     It sends no answer, so that the next event of its trace may be of another thread, and a whole round trip later.
     """
-    n = legs.there_ms.shape[1]
-    own = legs.coordinator[:, None] == np.arange(n)
-    others = legs.uncertain_ms[~own & np.isfinite(legs.back_ms)]
+    n = delays.there_ms.shape[1]
+    own = delays.coordinator[:, None] == np.arange(n)
+    others = delays.uncertain_ms[~own & np.isfinite(delays.back_ms)]
     if not others.size:
-        return legs
-    half_ms = np.where(own, np.minimum(legs.uncertain_ms, np.median(others)), legs.uncertain_ms)
-    begun_ms = legs.there_ms - legs.uncertain_ms
-    there_ms = np.where(own, begun_ms + half_ms, legs.there_ms)
-    back_ms = np.where(own, begun_ms + 2 * half_ms, legs.back_ms)
-    return replace(legs, there_ms=there_ms, back_ms=back_ms, uncertain_ms=half_ms)
+        return delays
+    half_ms = np.where(own, np.minimum(delays.uncertain_ms, np.median(others)), delays.uncertain_ms)
+    begun_ms = delays.there_ms - delays.uncertain_ms
+    there_ms = np.where(own, begun_ms + half_ms, delays.there_ms)
+    back_ms = np.where(own, begun_ms + 2 * half_ms, delays.back_ms)
+    return replace(delays, there_ms=there_ms, back_ms=back_ms, uncertain_ms=half_ms)
 
 
 class _Arrival(NamedTuple):

@@ -30,7 +30,7 @@ NEEDED, READ, WRITE = range(3)
 ALL_ASKED, R_ASKED = 0, 1
 #: Streams of random numbers: many enough for any processor, and the same on each, so that a seed says it all.
 _STREAMS = 64
-_BATCH = 128  # trials whose legs stay in the processor's nearest memory
+_BATCH = 128  # trials whose delays stay in the processor's nearest memory
 #: A float64 without its last 43 bits counts steps of 1 / 512 of a power of two; so many of them are below bin 1.
 _DROPPED, _BELOW = 43, (1022 + _LEAST) * SUBDIVISIONS
 
@@ -102,28 +102,34 @@ def _drawn(s, kind, first, second, begin, size, samples):  # type: ignore[no-unt
 
 
 @njit(cache=True)
-def _fill(times, s, leg, packed):  # type: ignore[no-untyped-def]
-    """Draw a leg for all replicas of a batch; returns the state of the random numbers after it."""
+def _fill(times, s, delay, packed):  # type: ignore[no-untyped-def]
+    """Draw a delay for all replicas of a batch; returns the state of the random numbers after it."""
     counts, kinds, upto, first, second, samples, at, offsets = packed
-    offset = offsets[leg]
-    if counts[leg] == 1 and kinds[leg, 0] == EXPONENTIAL:  # what is drawn most often, without a question
-        mean = first[leg, 0]
+    offset = offsets[delay]
+    if counts[delay] == 1 and kinds[delay, 0] == EXPONENTIAL:  # what is drawn most often, without a question
+        mean = first[delay, 0]
         for i in range(times.shape[1]):
             for t in range(_BATCH):
                 x, s = exponential(s)
-                times[leg, i, t] = x * mean + offset
+                times[delay, i, t] = x * mean + offset
         return s
     for i in range(times.shape[1]):
         for t in range(_BATCH):
             part = 0
-            if counts[leg] > 1:
+            if counts[delay] > 1:
                 chance, s = evenly(s)
-                while chance >= upto[leg, part]:
+                while chance >= upto[delay, part]:
                     part += 1
             x, s = _drawn(
-                s, kinds[leg, part], first[leg, part], second[leg, part], at[leg, part, 0], at[leg, part, 1], samples
+                s,
+                kinds[delay, part],
+                first[delay, part],
+                second[delay, part],
+                at[delay, part, 0],
+                at[delay, part, 1],
+                samples,
             )
-            times[leg, i, t] = x + offset
+            times[delay, i, t] = x + offset
     return s
 
 
@@ -154,8 +160,8 @@ def _ask_few(times, s, r, repair_chance, alike):  # type: ignore[no-untyped-def]
             for i in range(r):
                 chance, s = evenly(s)
                 j = i + int(chance * (n - i))
-                for leg in range(4):
-                    times[leg, i, t], times[leg, j, t] = times[leg, j, t], times[leg, i, t]
+                for delay in range(4):
+                    times[delay, i, t], times[delay, j, t] = times[delay, j, t], times[delay, i, t]
         struck = False
         if repair_chance > 0.0:
             chance, s = evenly(s)
@@ -176,8 +182,8 @@ def _run(begin, step, trials, states, n, r, w, mode, repair_chance, far_ms, fart
         kept, fresh = np.empty((max(r, w), _BATCH)), np.empty((r, _BATCH))
         left = trials // states.shape[0] + (stream < trials % states.shape[0])
         while left > 0:
-            for leg in range(4):
-                s = _fill(times, s, leg, packed)
+            for delay in range(4):
+                s = _fill(times, s, delay, packed)
             if not alike:
                 s = _move(times, s, far_ms, farther)
             if mode == R_ASKED:
@@ -187,32 +193,32 @@ def _run(begin, step, trials, states, n, r, w, mode, repair_chance, far_ms, fart
 
 
 def add_drawn(times: Floats, r: int, w: int, histograms: NDArray[np.int64]) -> None:
-    """Count trials whose legs were drawn elsewhere: `times` of shape (4, n, trials), histograms as of `parametric`.
+    """Count trials whose delays were drawn elsewhere: `times` of shape (4, n, trials), histograms as of `parametric`.
 
-    A replica that a read does not ask has an infinite third leg.
+    A replica that a read does not ask has an infinite third delay.
     """
     size = times.shape[2]
     carried, met = np.empty(size), np.empty(size)
     _judge(times, size, r, w, carried, met, np.empty((max(r, w), size)), np.empty((r, size)), histograms)
 
 
-def _packed(legs: tuple[Mixture, ...]) -> tuple[NDArray[Any], ...]:
-    """Mixtures as arrays: leg by part."""
-    most = max(len(leg.parts) for leg in legs)
-    counts = np.array([len(leg.parts) for leg in legs])
+def _packed(delays: tuple[Mixture, ...]) -> tuple[NDArray[Any], ...]:
+    """Mixtures as arrays: delay by part."""
+    most = max(len(delay.parts) for delay in delays)
+    counts = np.array([len(delay.parts) for delay in delays])
     kinds, at = np.zeros((4, most), np.int64), np.zeros((4, most, 2), np.int64)
     upto, first, second = np.ones((4, most)), np.zeros((4, most)), np.zeros((4, most))
     samples: list[Floats] = [np.empty(0)]
-    for k, leg in enumerate(legs):
-        weights = np.array([weight for weight, _ in leg.parts])
+    for k, delay in enumerate(delays):
+        weights = np.array([weight for weight, _ in delay.parts])
         upto[k, : weights.size] = np.cumsum(weights) / weights.sum()
         upto[k, weights.size - 1] = 1.0
-        for j, (_, part) in enumerate(leg.parts):
+        for j, (_, part) in enumerate(delay.parts):
             kinds[k, j], first[k, j], second[k, j] = part.kind, part.first, part.second
             if part.samples is not None:
                 at[k, j] = sum(map(len, samples)), part.samples.size
                 samples.append(part.samples)
-    offsets = np.array([leg.offset_ms for leg in legs])
+    offsets = np.array([delay.offset_ms for delay in delays])
     return counts, kinds, upto, first, second, np.concatenate(samples), at, offsets
 
 
@@ -226,11 +232,11 @@ def parametric(
     ndarray, shape (3, BINS)
         Counts of needed time, read and write latency.
     """
-    legs = tuple(leg for leg in wars.legs if isinstance(leg, Mixture))
+    delays = tuple(delay for delay in wars.delays if isinstance(delay, Mixture))
     threads = numba.get_num_threads()
     histograms = np.zeros((threads, 3, BINS), np.int64)
     farther = np.array(wars.offsets_ms, dtype=float)
-    drawn = (trials, streams(seed, _STREAMS), n, r, w, mode, repair_chance, wars.far_ms, farther, _packed(legs))
+    drawn = (trials, streams(seed, _STREAMS), n, r, w, mode, repair_chance, wars.far_ms, farther, _packed(delays))
 
     def some(thread: int) -> None:
         _run(thread, threads, *drawn, histograms[thread])

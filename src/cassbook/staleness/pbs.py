@@ -8,7 +8,7 @@ each of it does to the answer:
   runs. All of these make reads more often consistent, so that the prediction is low.
 * *Quorums do not expand* for k-staleness in closed form: a write stays on the W replicas that acknowledged it. The
   others get it too, so that this is low as well; with t it is not needed.
-* *The legs are independent*, between replicas, between a write and the read after it, and between versions. A node that
+* *The delays are independent*, between replicas, between a write and the read after it, and between versions. A node that
   is slow for both is late for the write and late to answer, so that its late answers do not count; a pause of
   everything delays write and read alike. In either case the prediction is low; a slow node that answers reads fast and
   applies writes late makes it high.
@@ -34,7 +34,7 @@ from scipy import stats
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.staleness import monte_carlo as compiled
-from cassbook.staleness.wars import Leg, Mixture, Wars, wars_of
+from cassbook.staleness.wars import Delay, Mixture, Wars, wars_of
 
 Floats = NDArray[np.float64]
 
@@ -144,7 +144,7 @@ _EDGES_MS = compiled.edges_ms()
 
 
 def predict(
-    wars: Wars | str | Sequence[Leg],
+    wars: Wars | str | Sequence[Delay],
     n: int,
     r: int,
     w: int,
@@ -158,7 +158,7 @@ def predict(
     Parameters
     ----------
     wars : Wars, str, or four of Mixture or Sampler
-        The four legs, or the name of a production fit ('LNKD-SSD', 'LNKD-DISK', 'YMMR', 'WAN').
+        The four delays, or the name of a production fit ('LNKD-SSD', 'LNKD-DISK', 'YMMR', 'WAN').
     n, r, w : int
         Replicas, and how many of them a read and a write wait for.
     trials : int
@@ -174,12 +174,12 @@ def predict(
     InputError
         For numbers that do not fit together.
     """
-    legs = wars_of(wars)
-    _check(legs, n, r, w, trials, ask, repair_chance)
+    delays = wars_of(wars)
+    _check(delays, n, r, w, trials, ask, repair_chance)
     mode = compiled.ALL_ASKED if ask == "all" else compiled.R_ASKED
-    if legs.parametric:
-        return Prediction(n, r, w, trials, compiled.parametric(legs, n, r, w, trials, seed, mode, repair_chance))
-    return Prediction(n, r, w, trials, _sampled(legs, n, r, w, trials, seed, ask, repair_chance))
+    if delays.parametric:
+        return Prediction(n, r, w, trials, compiled.parametric(delays, n, r, w, trials, seed, mode, repair_chance))
+    return Prediction(n, r, w, trials, _sampled(delays, n, r, w, trials, seed, ask, repair_chance))
 
 
 def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_chance: float) -> None:
@@ -203,12 +203,12 @@ def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_cha
 def _sampled(
     wars: Wars, n: int, r: int, w: int, trials: int, seed: int, ask: str, repair_chance: float
 ) -> NDArray[np.int64]:
-    """As `compiled.parametric`, with legs that are drawn by functions; a chunk of trials at a time."""
+    """As `compiled.parametric`, with delays that are drawn by functions; a chunk of trials at a time."""
     random = np.random.default_rng(seed)
     counts = np.zeros((3, compiled.BINS), np.int64)
     for begun in range(0, trials, _CHUNK):
         size = min(_CHUNK, trials - begun)
-        times = np.stack([_draw(leg, random, (n, size)) for leg in wars.legs])
+        times = np.stack([_draw(delay, random, (n, size)) for delay in wars.delays])
         if wars.far_ms:
             for half in (slice(0, 2), slice(2, 4)):
                 times[half] += wars.far_ms * (np.arange(n)[:, None] != random.integers(n, size=size))
@@ -222,10 +222,10 @@ def _sampled(
     return counts
 
 
-def _draw(leg: Leg, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    if isinstance(leg, Mixture):
-        return _mixed(leg, random, shape)
-    drawn = np.asarray(leg(random, shape), dtype=float)
+def _draw(delay: Delay, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    if isinstance(delay, Mixture):
+        return _mixed(delay, random, shape)
+    drawn = np.asarray(delay(random, shape), dtype=float)
     if drawn.shape != shape:
         raise InputError(f"wars: a sampler returned shape {drawn.shape}, it was asked for {shape}")
     if not (np.isfinite(drawn).all() and (drawn >= 0).all()):
@@ -233,12 +233,12 @@ def _draw(leg: Leg, random: np.random.Generator, shape: tuple[int, ...]) -> Floa
     return drawn
 
 
-def _mixed(leg: Mixture, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
-    """Draw from a mixture with NumPy: for legs beside one that is a function, and to hold the fast path against."""
-    weights = np.array([weight for weight, _ in leg.parts])
+def _mixed(delay: Mixture, random: np.random.Generator, shape: tuple[int, ...]) -> Floats:
+    """Draw from a mixture with NumPy: for delays next to one that is a function, and to hold the fast path against."""
+    weights = np.array([weight for weight, _ in delay.parts])
     chosen = random.choice(weights.size, size=shape, p=weights / weights.sum())
     found = np.empty(shape)
-    for k, (_, part) in enumerate(leg.parts):
+    for k, (_, part) in enumerate(delay.parts):
         own = chosen == k
         count = int(own.sum())
         if part.kind == compiled.EXPONENTIAL:
@@ -249,7 +249,7 @@ def _mixed(leg: Mixture, random: np.random.Generator, shape: tuple[int, ...]) ->
             found[own] = random.choice(part.samples, count)
         else:
             found[own] = part.first + part.second * random.random(count)
-    return found + leg.offset_ms
+    return found + delay.offset_ms
 
 
 def k_staleness(n: int, r: int, w: int, k: int) -> float:

@@ -1,6 +1,6 @@
-"""WARS: how long the four legs of quorum replication take, in ms one way (Bailis et al., VLDB 2012, section 4).
+"""WARS: how long the four delays of quorum replication take, in ms one way (Bailis et al., VLDB 2012, section 4).
 
-A write is sent to N replicas (W), each acknowledges (A). A read is sent (R), each answers (S). A leg is a `Mixture` of
+A write is sent to N replicas (W), each acknowledges (A). A read is sent (R), each answers (S). A delay is a `Mixture` of
 simple distributions, measured samples, or any function that draws.
 """
 
@@ -72,7 +72,7 @@ class Mixture:
         return replace(self, offset_ms=self.offset_ms + ms)
 
 
-Leg = Mixture | Sampler
+Delay = Mixture | Sampler
 
 
 def exponential(rate_per_ms: float) -> Mixture:
@@ -152,34 +152,34 @@ def mixture(*parts: tuple[float, Mixture]) -> Mixture:
 
 @dataclass(frozen=True, slots=True)
 class Wars:
-    """The four legs.
+    """The four delays.
 
     Attributes
     ----------
     w, a, r, s : Mixture or Sampler
     far_ms : float
-        All replicas but one are so much farther, on each leg. Which one is near is drawn for the write, and again for
+        All replicas but one are so much farther, on each delay. Which one is near is drawn for the write, and again for
         the read, whose client is somewhere else.
     offsets_ms : tuple of float
-        How much farther each replica is, on each leg; empty for not at all.
+        How much farther each replica is, on each delay; empty for not at all.
     """
 
-    w: Leg
-    a: Leg
-    r: Leg
-    s: Leg
+    w: Delay
+    a: Delay
+    r: Delay
+    s: Delay
     far_ms: float = 0.0
     offsets_ms: tuple[float, ...] = field(default=())
 
     @property
-    def legs(self) -> tuple[Leg, Leg, Leg, Leg]:
+    def delays(self) -> tuple[Delay, Delay, Delay, Delay]:
         """In the order of their name."""
         return self.w, self.a, self.r, self.s
 
     @property
     def parametric(self) -> bool:
         """Whether the fast path will do."""
-        return all(isinstance(leg, Mixture) for leg in self.legs)
+        return all(isinstance(delay, Mixture) for delay in self.delays)
 
 
 _SSD = mixture((0.9122, pareto(0.235, 10)), (0.0878, exponential(1.66)))
@@ -195,13 +195,13 @@ PRODUCTION: Mapping[str, Wars] = {
 }
 
 
-def wars_of(what: Wars | str | Sequence[Leg]) -> Wars:
-    """Four legs, the name of a production fit, or `Wars` as they are.
+def wars_of(what: Wars | str | Sequence[Delay]) -> Wars:
+    """Four delays, the name of a production fit, or `Wars` as they are.
 
     Raises
     ------
     InputError
-        For an unknown name or another number of legs.
+        For an unknown name or another number of delays.
     """
     if isinstance(what, Wars):
         return what
@@ -209,7 +209,7 @@ def wars_of(what: Wars | str | Sequence[Leg]) -> Wars:
         if what not in PRODUCTION:
             raise InputError(f"wars: {what!r} is unknown; use one of {', '.join(PRODUCTION)}, or four distributions")
         return PRODUCTION[what]
-    legs = tuple(what)
-    if len(legs) != 4:  # noqa: PLR2004
-        raise InputError(f"wars: four distributions are needed, W, A, R and S; got {len(legs)}")
-    return Wars(*legs)
+    delays = tuple(what)
+    if len(delays) != 4:  # noqa: PLR2004
+        raise InputError(f"wars: four distributions are needed, W, A, R and S; got {len(delays)}")
+    return Wars(*delays)

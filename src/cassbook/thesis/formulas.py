@@ -103,7 +103,7 @@ def beside(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
 
 
 def over_scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
-    """Coefficients of a formula on every scale, beside those printed, and how many signs agree.
+    """Coefficients of a formula on every scale, next to those printed, and how many signs agree.
 
     Returns
     -------

@@ -27,7 +27,7 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        One row a (read_share, threads, setting): read_us, write_us, latency_us (over both), write_share,
+        One row per (read_share, threads, setting): read_us, write_us, latency_us (over both), write_share,
         write_replicas (1, 2 or 3: the 'write consistency measure'). 180 rows for the thesis's plan.
 
     Raises

@@ -9,9 +9,9 @@ from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Usertable
 from cassbook.lab.run.client import mix
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
-ROWS = TablePart(record_count=500)
+ROWS = TableSection(record_count=500)
 SHORT = Bound(0.05, 0.3)
 
 

@@ -14,7 +14,7 @@ from cassbook.lab.engine import probe
 from cassbook.lab.load import keys
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 from tests.helpers.nodes import check_ready
 from tests.live.one_cluster.loading import ROWS, outcomes
 
@@ -63,7 +63,7 @@ def test_what_the_light_path_writes_the_ordinary_path_reads(bench):
 
 
 def test_all_fields_are_updated_where_the_profile_says_so(bench):
-    shape = TablePart(record_count=1, update_all_fields=True)
+    shape = TableSection(record_count=1, update_all_fields=True)
     before = bench.session.execute(f"SELECT * FROM {TABLE} WHERE y_id = %s", (keys.row_keys([0])[0].decode(),)).one()
     bench.run(UPDATE, shape=shape)
     after = bench.session.execute(f"SELECT * FROM {TABLE} WHERE y_id = %s", (keys.row_keys([0])[0].decode(),)).one()
@@ -71,7 +71,7 @@ def test_all_fields_are_updated_where_the_profile_says_so(bench):
 
 
 def test_a_read_of_a_row_that_is_not_there_is_no_success(bench):
-    rows, outcome = bench.run(READ, shape=TablePart(record_count=1000, request_distribution="uniform"))
+    rows, outcome = bench.run(READ, shape=TableSection(record_count=1000, request_distribution="uniform"))
     counted = outcomes(rows)
     assert set(counted) == {"ok", "missing_row"}
     assert counted["missing_row"] / outcome.operations == pytest.approx(0.5, abs=0.2)

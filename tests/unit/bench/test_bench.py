@@ -11,7 +11,7 @@ from cassbook.bench import generator, relay
 from cassbook.core.errors import InputError
 from cassbook.lab.load.stress import stress_profile
 from cassbook.lab.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 from cassbook.records import benchmarks
 
 
@@ -44,7 +44,7 @@ def test_equal_pairs_leave_no_doubt():
 
 
 def test_the_profile_of_cassandra_stress_has_the_tables_shape():
-    found = stress_profile(TablePart(record_count=5, field_count=3, field_length=40), "ks")
+    found = stress_profile(TableSection(record_count=5, field_count=3, field_length=40), "ks")
     assert found["keyspace"] == "ks"
     assert [c["name"] for c in found["columnspec"]] == ["y_id", "field0", "field1", "field2"]
     assert {c["size"] for c in found["columnspec"][1:]} == {"fixed(40)"}

@@ -35,7 +35,9 @@ def interpreter(version):
     """A Python of that version, of pyenv or on the path."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     places = [*map(str, pyenv.glob(f"versions/{version}.*/bin/python{version}")), shutil.which(f"python{version}")]
-    for own in filter(None, places):  # on the path may be a shim of pyenv, which runs only versions that are switched on
+    for own in filter(
+        None, places
+    ):  # on the path may be a shim of pyenv, which runs only versions that are switched on
         if subprocess.run([own, "-c", ""], capture_output=True, check=False).returncode == 0:
             return own
     return None

@@ -1,4 +1,4 @@
-"""Legs out of traces whose times are known, and predictions from them."""
+"""MessageDelays out of traces whose times are known, and predictions from them."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ import pytest
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.staleness.from_traces import Traced, as_wars
-from cassbook.staleness.message_delays import Asked, Legs, events_of, legs
+from cassbook.staleness.message_delays import Asked, MessageDelays, delays_of, events_of
 
 NODES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 A, B, C = NODES
@@ -58,7 +58,7 @@ READ = Asked("r1", "READ", C, NODES, 3.0, 2.6)
     ids=["2.1", "5.0"],
 )
 def test_a_write_is_followed_to_every_replica(ask, answer, suffix):
-    found, left_out = legs([WRITE], write_events(ask=ask, answer=answer, suffix=suffix))
+    found, left_out = delays_of([WRITE], write_events(ask=ask, answer=answer, suffix=suffix))
     assert left_out == 0
     # at A between 0.140 and 0.160; at B sent 0.1 + way 2 + (0.210 - 0.010); at C 0.1 + 5 + 0.2
     assert found.there_ms[0] == pytest.approx([0.15, 2.3, 5.3])
@@ -73,8 +73,8 @@ def test_messages_without_a_verb_are_told_apart_by_where_they_go():
     events = write_events()
     events["activity"] = events["activity"].str.replace(r"(MUTATION|REQUEST_RESPONSE) message", "message", regex=True)
     events["activity"] = events["activity"].str.replace("^message", "Message", regex=True)
-    found, _ = legs([WRITE], events)
-    known, _ = legs([WRITE], write_events())
+    found, _ = delays_of([WRITE], events)
+    known, _ = delays_of([WRITE], write_events())
     assert found.there_ms == pytest.approx(known.there_ms)
     assert found.back_ms == pytest.approx(known.back_ms)
 
@@ -92,7 +92,7 @@ def test_a_write_that_one_replica_hands_on_is_followed_by_way_of_it():
         (A, 5650, f"Processing response from /{C}"),
     ]  # fmt: skip
     more = events_of(("w1", source, elapsed, activity) for source, elapsed, activity in handed_on)
-    found, left_out = legs([WRITE], pd.concat([events, more], ignore_index=True))
+    found, left_out = delays_of([WRITE], pd.concat([events, more], ignore_index=True))
     assert left_out == 0
     # sent 0.1 + way 2 + 0.7 + way 0.5, then 0.210 - 0.010 until it is applied
     assert found.there_ms[0] == pytest.approx([0.15, 2.3, 3.5])
@@ -100,7 +100,7 @@ def test_a_write_that_one_replica_hands_on_is_followed_by_way_of_it():
 
 
 def test_a_read_asks_whom_it_asks():
-    found, left_out = legs([READ], read_events())
+    found, left_out = delays_of([READ], read_events())
     assert left_out == 0
     assert found.there_ms[0] == pytest.approx([np.inf, 0.08 + 1.0 + 0.22 - 0.02, np.inf])
     assert found.back_ms[0] == pytest.approx([np.inf, 2.42, np.inf])
@@ -110,17 +110,17 @@ def test_a_trace_with_a_hole_is_left_out_and_counted():
     holes = write_events()
     holes = holes[~holes["activity"].str.startswith("Processing")]
     both = pd.concat([holes, write_events("w2")])
-    found, left_out = legs([WRITE, Asked("w2", "UPDATE", A, NODES, 12.0, 11.0)], both)
+    found, left_out = delays_of([WRITE, Asked("w2", "UPDATE", A, NODES, 12.0, 11.0)], both)
     assert (len(found), left_out) == (1, 1)
     with pytest.raises(InputError, match="none of 1 is whole"):
-        legs([WRITE], holes)
+        delays_of([WRITE], holes)
 
 
 def made(there, back, coordinator=0, outside=0.0):
     there, back = np.atleast_2d(there).astype(float), np.atleast_2d(back).astype(float)
     m = len(there)
     last = np.where(np.isfinite(back), back, 0.0).max(axis=1)
-    return Legs(np.full(m, coordinator), there, back, np.zeros_like(there), last, last + outside)
+    return MessageDelays(np.full(m, coordinator), there, back, np.zeros_like(there), last, last + outside)
 
 
 def test_what_a_read_would_have_needed():
@@ -169,7 +169,7 @@ def test_what_follows_at_the_coordinators_own_replica_may_be_another_threads():
     """Its next event comes with the first answer, 4 ms later; the others apply within 20 us."""
     late = write_events()
     late = late[late["activity"] != "Parsing nothing"]
-    found, _ = legs([WRITE], late)
+    found, _ = delays_of([WRITE], late)
     assert found.there_ms[0, 0] == pytest.approx(0.15)
     assert found.back_ms[0, 0] == pytest.approx(0.16)
     assert found.uncertain_ms[0] == pytest.approx([0.01] * 3)
@@ -202,7 +202,7 @@ def test_intervals_hold_the_truth():
 def test_the_same_as_four_distributions():
     writes, reads = made([0, 2, 5], [0, 4, 10]), made([np.inf, 1, np.inf], [np.inf, 2, np.inf])
     found = as_wars(writes, [reads])
-    w, a, r, s = ((leg.parts[0][1].samples).tolist() for leg in found.legs)
+    w, a, r, s = ((own.parts[0][1].samples).tolist() for own in found.delays)
     assert (w, a, r, s) == ([0, 2, 5], [0, 2, 5], [1], [1])
 
 
@@ -230,8 +230,8 @@ def test_what_a_trace_leaves_open_widens_the_interval():
 
 
 def test_legs_come_back_from_a_table():
-    own, _ = legs([READ], read_events())
-    back = Legs.of_table(own.table())
+    own, _ = delays_of([READ], read_events())
+    back = MessageDelays.of_table(own.table())
     assert back.there_ms == pytest.approx(own.there_ms, abs=1e-3)
     assert back.latency_ms == pytest.approx(own.latency_ms)
     assert back.coordinator.tolist() == own.coordinator.tolist()

@@ -60,7 +60,7 @@ def test_quorums_that_meet_never_miss(n, r, w, ask, seed):
 @pytest.mark.parametrize("name", list(wars.PRODUCTION))
 def test_the_fast_path_says_what_plain_numpy_says(name, n, r, w, ask):
     own = wars.PRODUCTION[name]
-    sampled = [lambda random, shape, leg=leg: pbs._mixed(leg, random, shape) for leg in own.legs]
+    sampled = [lambda random, shape, leg=leg: pbs._mixed(leg, random, shape) for leg in own.delays]
     slow = predict(wars.Wars(*sampled, far_ms=own.far_ms), n, r, w, trials=100_000, seed=3, ask=ask)
     fast = predict(own, n, r, w, trials=400_000, seed=4, ask=ask)
     for t in (0.0, 1.0, 10.0, 80.0):

@@ -1,4 +1,4 @@
-"""How good the 2020 paper's choices of a setting are, beside other regressions and simpler policies."""
+"""How good the 2020 paper's choices of a setting are, compared with other regressions and simpler policies."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def _margin(threads: int, share: str) -> str:
 
 @cells("g20")
 def policies() -> Iterator[Cell]:
-    """Share of underlined settings that simpler policies name, beside the paper's 92 %."""
+    """Share of underlined settings that simpler policies name, compared with the paper's 92 %."""
     for name, (words, choose) in simple_policies().items():
         share, count = score(choose)
         statement = Statement(

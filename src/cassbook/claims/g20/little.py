@@ -30,7 +30,7 @@ def little_ratio(operation: str, level: str, threads: int) -> float:
 
 
 def cold_start_s() -> float:
-    """Seconds by which the cold start as the paper gives it lengthens a run beside its latencies without it."""
+    """Seconds by which the cold start as the paper gives it lengthens a run compared with its latencies without it."""
     return float(np.mean(COLD_START_S) * (1 - 1 / np.mean(COLD_START_FACTOR)))
 
 

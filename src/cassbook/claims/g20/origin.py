@@ -36,7 +36,7 @@ def chances(from_run_to_run_percent: float = 0) -> NDArray[np.float64]:
     Parameters
     ----------
     from_run_to_run_percent : float
-        Standard deviation of a run's mean beside its sampling error.
+        Standard deviation of a run's mean compared with its sampling error.
 
     Returns
     -------

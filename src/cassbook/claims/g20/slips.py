@@ -89,7 +89,7 @@ def throughput_definition() -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A level's slowdown at a thread count, with the numbers beside it; `quantity` is latency or throughput."""
+    """A level's slowdown at a thread count, with the numbers next to it; `quantity` is latency or throughput."""
 
     operation: str
     level: str

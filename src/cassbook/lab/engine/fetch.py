@@ -142,7 +142,7 @@ def _from_maven(release: Release, target: Path) -> None:
 
 def _assemble(release: Release, scratch: Path, lib: Path) -> None:
     """Collect `cassandra-all`, its runtime dependencies and what else the release needs, each jar checked."""
-    wanted = (f"org.apache.cassandra:cassandra-all:{release.version}", *release.further)
+    wanted = (f"org.apache.cassandra:cassandra-all:{release.version}", *release.extra)
     (scratch / "pom.xml").write_text(
         "<project><modelVersion>4.0.0</modelVersion>"
         "<groupId>cassbook</groupId><artifactId>server</artifactId><version>1</version>"

@@ -18,7 +18,7 @@ from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, UPDATE, Usertable, create_table
 from cassbook.lab.run.client import fill
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 KINDS = {"READ": READ, "UPDATE": UPDATE}
 TIMEOUT_S = 12.0
@@ -67,7 +67,7 @@ class Bench:
         self.session.cluster.shutdown()
 
     def table(
-        self, part: TablePart, name: str = "usertable", coordinator: str = "round_robin",
+        self, part: TableSection, name: str = "usertable", coordinator: str = "round_robin",
         options: Mapping[str, str | float] | None = None, keyspace: str = "",
         replication: int | Mapping[str, int] | None = None, threads: int = _LOAD_THREADS,
     ) -> Usertable:  # fmt: skip
@@ -75,7 +75,7 @@ class Bench:
 
         Parameters
         ----------
-        part : TablePart
+        part : TableSection
         name : str
         coordinator : str
             Policy of the requests that the table makes.
@@ -99,7 +99,7 @@ class Bench:
             raise LaboratoryError(f"{keyspace}.{name}: could not be loaded, {failed} inserts failed")
         return table
 
-    def requests(self, part: TablePart, name: str, coordinator: str, keyspace: str = "") -> Usertable:
+    def requests(self, part: TableSection, name: str, coordinator: str, keyspace: str = "") -> Usertable:
         """Return the requests of a table that exists, sent through coordinators of another policy."""
         if coordinator.startswith("nearest") and self._nearest is None:
             self._nearest = self.nodes.nearest()

@@ -52,7 +52,7 @@ def alone() -> float:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a run of the loop tells beside its samples.
+    """What a run of the loop tells in addition to its samples.
 
     Attributes
     ----------

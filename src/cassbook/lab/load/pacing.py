@@ -35,7 +35,7 @@ class PacedSlot(Slot):
 
 
 class PacedLoop(ClosedLoop):
-    """Start `rate_per_s` requests a second, evenly spaced, as long as fewer than `threads` are in flight.
+    """Start `rate_per_s` requests per second, evenly spaced, as long as fewer than `threads` are in flight.
 
     Where all `threads` are taken, what is due waits for the first that comes free, as in YCSB with a target rate; its
     intended start stays what it was, and the steady window takes it by that. Parameters are those of `ClosedLoop`, and

@@ -51,7 +51,7 @@ class Recorder:
     Parameters
     ----------
     path : Path
-        The Parquet file to be; until `close` a stream of Arrow batches grows beside it (`.partial`),
+        The Parquet file to be; until `close` a stream of Arrow batches grows next to it (`.partial`),
         readable up to its last batch whenever the process dies.
     cell_id : str
     nodes : list of str

@@ -13,7 +13,7 @@ import yaml
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 MAIN = "org.apache.cassandra.stress.Stress"
 #: `total` lines of its log: operations so far come first, seconds so far are the eleventh figure.
@@ -37,13 +37,13 @@ class Stress:
     ----------
     cluster : CassandraCluster
         Ready; the usertable exists.
-    table : TablePart
+    table : TableSection
     keyspace : str
     folder : Path
         Where the profile is written.
     """
 
-    def __init__(self, cluster: CassandraCluster, table: TablePart, keyspace: str, folder: Path) -> None:
+    def __init__(self, cluster: CassandraCluster, table: TableSection, keyspace: str, folder: Path) -> None:
         self._java = java(cluster, _home(cluster), folder)
         self._nodes, self._table = ",".join(cluster.addresses), table
         self._profile = folder / "usertable.yaml"
@@ -160,7 +160,7 @@ def _lines(process: subprocess.Popen[str]) -> Iterator[str]:
     return iter(process.stdout.readline, "")
 
 
-def stress_profile(table: TablePart, keyspace: str) -> dict[str, object]:
+def stress_profile(table: TableSection, keyspace: str) -> dict[str, object]:
     """Profile of usertable for the `user` mode: keys of 23 characters as YCSB's have, fields of the table's length."""
     fields = [f"field{i}" for i in range(table.field_count)]
     return {

@@ -19,7 +19,7 @@ from cassbook.lab.load.stress import MAIN, java
 
 #: Its names of what the book calls write and read.
 _OPERATIONS = {"write": "insert", "read": "read"}
-#: A line a second: operations so far, operations a second, keys a second, then latencies; seconds so far come last.
+#: One line per second: operations so far, operations and keys per second, then latencies; seconds so far come last.
 _LINE = re.compile(r"^(?P<total>\d+),(?P<rate>\d+),\d+,.*,(?P<seconds>\d+)$", re.MULTILINE)
 _PATIENCE_S = 600.0
 _NEVER_ENDS = 1_000_000_000
@@ -27,13 +27,13 @@ _NEVER_ENDS = 1_000_000_000
 
 @dataclass(slots=True)
 class Rates:
-    """Operations a second, by 'write' and 'read'; empty until it is over."""
+    """Operations per second, by 'write' and 'read'; empty until it is over."""
 
     per_s: dict[str, float]
 
 
 def once(cluster: CassandraCluster, operation: str, count: int, level: str, threads: int) -> float:
-    """Run so many operations ('write' or 'read') and return operations a second; the first makes its table.
+    """Run so many operations ('write' or 'read') and return operations per second; the first makes its table.
 
     Raises
     ------

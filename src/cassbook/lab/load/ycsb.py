@@ -15,7 +15,7 @@ from cassandra.query import PreparedStatement
 
 from cassbook.lab.load import keys, wire
 from cassbook.lab.load.routing import Coordinators
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 KEYSPACE = "ycsb"
 TABLE = f"{KEYSPACE}.usertable"
@@ -83,7 +83,7 @@ def replication_map(replication: int | Mapping[str, int]) -> str:
 
 def create_table(
     session: Session,
-    table: TablePart,
+    table: TableSection,
     replication: int | Mapping[str, int] | None,
     keyspace: str = KEYSPACE,
     name: str = "usertable",
@@ -117,7 +117,7 @@ class Usertable:
     ----------
     session : Session
         Statements are prepared through it; the table exists.
-    table : TablePart
+    table : TableSection
     nodes : sequence of str
         Addresses of the coordinators, in the order of their indices.
     policy, nearest
@@ -134,7 +134,7 @@ class Usertable:
     def __init__(
         self,
         session: Session,
-        table: TablePart,
+        table: TableSection,
         nodes: Sequence[str],
         policy: str,
         nearest: int,

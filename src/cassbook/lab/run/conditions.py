@@ -25,7 +25,7 @@ from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run.cell import Cell
-from cassbook.profile.conditions import COLD_CONDITIONS, PausePart
+from cassbook.profile.conditions import COLD_CONDITIONS, PauseSection
 from cassbook.profile.profile import Profile
 
 KINDS = frozenset({"cold", "paced"})
@@ -248,7 +248,7 @@ def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
 
 
 @contextmanager
-def pausing(bench: Bench, part: PausePart, cell: Cell, window: Window) -> Iterator[None]:
+def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Iterator[None]:
     """Around the run of a loop: pause a node for a while, counted from the start of the steady window.
 
     When it stood still is recorded under 'pauses' in the manifest, in seconds since the run began. Whatever ends the

@@ -12,7 +12,7 @@ from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run import conditions
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
-from cassbook.profile.profile import Profile, TablePart
+from cassbook.profile.profile import Profile, TableSection
 
 #: What one client process cannot exceed: the light path takes 22 us of processor time an operation at the least.
 _MOST_PER_S = 60_000
@@ -65,11 +65,11 @@ def written(profile: Profile, cells: Iterable[Cell]) -> Written:
     return Written(loaded * replicas / _MB, (warm_ups + updates) * processes * replicas / _MB)
 
 
-def _row_bytes(table: TablePart) -> int:
+def _row_bytes(table: TableSection) -> int:
     return _ROW_BYTES + table.field_count * (table.field_length + _CELL_BYTES)
 
 
-def _update_bytes(table: TablePart) -> int:
+def _update_bytes(table: TableSection) -> int:
     return _row_bytes(table) if table.update_all_fields else _ROW_BYTES + table.field_length + _CELL_BYTES
 
 

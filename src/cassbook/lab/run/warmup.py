@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from cassbook.profile.profile import WarmUpPart
+from cassbook.profile.profile import WarmUpSection
 
 
 def settled(throughput: Sequence[float], windows: int, tolerance: float) -> bool:
@@ -39,7 +39,7 @@ class WarmUp:
         'settled' or 'cap', once it is over.
     """
 
-    def __init__(self, rule: WarmUpPart) -> None:
+    def __init__(self, rule: WarmUpSection) -> None:
         self._rule = rule
         self._begun: float | None = None  # when the loop asked for the first time
         self._window_begun = 0.0

@@ -20,7 +20,7 @@ from cassbook.lab.load.statements import Statements, _qualified
 from cassbook.lab.load.workloads import PRESETS, SETTLED_AFTER_S, Growth, YcsbWorkload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Usertable
 from cassbook.lab.run.plan import forecast_s, plan
-from cassbook.profile.profile import TablePart, load_profile
+from cassbook.profile.profile import TableSection, load_profile
 from cassbook.profile.workloads import OwnWorkload, Values
 from tests.helpers.data import DATA
 
@@ -75,7 +75,7 @@ class Prepared:
 
 
 def usertable(rows=1000, policy="token_aware", **shape):
-    part = TablePart(record_count=rows, **shape)
+    part = TableSection(record_count=rows, **shape)
     return Usertable(Prepared(), part, ["a", "b", "c"], policy, 0, np.random.default_rng(2))
 
 

@@ -21,7 +21,7 @@ from cassbook.lab.load.recorder import Window
 from cassbook.lab.run import conditions
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.plan import forecast_s, plan
-from cassbook.profile.conditions import PausePart
+from cassbook.profile.conditions import PauseSection
 from cassbook.profile.profile import load_profile
 
 PROFILE = """
@@ -297,7 +297,7 @@ def bench_on(cluster):
 def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
     cluster, process = sleeper
     bench, window = bench_on(cluster), Window()
-    with conditions.pausing(bench, PausePart(node=2, after_s=0.3, for_s=0.4), CELL, window):
+    with conditions.pausing(bench, PauseSection(node=2, after_s=0.3, for_s=0.4), CELL, window):
         time.sleep(0.2)
         window.steady_from = time.perf_counter()
         time.sleep(0.15)
@@ -318,7 +318,7 @@ def test_an_interruption_ends_the_pause(sleeper):
     bench = bench_on(cluster)
     with (
         pytest.raises(KeyboardInterrupt),
-        conditions.pausing(bench, PausePart(node=2, after_s=0.05, for_s=5.0), CELL, Window(time.perf_counter())),
+        conditions.pausing(bench, PauseSection(node=2, after_s=0.05, for_s=5.0), CELL, Window(time.perf_counter())),
     ):
         interrupted(process)
     assert goes_on(process)
@@ -330,7 +330,7 @@ def test_an_interruption_ends_the_pause(sleeper):
 def test_a_cell_without_its_pause_is_no_cell(sleeper, node):
     """The node is gone, or the load ended first: either way the cell must not be taken for one with a pause."""
     cluster, _ = sleeper
-    part = PausePart(node=node, after_s=0.05, for_s=5.0)
+    part = PauseSection(node=node, after_s=0.05, for_s=5.0)
     with (
         pytest.raises(LaboratoryError, match=r"could not be paused|the load ended before"),
         conditions.pausing(bench_on(cluster), part, CELL, Window(time.perf_counter())),

@@ -2,7 +2,7 @@ import pytest
 
 from cassbook.lab.run import warmup
 from cassbook.lab.run.warmup import WarmUp, settled
-from cassbook.profile.profile import WarmUpPart
+from cassbook.profile.profile import WarmUpSection
 
 
 @pytest.mark.parametrize(
@@ -36,12 +36,12 @@ def drive(monkeypatch, rule, rates):
 
 
 def test_ends_when_throughput_settles(monkeypatch):
-    warm = drive(monkeypatch, WarmUpPart(windows=2, cap_s=100), [100, 300, 500, 700, 700, 700, 700, 700])
+    warm = drive(monkeypatch, WarmUpSection(windows=2, cap_s=100), [100, 300, 500, 700, 700, 700, 700, 700])
     assert warm.reason == "settled"
     assert warm.throughput == [100, 300, 500, 700, 700, 700, 700]
 
 
 def test_ends_at_the_cap_if_it_never_settles(monkeypatch):
-    warm = drive(monkeypatch, WarmUpPart(windows=2, cap_s=5), [100 * 2**i for i in range(20)])
+    warm = drive(monkeypatch, WarmUpSection(windows=2, cap_s=5), [100 * 2**i for i in range(20)])
     assert warm.reason == "cap"
     assert len(warm.throughput) == 5

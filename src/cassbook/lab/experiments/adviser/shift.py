@@ -21,7 +21,7 @@ from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Actor, Advising,
 from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, SideBySide
 from cassbook.lab.load.ycsb import KEYSPACE, Usertable
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 ADAPTIVE, NAIVE = "adaptive", "naive"
 ACTORS = (ADAPTIVE, NAIVE, *(own.name for own in STRONG_SETTINGS))
@@ -92,7 +92,7 @@ class ShiftExperiment:
         """
         with Bench(cluster, rng) as bench:
             scene.create(bench.session, KEYSPACE)
-            table = bench.table(TablePart(record_count=self.records), coordinator="token_aware", keyspace=KEYSPACE)
+            table = bench.table(TableSection(record_count=self.records), coordinator="token_aware", keyspace=KEYSPACE)
             cluster.flush(bench.session, table.name)
             warm = Fixed(bench.session, _START, Window(_WINDOW_S))
             ScheduleRun(bench.nodes, table, warm, rng).run(self.warm_up)

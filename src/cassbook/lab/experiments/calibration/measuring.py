@@ -26,7 +26,7 @@ from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import Usertable
 from cassbook.lab.run.client import mix
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.queueing.phases import Event, phases
 
@@ -143,7 +143,7 @@ class _Cells:
 
     def _table(self, length: int, ask_all: bool, replication: int) -> Usertable:
         before_4 = self._cluster.release.major < (4, 0)
-        part = TablePart(record_count=self._trial.records, field_length=length, update_all_fields=True)
+        part = TableSection(record_count=self._trial.records, field_length=length, update_all_fields=True)
         options: dict[str, str | float] = {
             "speculative_retry": "ALWAYS" if ask_all else "NONE" if before_4 else "NEVER"
         }

@@ -24,7 +24,7 @@ from cassbook.lab.load.ycsb import Usertable
 from cassbook.lab.run.client import mix
 from cassbook.lab.run.distance import Watch
 from cassbook.lab.run.warmup import WarmUp
-from cassbook.profile.profile import TablePart, WarmUpPart
+from cassbook.profile.profile import TableSection, WarmUpSection
 
 _LOAD_THREADS = 200
 _WARM_UP_THREADS = 100
@@ -121,7 +121,7 @@ class LoadTrial:
                 conditions = _Conditions(bench, cluster, placement, self.records)
                 for condition in own.values():
                     conditions.prepare(condition)
-                rule = WarmUpPart(threads=_WARM_UP_THREADS, windows=5, cap_s=self.warm_up_s)
+                rule = WarmUpSection(threads=_WARM_UP_THREADS, windows=5, cap_s=self.warm_up_s)
                 conditions.warm_up(next(iter(own.values())), rule, rng)
                 for number in range(1, self.rounds + 1):
                     for place in rng.permutation(len(points)):
@@ -146,7 +146,7 @@ class _Conditions:
 
     def __init__(self, bench: Bench, cluster: DistantCluster, placement: Placement, records: int) -> None:
         self._bench, self._cluster, self._placement = bench, cluster, placement
-        self._part = TablePart(record_count=records)
+        self._part = TableSection(record_count=records)
         self._watch = Watch(cluster)
         self._names: dict[tuple[Any, ...], str] = {}
         self._tables: dict[tuple[str, str], Usertable] = {}
@@ -170,7 +170,7 @@ class _Conditions:
     def _table(self, condition: Condition) -> Usertable:
         return self._tables[self._table_name(condition), condition.coordinator]
 
-    def warm_up(self, condition: Condition, rule: WarmUpPart, rng: np.random.Generator) -> None:
+    def warm_up(self, condition: Condition, rule: WarmUpSection, rng: np.random.Generator) -> None:
         """Run half reads, half updates at QUORUM until throughput has settled."""
         table, bound = self._table(condition), Bound(until=WarmUp(rule))
         self._bench.run(table, mix(0.5, rng), "QUORUM", rule.threads, bound)

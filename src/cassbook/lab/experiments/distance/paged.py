@@ -22,7 +22,7 @@ from cassbook.lab.experiments.distance.proxying import proxy
 from cassbook.lab.experiments.experiment import Row, Setup
 from cassbook.lab.load.keys import row_keys
 from cassbook.lab.wan.relay import Relay, Route, free_address
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 _PROXY = "proxy"
 
@@ -108,7 +108,7 @@ class PageTrial:
 def _load(cluster: DistantCluster, records: int, rng: np.random.Generator) -> list[str]:
     """Fill usertable, and return its keys."""
     with Bench(cluster, rng) as bench:
-        bench.table(TablePart(record_count=records))
+        bench.table(TableSection(record_count=records))
     return [key.decode() for key in row_keys(range(records))]
 
 

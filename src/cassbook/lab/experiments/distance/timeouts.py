@@ -20,7 +20,7 @@ from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
 from cassbook.lab.experiments.experiment import Row, Setup
 from cassbook.lab.load.ycsb import create_table
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 
 _KEYS = 100
 _LEVEL = "ONE"
@@ -101,7 +101,7 @@ class TimeoutTrial:
         """
         session = cluster.connect()
         try:
-            create_table(session, TablePart(record_count=_KEYS), cluster.replication, cluster.keyspace)
+            create_table(session, TableSection(record_count=_KEYS), cluster.replication, cluster.keyspace)
             ask = _asking(session, cluster)
             for key in range(_KEYS):  # a connection's first requests are not of the experiment
                 ask(key, key % len(cluster.addresses), _PATIENCE_S, lambda _: None)

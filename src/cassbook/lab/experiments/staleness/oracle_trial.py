@@ -30,7 +30,7 @@ from cassbook.lab.load import stress_thrift
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.checker import judge
-from cassbook.staleness.message_delays import legs
+from cassbook.staleness.message_delays import delays_of
 
 #: Of the study's Figure 2: up to 1.5 s.
 _STUDY_T_MS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 400.0, 700.0, 1000.0, 1500.0)
@@ -120,7 +120,7 @@ class OracleTrial:
             panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads, lost,
             unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
             the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
-            (`Legs.table`, and kind and key).
+            (`MessageDelays.table`, and kind and key).
         """
         bench = _Bench(cluster, self, self.t_ms[setup], rng)
         try:
@@ -215,7 +215,7 @@ class _Bench:
     def _legs(
         self, history: History, replicas: Mapping[str, tuple[str, ...]], r: int
     ) -> tuple[pd.DataFrame, int]:  # fmt: skip
-        """The legs of the traced requests, row by row."""
+        """The message delays of the traced requests, row by row."""
         with self._cluster.together():
             asked, events = thrift_tracing.fetch(self._cluster, history.traced, replicas)
         keys = dict(zip(history.traced["session_id"], history.traced["key"], strict=True))
@@ -225,7 +225,7 @@ class _Bench:
             for kind, answers in (("UPDATE", self._n), ("READ", r)):
                 of_row = [own for own in asked if own.kind == kind and keys[own.session_id] == key]
                 with suppress(InputError):  # none is whole
-                    own, _ = legs(of_row, own_events, answers)
+                    own, _ = delays_of(of_row, own_events, answers)
                     parts.append(own.table().assign(kind=kind, key=key))
         if not parts:
             raise LaboratoryError(f"traces: none of {len(history.traced)} is whole")

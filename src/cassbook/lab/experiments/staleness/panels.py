@@ -15,10 +15,10 @@ from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.experiments.staleness import background, probe, tracing
-from cassbook.profile.profile import LoadPart, MixedPart, Profile, TablePart
+from cassbook.profile.profile import LoadSection, MixedSection, Profile, TableSection
 from cassbook.staleness import curves
 from cassbook.staleness.checker import judge
-from cassbook.staleness.message_delays import legs
+from cassbook.staleness.message_delays import delays_of
 
 _CHECKED_S = 3.0  # for pairs whose quorums meet: they are right or the probe is wrong
 
@@ -110,9 +110,9 @@ class StalenessTrial:
 def _profile(trial: StalenessTrial) -> Profile:
     """Return the profile of the load next to the probe."""
     return Profile(
-        name="beside", title="Load beside the probe", seed=1, table=TablePart(record_count=trial.records),
-        load=LoadPart(coordinator="round_robin", steady_s=1.0),
-        mixed=MixedPart(threads=[max(trial.threads)], read_shares=[0.5], settings=["ONE/ONE"]),
+        name="beside", title="Load beside the probe", seed=1, table=TableSection(record_count=trial.records),
+        load=LoadSection(coordinator="round_robin", steady_s=1.0),
+        mixed=MixedSection(threads=[max(trial.threads)], read_shares=[0.5], settings=["ONE/ONE"]),
     )  # fmt: skip
 
 
@@ -170,13 +170,13 @@ class _Panels:
         }  # fmt: skip
 
     def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:
-        """The legs of the traced requests, one row per request and replica."""
+        """The message delays of the traced requests, one row per request and replica."""
         nodes = self._cluster.broadcast_addresses
         replicas = dict.fromkeys(history.traced["key"], tuple(nodes))  # as many replicas as nodes
         asked, events = tracing.fetch(self._bench.session, history.traced, nodes, replicas)
         parts, left_out = [], 0
         for kind, answers in (("UPDATE", self._n), ("READ", r)):
-            own, lost = legs([request for request in asked if request.kind == kind], events, answers)
+            own, lost = delays_of([request for request in asked if request.kind == kind], events, answers)
             parts.append(own.table().assign(kind=kind))
             left_out += lost
         return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(asked)

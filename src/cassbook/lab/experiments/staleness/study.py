@@ -18,11 +18,11 @@ from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.load import stress
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.ycsb import READ, UPDATE
-from cassbook.profile.profile import TablePart
+from cassbook.profile.profile import TableSection
 from cassbook.staleness.ccm_study import SETTINGS
 
 #: The shape of cassandra-stress's own rows: five columns of 34 bytes.
-_TABLE = TablePart(record_count=10_000, field_count=5, field_length=34, update_all_fields=True)
+_TABLE = TableSection(record_count=10_000, field_count=5, field_length=34, update_all_fields=True)
 _WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes are just started
 
 
