@@ -44,7 +44,7 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
         for block, own in enumerate(run.calibrated(), start=1)
         for cell in _cells(own, nodes, int(run.cells["jobs"].max()))
     ]
-    return LatencyMap(pd.concat(cells, ignore_index=True), f"{run.name}, foretold for {nodes} nodes")
+    return LatencyMap(pd.concat(cells, ignore_index=True), f"{run.name}, predicted for {nodes} nodes")
 
 
 def turns_at(latency_map: LatencyMap, threads: float) -> float:

@@ -13,27 +13,27 @@ from cassbook.core.consistency import STRONG_SETTINGS, replicas_waited_for
 REPLICATION_FACTOR = 3
 #: The consistency levels that the papers compare, from the weakest to the strongest.
 #: (replicas read, replicas written).
-Couple = tuple[int, int]
+QuorumPair = tuple[int, int]
 
 
-def couples(replicas: int) -> list[Couple]:
+def pairs(replicas: int) -> list[QuorumPair]:
     """Every pair of numbers of replicas read and written, 1 to `replicas` each."""
     counts = range(1, replicas + 1)
     return list(product(counts, counts))
 
 
-def strong(couple: Couple, replicas: int) -> bool:
+def strong(pair: QuorumPair, replicas: int) -> bool:
     """Whether R + W > N."""
-    return sum(couple) > replicas
+    return sum(pair) > replicas
 
 
-def strong_couples(replicas: int = REPLICATION_FACTOR) -> list[Couple]:
-    """Every couple with R + W > N, N being `replicas`.
+def strong_pairs(replicas: int = REPLICATION_FACTOR) -> list[QuorumPair]:
+    """Every pair with R + W > N, N being `replicas`.
 
-    >>> len(strong_couples())
+    >>> len(strong_pairs())
     6
     """
-    return [couple for couple in couples(replicas) if strong(couple, replicas)]
+    return [pair for pair in pairs(replicas) if strong(pair, replicas)]
 
 
 def compared_settings() -> Count:
@@ -42,10 +42,10 @@ def compared_settings() -> Count:
         (replicas_waited_for(s.read_cl, REPLICATION_FACTOR), replicas_waited_for(s.write_cl, REPLICATION_FACTOR))
         for s in STRONG_SETTINGS
     ]
-    return Count(sum(strong(couple, REPLICATION_FACTOR) for couple in waited), len(waited))
+    return Count(sum(strong(pair, REPLICATION_FACTOR) for pair in waited), len(waited))
 
 
-def chance_to_meet(couple: Couple, replicas: int) -> Interval:
+def chance_to_meet(pair: QuorumPair, replicas: int) -> Interval:
     """Chance that a read asks a replica that the write waited for, both chosen at random (hypergeometric)."""
-    read, write = couple
+    read, write = pair
     return 1 - exactly(comb(replicas - write, read)) / comb(replicas, read)

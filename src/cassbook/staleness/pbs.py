@@ -8,8 +8,8 @@ each of it does to the answer:
   runs. All of these make reads more often consistent, so that the prediction is low.
 * *Quorums do not expand* for k-staleness in closed form: a write stays on the W replicas that acknowledged it. The
   others get it too, so that this is low as well; with t it is not needed.
-* *The delays are independent*, between replicas, between a write and the read after it, and between versions. A node that
-  is slow for both is late for the write and late to answer, so that its late answers do not count; a pause of
+* *The delays are independent*, between replicas, between a write and the read after it, and between versions. A node
+  that is slow for both is late for the write and late to answer, so that its late answers do not count; a pause of
   everything delays write and read alike. In either case the prediction is low; a slow node that answers reads fast and
   applies writes late makes it high.
 * *A read asks all N and takes the first R answers.* Cassandra asks R of them only, unless read repair strikes:

@@ -1,7 +1,7 @@
-"""WARS: how long the four delays of quorum replication take, in ms one way (Bailis et al., VLDB 2012, section 4).
+"""WARS: the four message delays of quorum replication, in ms one way (Bailis et al., VLDB 2012, section 4).
 
-A write is sent to N replicas (W), each acknowledges (A). A read is sent (R), each answers (S). A delay is a `Mixture` of
-simple distributions, measured samples, or any function that draws.
+A write is sent to N replicas (W), each acknowledges (A). A read is sent (R), each answers (S). A delay is a
+`Mixture` of simple distributions, measured samples, or any function that draws.
 """
 
 from __future__ import annotations

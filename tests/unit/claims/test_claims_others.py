@@ -208,10 +208,10 @@ def test_chance_to_meet_by_enumeration():
 
 
 def test_couples_of_replicas():
-    assert quorum_pairs.couples(2) == [(1, 1), (1, 2), (2, 1), (2, 2)]
+    assert quorum_pairs.pairs(2) == [(1, 1), (1, 2), (2, 1), (2, 2)]
     assert [quorum_pairs.strong(couple, 3) for couple in ((1, 2), (2, 2), (1, 3))] == [False, True, True]
-    assert quorum_pairs.strong_couples() == [(1, 3), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)]
-    assert quorum_pairs.strong_couples(1) == [(1, 1)]
+    assert quorum_pairs.strong_pairs() == [(1, 3), (2, 2), (2, 3), (3, 1), (3, 2), (3, 3)]
+    assert quorum_pairs.strong_pairs(1) == [(1, 1)]
     assert quorum_pairs.compared_settings() == Count(3, 3)
 
 

@@ -222,7 +222,7 @@ def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
     latency_map = from_calibration.latency_map(run, 6)
-    assert latency_map.name.endswith("foretold for 6 nodes")
+    assert latency_map.name.endswith("predicted for 6 nodes")
     assert latency_map.blocks == (1, 2)
     reads, writes = latency_map.advise(16, 1.0), latency_map.advise(16, 0.0)
     alone = run.predict(Question("READ", "ONE", 6, 3), [16]).response_ms[0].value
@@ -288,7 +288,7 @@ def test_the_command_answers_for_people_and_for_programs(folder):
 def test_advice_can_be_foretold(folder):
     asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
     said = CliRunner().invoke(main, asked).output
-    assert "foretold for 4 nodes, 16 threads, 100% reads, 2 cluster starts" in said
+    assert "predicted for 4 nodes, 16 threads, 100% reads, 2 cluster starts" in said
     assert "best       1R-3W" in said
     wrong = CliRunner().invoke(main, [*asked[:4], "2", *asked[5:]])
     assert wrong.exit_code != 0

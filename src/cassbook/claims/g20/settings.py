@@ -31,7 +31,7 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_couples
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_pairs
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count, Untestable, Value
 from cassbook.claims.study import Study
@@ -58,7 +58,7 @@ def speedup_percent(read_share: str, threads: int) -> Interval:
 )
 def strong_settings() -> float:
     """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
-    return len(strong_couples())
+    return len(strong_pairs())
 
 
 def meets_last_write(reads: int, writes: int) -> Interval:

@@ -11,7 +11,7 @@ from functools import cache
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, Couple, chance_to_meet, couples, strong, strong_couples
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong, strong_pairs
 from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure
@@ -19,9 +19,9 @@ from cassbook.claims.wording import figure
 untestable = untestable_in(__name__)
 
 #: Section 2.2 calls its three couples so.
-CASES: dict[str, Couple] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
+CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
 #: Section 2.3.
-WEAK_CASES: tuple[Couple, ...] = ((1, 2), (2, 1), (1, 1))
+WEAK_CASES: tuple[QuorumPair, ...] = ((1, 2), (2, 1), (1, 1))
 #: Replication factors over which a general rule is tried: up to the paper's 8 nodes.
 FACTORS = range(1, 9)
 _LOST = (
@@ -29,7 +29,7 @@ _LOST = (
 )
 
 
-def spelled(couple: Couple) -> str:
+def spelled(couple: QuorumPair) -> str:
     """As this study writes a couple.
 
     >>> spelled((1, 3))
@@ -73,7 +73,7 @@ def quorum_of_three() -> str:
 )
 def rule_is_exact() -> Count:
     """Couples at replication factors 1 to 8 for which R + W > N says whether every read meets the write."""
-    cases = [(couple, n) for n in FACTORS for couple in couples(n)]
+    cases = [(couple, n) for n in FACTORS for couple in pairs(n)]
     return Count(sum((low(chance_to_meet(c, n)) == 1) == strong(c, n) for c, n in cases), len(cases))
 
 
@@ -86,9 +86,7 @@ def rule_is_exact() -> Count:
 def weak_may_overlap() -> Answer:
     """Weak couples at three replicas whose read never meets the write, and those whose read may miss it."""
     chances = {
-        c: chance_to_meet(c, REPLICATION_FACTOR)
-        for c in couples(REPLICATION_FACTOR)
-        if not strong(c, REPLICATION_FACTOR)
+        c: chance_to_meet(c, REPLICATION_FACTOR) for c in pairs(REPLICATION_FACTOR) if not strong(c, REPLICATION_FACTOR)
     }
     never = Count(sum(high(p) == 0 for p in chances.values()), len(chances))
     may_miss = Count(sum(high(p) < 1 for p in chances.values()), len(chances))
@@ -138,7 +136,7 @@ def couples_of_case_1() -> Count:
 )
 def possible_couples() -> Answer:
     """Strong couples at three replicas that the study names, of all and of those where neither number can be less."""
-    all_strong = strong_couples()
+    all_strong = strong_pairs()
     cheapest = [
         (r, w)
         for r, w in all_strong
@@ -177,7 +175,7 @@ def slowdown(operation: str, replicas: int) -> Interval:
     raise KeyError((operation, replicas))
 
 
-def mean_latency(couple: Couple, write_share: float) -> Interval:
+def mean_latency(couple: QuorumPair, write_share: float) -> Interval:
     """Mean latency of a mix in units of a write at W=1, if a read at R=1 takes as long as that."""
     read, write = couple
     return exactly(write_share) * slowdown("WRITE", write) + (1 - exactly(write_share)) * slowdown("READ", read)
@@ -291,7 +289,7 @@ def best_of_three() -> Answer:
 )
 def weak_couples() -> Answer:
     """Couples of section 2.3 with R + W <= 3, of all such couples."""
-    weak = [couple for couple in couples(REPLICATION_FACTOR) if not strong(couple, REPLICATION_FACTOR)]
+    weak = [couple for couple in pairs(REPLICATION_FACTOR) if not strong(couple, REPLICATION_FACTOR)]
     return Answer(Count(len(set(WEAK_CASES).intersection(weak)), len(weak)), note="No other couple is weak.")
 
 
@@ -397,7 +395,7 @@ def unit_of_t() -> Answer:
 def lowest_of_k() -> Answer:
     """The weak couple least likely to read one of the last k versions, for k = 1 to 3, by the formula of PBS."""
 
-    def within(couple: Couple, k: int) -> Interval:
+    def within(couple: QuorumPair, k: int) -> Interval:
         return 1 - (1 - chance_to_meet(couple, REPLICATION_FACTOR)) ** k
 
     lowest = {min(WEAK_CASES, key=lambda c: high(within(c, k))) for k in range(1, REPLICATION_FACTOR + 1)}

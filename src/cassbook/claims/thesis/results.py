@@ -17,7 +17,7 @@ from cassbook.claims.interval import (
     middle,
     possibly_at_most,
 )
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_couples
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_pairs
 from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.text import LOST, READ_RATES, rates
@@ -165,7 +165,7 @@ def reads_at_all_like_writes() -> Answer:
 )
 def strong_settings() -> Answer:
     """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
-    found = [setting_waiting_for(*couple) for couple in strong_couples()]
+    found = [setting_waiting_for(*couple) for couple in strong_pairs()]
     return Answer(in_words(len(found)), note=f"{', '.join(found)}: those that the thesis lists.")
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from cassbook import published
 from cassbook.claims.interval import Interval, exactly, low, middle, numbers_in
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, couples, strong
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, pairs, strong
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.claims.wording import in_words
@@ -79,9 +79,9 @@ def chapters_as_planned() -> Answer:
 @claim("thesis-strong-rule", "section 2.3.1", "when we have R+W>N then, strong consistency can be achieved", "R+W>N")
 def overlap_rule() -> Count:
     """Pairs of replicas read and written, 1 to 3 each, for which R+W>N says whether every read meets the write."""
-    pairs = couples(REPLICATION_FACTOR)
-    agreeing = [(low(chance_to_meet(c, REPLICATION_FACTOR)) == 1) == strong(c, REPLICATION_FACTOR) for c in pairs]
-    return Count(sum(agreeing), len(pairs))
+    every = pairs(REPLICATION_FACTOR)
+    agreeing = [(low(chance_to_meet(c, REPLICATION_FACTOR)) == 1) == strong(c, REPLICATION_FACTOR) for c in every]
+    return Count(sum(agreeing), len(every))
 
 
 @claim(
