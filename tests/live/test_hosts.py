@@ -215,7 +215,7 @@ def test_a_terminated_run_drops_its_keyspace(secured, tmp_path):
         (SECRET, ["--tls-ca", "WRONG"], "not signed by anyone trusted; name the signer's with --tls-ca"),
         (SECRET, ["--keyspace", "shop"], "shop exists and is not ours; nothing was touched"),
         (SECRET, ["--dc", "elsewhere"], "'elsewhere' is not there; name one of datacenter1"),
-        (SECRET, ["--at-most-mb", "1"], "more than the 1 MB it was told; nothing was written"),
+        (SECRET, ["--at-most-mb", "1"], "more than the 1 MB that are allowed; nothing was written"),
     ],
 )
 def test_refused_before_anything_is_written(secured, tmp_path, password, options, said):

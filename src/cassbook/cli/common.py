@@ -42,7 +42,7 @@ EXTRAS = {
 
 
 class Renamed(click.Option):
-    """An option with names of before: the first is shown, the others go on working."""
+    """An option with older names: the first is shown, the others keep working."""
 
     @contextmanager
     def _newest(self) -> Iterator[None]:
@@ -64,7 +64,7 @@ class Renamed(click.Option):
 
 
 def output_option(describe: str, required: bool = False) -> Callable[[F], F]:
-    """`--output`, a file or folder to write; `--to` and `--out` are its names of before."""
+    """`--output`, a file or folder to write; `--to` and `--out` are its older names."""
     return click.option(
         "--output", "--to", "--out", "output", cls=Renamed, required=required, type=click.Path(path_type=Path),
         help=describe,
@@ -72,7 +72,7 @@ def output_option(describe: str, required: bool = False) -> Callable[[F], F]:
 
 
 def blocks_option(what: str = "Cluster starts per set-up.") -> Callable[[F], F]:
-    """`--blocks`; `--starts` and `--repeats` are its names of before."""
+    """`--blocks`; `--starts` and `--repeats` are its older names."""
     return click.option(
         "--blocks", "--starts", "--repeats", "blocks", cls=Renamed, type=click.IntRange(1), default=3,
         show_default=True, help=what,

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
     from cassbook.lab.run.hosts import Written
     from cassbook.profile.profile import Profile
 
-_TOLD_MB = 500
+_ALLOWED_MB = 500
 F = TypeVar("F", bound=Callable[..., Any])
 _file = click.Path(path_type=Path)
 _OPTIONS = (
     click.option(
         "--hosts",
-        help="Measure an existing cluster instead: HOST,HOST or HOST:PORT, some of its nodes. User name and password "
+        help="Existing cluster to measure instead: HOST,HOST or HOST:PORT, some of its nodes. User name and password "
         "come from CASSBOOK_USERNAME and CASSBOOK_PASSWORD.",
     ),
-    click.option("--dc", help="With --hosts: the data centre to measure. Default: the only one."),
-    click.option("--keyspace", help="With --hosts: the keyspace to make and drop; must not exist. [default: cassbook]"),
+    click.option("--dc", help="With --hosts: data centre to measure. Default: the only one."),
+    click.option("--keyspace", help="With --hosts: keyspace to make and drop; must not exist. Default: cassbook."),
     click.option("--keep-keyspace", is_flag=True, help="With --hosts: do not drop it at the end."),
     click.option(
         "--at-most-mb",
         type=click.IntRange(min=0),
-        help=f"With --hosts: ask before writing more than this, over all replicas. [default: {_TOLD_MB}]",
+        help=f"With --hosts: MB over all replicas that are written without a question. Default: {_ALLOWED_MB}.",
     ),
     click.option("--yes", is_flag=True, help="With --hosts: do not ask."),
     click.option("--tls", is_flag=True, help="With --hosts: encrypt, and check the servers' certificates."),
@@ -66,15 +66,15 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     given = {name for name, value in options.items() if value is not None and value is not False}
     if "hosts" not in given:
         if given:
-            raise InputError(f"--{min(given).replace('_', '-')}: goes with --hosts, which is not given")
+            raise InputError(f"--{min(given).replace('_', '-')}: needs --hosts, which is not given")
         return None
     if engine is not None:
         raise InputError("--engine: an existing cluster runs what it runs; leave it out with --hosts")
     lone = sorted(name for name in given if name.startswith("tls_"))
     if lone and "tls" not in given:
-        raise InputError(f"--{lone[0].replace('_', '-')}: goes with --tls, which is not given")
+        raise InputError(f"--{lone[0].replace('_', '-')}: needs --tls, which is not given")
     if options["tls_key"] and not options["tls_cert"]:
-        raise InputError("--tls-key: goes with --tls-cert, which is not given")
+        raise InputError("--tls-key: needs --tls-cert, which is not given")
     tls = None
     if options["tls"]:
         tls = Tls(
@@ -84,7 +84,7 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
             not options["tls_skip_hostname"],
             options["tls_old_ciphers"],
         )
-        tls.context()  # a file that is wrong is told before anything else
+        tls.context()  # a wrong file is reported before anything else
     points, port = contact_points(options["hosts"])
     access = Access.from_environment(tls, port)
     return Hosts(points, options["dc"], access, options["keyspace"] or "cassbook", options["keep_keyspace"])
@@ -115,7 +115,7 @@ def confirm(
     options: dict[str, Any],
     say: Callable[[str], None],
 ) -> None:
-    """Show what will be done to the cluster, and ask if that is more than was told.
+    """Show what will be done to the cluster, and ask if that is more than was allowed.
 
     Parameters
     ----------
@@ -148,9 +148,9 @@ def confirm(
     amount = written(profile, cells)
     for line in picture(cluster, profile, amount):
         say(line)
-    told = _TOLD_MB if options["at_most_mb"] is None else options["at_most_mb"]
-    if not options["yes"] and amount.total_mb > told:
-        _ask(amount, told)
+    allowed = _ALLOWED_MB if options["at_most_mb"] is None else options["at_most_mb"]
+    if not options["yes"] and amount.total_mb > allowed:
+        _ask(amount, allowed)
 
 
 def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list[str]:
@@ -171,8 +171,8 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     return lines
 
 
-def _ask(amount: Written, told_mb: int) -> None:
-    question = f"this may write {amount.total_mb:.0f} MB, more than the {told_mb} MB it was told"
+def _ask(amount: Written, allowed_mb: int) -> None:
+    question = f"this may write {amount.total_mb:.0f} MB, more than the {allowed_mb} MB that are allowed"
     if not _at_a_terminal():
         raise InputError(f"{question}; nothing was written. Give --at-most-mb {amount.total_mb + 1:.0f}, or --yes")
     if not click.confirm(f"{question}. Go on?", err=True):

@@ -21,7 +21,7 @@ class Entry(NamedTuple):
     module : str
         Of `cassbook.cli`; it defines the command under its own name, with `_` for `-`.
     section : str
-        One of `SECTIONS`; empty for a command that goes on working and is not listed.
+        One of `SECTIONS`; empty for an older command, which keeps working and is not listed.
     summary : str
         The first line of the command's help.
     """

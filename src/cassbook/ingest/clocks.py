@@ -1,12 +1,12 @@
 """Whether the clocks of several client machines can be laid over each other.
 
-Nothing in a log tells a clock that is off from a client that was started late: both shift all its times. What can be
+A log does not distinguish a clock that is off from a client that started late: both shift all its times. What can be
 known is this. Clients that share one run are started together and run for about as long, so their windows, from the
 first operation sent to the last one back, must overlap. A clock that was set while a client measured shows as
 completion times that go back. The rule:
 
 * windows of which two do not overlap at all are refused, unless the clocks are said to be apart;
-* otherwise the times are taken as they are, and each client's begin and end are told as distances from the median
+* otherwise the times are taken as they are, and each client's begin and end are reported as distances from the median
   client's, with a word on those that are shifted by more than a tenth of the run.
 """
 

@@ -1,4 +1,4 @@
-"""Read the Parquet of cassandra-easy-stress (`--parquet`): a row an operation, successful or not.
+"""Read the Parquet of cassandra-easy-stress (`--parquet`): one row per operation, successful or not.
 
 Columns as its ParquetCollector writes them: operation (the statement's kind: Mutation, SelectStatement without its
 ending, Deletion, DDL), success, failure_reason (the exception's class), service_start_time_ms and service_duration_ns
@@ -29,7 +29,7 @@ COLUMNS = (
     "request_duration_ns",
 )  # fmt: skip
 _TIMES = COLUMNS[3:]
-#: A mutation is an upsert; the tool does not tell inserts from updates.
+#: A mutation is an upsert; the tool does not distinguish inserts from updates.
 _OPERATION_OF = {"Mutation": "UPDATE", "Select": "READ"}
 _OUTCOME_OF = {
     "DriverTimeoutException": "client_timeout", "RequestThrottlingException": "client_timeout",
@@ -77,7 +77,7 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
 
 def finish(log: Log) -> None:
     """Say what the columns mean for whoever reads the samples."""
-    log.notes.append("Mutation: the tool does not tell inserts from updates; both are UPDATE here")
+    log.notes.append("Mutation: the tool does not distinguish inserts from updates; both are UPDATE here")
     log.notes.append("intended_s is when a request should have been sent, to the millisecond")
 
 
@@ -100,7 +100,7 @@ def _operations(batch: pa.RecordBatch, log: Log, row: int) -> Operations:
 
 
 def _sound(columns: dict[str, pa.Array], log: Log, row: int) -> np.ndarray:
-    """Which rows have all their times, none of them negative; the others are told."""
+    """Return which rows have all their times, none of them negative; the others are counted in the report."""
     good = np.ones(len(columns["success"]), bool)
     for name in COLUMNS:
         good &= columns[name].is_valid().to_numpy(zero_copy_only=False)

@@ -34,7 +34,7 @@ class Format(Enum):
 
     @property
     def holds_operations(self) -> bool:
-        """Whether it has a row an operation; the others hold summaries or histograms only."""
+        """Whether it has one row per operation; the others hold summaries or histograms only."""
         return self in (Format.YCSB_RAW, Format.EASY_STRESS)
 
 
@@ -49,13 +49,13 @@ _MARKS = (
 
 
 class _Watched:
-    """A file that tells how far it has been read."""
+    """A file that reports how far it has been read."""
 
     def __init__(self, file: BinaryIO, watch: Callable[[int], object]) -> None:
         self._file, self._watch = file, watch
 
     def read(self, size: int = -1) -> bytes:
-        """Read, and tell."""
+        """Read, and report how many bytes."""
         content = self._file.read(size)
         self._watch(len(content))
         return content
@@ -72,7 +72,7 @@ def open_log(path: Path, watch: Callable[[int], object] | None = None) -> Iterat
     ----------
     path : Path
     watch : callable, optional
-        Told the bytes of the file that were read, as they are; a log that is read by lines tells nothing.
+        Called with the bytes of the file that were read; not called for a log that is read by lines.
 
     Raises
     ------

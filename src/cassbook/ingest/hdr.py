@@ -36,7 +36,7 @@ HISTOGRAMS = pa.schema(
     [
         pa.field("file", pa.string()),
         pa.field("tag", pa.string()),  # empty where the log has none
-        pa.field("started_s", pa.float64()),  # seconds since 1970, or since the log began where it does not tell
+        pa.field("started_s", pa.float64()),  # seconds since 1970, or since the log began where it does not say
         pa.field("length_s", pa.float64()),
         pa.field("operations", pa.int64()),
         pa.field("min_us", pa.float64()),
@@ -68,7 +68,7 @@ _WORDS = {2: ">i2", 4: ">i4", 8: ">i8"}
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """One line of a log: whose, when (`started_s`, since 1970 if the log tells), how long, the values in its unit."""
+    """One line of a log: whose, when (`started_s`, since 1970 if the log says so), how long, the values in its unit."""
 
     tag: str
     started_s: float

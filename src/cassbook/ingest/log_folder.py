@@ -1,6 +1,6 @@
-"""A folder of logs in place of a run: `logs.csv` beside them says what no log knows, and the analyses read it as a run.
+"""A folder of logs in place of a run: `logs.csv` in it says what no log knows, and the analyses read it as a run.
 
-logs.csv has a row a log and the columns `file, engine, threads, read_cl, write_cl, read_share, block`; further columns
+logs.csv has one row per log and the columns `file, engine, threads, read_cl, write_cl, read_share, block`; others
 may be cell_id (logs of the same one are the clients of one cell), kind, repeat, deployment, workload, condition and
 ramp_s (seconds at the beginning that are warm-up). Each cell's seconds count from its own first operation, and its
 steady window ends when the last request is sent.
@@ -62,7 +62,7 @@ class LogFolder(RecordedRun):
         self.folder = folder.resolve()
         self.index = read_index(folder)
         artefacts = {name: sha256(folder / name) for name in (INDEX, *sorted(set(self.index["file"])))}
-        #: As a run's, as far as logs can tell; what they cannot is not in it.
+        #: As a run's, as far as logs say; what they do not is not in it.
         self.manifest: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "complete": True,
@@ -73,7 +73,7 @@ class LogFolder(RecordedRun):
 
     @cached_property
     def cells(self) -> pd.DataFrame:
-        """The cells, columns as in `schema.CELLS`; what logs do not tell is NaN or empty."""
+        """The cells, columns as in `schema.CELLS`; what logs do not say is NaN or empty."""
         rows = [self._row(str(cell_id), logs) for cell_id, logs in self.index.groupby("cell_id", sort=False)]
         return pd.DataFrame(rows, columns=list(CELLS)).astype(CELLS)
 
@@ -222,12 +222,12 @@ def read_index(folder: Path) -> pd.DataFrame:
 def _check_rows(path: Path, index: pd.DataFrame) -> None:
     for line, (file, share) in enumerate(zip(index["file"], index["read_share"], strict=True), start=2):
         if not (path.parent / file).is_file():
-            raise InputError(f"{path}, line {line}: {file!r} is not there")
+            raise InputError(f"{path}, line {line}: {file!r} does not exist")
         if not 0 <= share <= 1:
             raise InputError(f"{path}, line {line}: read_share {share:g} is no share, from 0 to 1")
     doubled = index["file"].duplicated()
     if doubled.any():
-        raise InputError(f"{path}: {index.loc[doubled, 'file'].iloc[0]} stands there twice")
+        raise InputError(f"{path}: {index.loc[doubled, 'file'].iloc[0]} is named twice")
 
 
 def _number(path: Path, line: int, name: str, text: str, kind: type) -> float:

@@ -84,8 +84,8 @@ def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -
     found = {path: recognise(path) for path in paths}
     families = {_family(form) for form in found.values()}
     if len(families) > 1:
-        told = "; ".join(f"{path.name}: {form.value}" for path, form in found.items())
-        raise InputError(f"logs of operations, of figures and of histograms cannot become one file ({told})")
+        found_in = "; ".join(f"{path.name}: {form.value}" for path, form in found.items())
+        raise InputError(f"logs of operations, of figures and of histograms cannot become one file ({found_in})")
     if families == {"operations"}:
         if options.dask:
             from cassbook.ingest.on_dask import read_operations_on  # noqa: PLC0415 - Dask takes a second to import
@@ -99,7 +99,7 @@ def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -
     if not table.num_rows:
         raise InputError(f"{', '.join(map(str, paths))}: no figure in it; nothing was written")
     write_table(table, to)
-    what = "a row an interval and tag" if families == {"histograms"} else "a row a figure"
+    what = "one per interval and tag" if families == {"histograms"} else "one per figure"
     report = [line for one in tables for line in one.report()]
     return [*report, f"{to}: {table.num_rows:,} rows, {what}; such logs hold no single operations, so no samples"]
 
@@ -109,16 +109,16 @@ def _check_place(paths: Sequence[Path], to: Path) -> None:
         raise InputError("no log was named")
     for path in paths:
         if not path.is_file():
-            raise InputError(f"{path}: {'is a folder; name the logs in it' if path.is_dir() else 'is not there'}")
+            raise InputError(f"{path}: {'is a folder; name the logs in it' if path.is_dir() else 'does not exist'}")
         if path.resolve() == to.resolve():
-            raise InputError(f"--to {to}: is one of the logs; name another file")
+            raise InputError(f"--output {to}: is one of the logs; name another file")
     doubled = {path for path in paths if [p.resolve() for p in paths].count(path.resolve()) > 1}
     if doubled:
         raise InputError(f"{sorted(doubled)[0]}: is named twice; its operations would count double")
     if to.is_dir():
-        raise InputError(f"--to {to}: is a folder; name a file")
+        raise InputError(f"--output {to}: is a folder; name a file")
     if not to.parent.is_dir():
-        raise InputError(f"--to {to}: there is no folder {to.parent}")
+        raise InputError(f"--output {to}: there is no folder {to.parent}")
 
 
 def _family(form: Format) -> str:
@@ -164,7 +164,7 @@ def to_samples(
 
 @contextmanager
 def _shown(paths: Iterable[Path]) -> Iterator[Callable[[int], None]]:
-    """A bar over the megabytes of logs that take long; to be told how many bytes were read."""
+    """Show a bar over the megabytes of logs that take long; yields what to call with the bytes that were read."""
     total = sum(path.stat().st_size for path in paths)
     if total < _WORTH_A_BAR:
         yield lambda size: None
@@ -198,14 +198,14 @@ def settle(logs: Sequence[Log], options: Options) -> list[int]:
 
 def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
     """Metadata of the samples: which logs they are from, and when the run began on each one's clock."""
-    told = [
+    notes = [
         {
             "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
             "left_out": dict(log.left_out), "damaged_lines": log.tally.count,
         }
         for log, begun in zip(logs, begun_us, strict=True)
     ]  # fmt: skip
-    return {"cassbook_logs": json.dumps(told)}
+    return {"cassbook_logs": json.dumps(notes)}
 
 
 def summed_up(logs: Sequence[Log], to: Path, options: Options) -> list[str]:

@@ -83,7 +83,7 @@ def read_operations_on(
         If the scheduler does not answer, or a log changes while it is read.
     """
     if to.exists():
-        raise InputError(f"--to {to}: is there already, and with --dask becomes a folder; name another place")
+        raise InputError(f"--output {to}: exists already, and with --dask becomes a folder; name another place")
     parts = partitions({path.resolve(): form for path, form in found.items()}, size)
     with _connected(address) as client:
         logs = _merged(parts, _run(client, survey, parts), options)

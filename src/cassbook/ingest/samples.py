@@ -1,8 +1,8 @@
 """From the operations of a log to rows of the sample schema, however many there are.
 
-Seconds since the run began can be told only when the earliest operation is known, and in a log that is not the first
-line. So operations wait in a spool on the disk, a file without a name that goes with the process, and are written when
-all logs have been seen. Nothing is held in memory but a few blocks.
+Seconds since the run began are known only when the earliest operation is, and in a log that is not the first
+line. So operations wait in a spool on the disk, a file without a name that is removed with the process, and are written
+when all logs have been seen. Nothing is held in memory but a few blocks.
 """
 
 from __future__ import annotations

@@ -71,7 +71,7 @@ def read(stream: BinaryIO, tally: Tally) -> Figures:
 
 
 def _headings(line: str) -> list[str]:
-    """Headings of the numbers; in 4.0 no comma stands behind the first, `type`."""
+    """Headings of the numbers; in 4.0 no comma follows the first, `type`."""
     return [heading.strip() for heading in line[line.index("total ops") :].split(",")]
 
 

@@ -1,4 +1,4 @@
-"""The table of logs that hold no single operations: what a tool summed up, a row a figure; never made into samples."""
+"""The table of logs without single operations: one row per figure that a tool summed up; never made into samples."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from cassbook.core.files import whole
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Tally
 
-#: One row a figure. Latencies are microseconds, whatever the log has them in.
+#: One row per figure. Latencies are microseconds, whatever the log has them in.
 SUMMARIES = pa.schema(
     [
         pa.field("file", pa.string()),
         pa.field("tag", pa.string()),  # the operation, as the tool names it; OVERALL or total over all of them
-        pa.field("threads", pa.int64()),  # where the log tells
+        pa.field("threads", pa.int64()),  # where the log says
         pa.field("at_s", pa.float64()),  # end of the interval since the test began; null for the whole test
         pa.field("statistic", pa.string()),
         pa.field("value", pa.float64()),

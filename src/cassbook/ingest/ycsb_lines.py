@@ -1,8 +1,8 @@
-"""YCSB's raw measurements (`measurementtype=raw`): one line an operation, `READ,<completion ms>,<latency us>`.
+"""YCSB's raw measurements (`measurementtype=raw`): one line per operation, `READ,<completion ms>,<latency us>`.
 
-YCSB 0.17 writes a block an operation type, each under a line `READ latency raw data: op, timestamp(ms), latency(us)`,
-in the order in which operations completed, and a summary behind; on standard output its other messages stand between.
-Failures have names of their own, `READ-FAILED`, or `READ-NOT_FOUND` and so on where YCSB was told to keep errors apart.
+YCSB 0.17 writes a block per operation type, each under a line `READ latency raw data: op, timestamp(ms), latency(us)`,
+in the order in which operations completed, and a summary behind; on standard output its other messages are in between.
+Failures have names of their own, `READ-FAILED`, or `READ-NOT_FOUND` and so on where YCSB keeps errors apart.
 With `hdrhistogram+raw` each name begins with `Raw`, and latencies from the intended start are named `Intended-...`.
 """
 
@@ -28,9 +28,9 @@ BLOCK_BYTES = 4 << 20
 
 HEADER = b" latency raw data: op, timestamp(ms), latency(us)"
 _OPERATION_OF = {"READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN", "READ-MODIFY-WRITE": "RMW"}
-#: What YCSB measures beside them, which the sample schema has no place for: counted and told, never kept as another.
+#: What else YCSB measures, which the sample schema has no place for: counted and reported, never kept as another.
 _WITHOUT_PLACE = ("DELETE", "CLEANUP")
-#: YCSB's names of what came back (`site.ycsb.Status`). FAILED is all of them where it was not told to keep them apart.
+#: YCSB's names of what came back (`site.ycsb.Status`). FAILED is all of them where it does not keep them apart.
 _OUTCOME_OF = {"NOT_FOUND": "missing_row", "TIMEOUT": "client_timeout", "SERVICE_UNAVAILABLE": "unavailable"}
 _OTHER_FAILURE = "server_error"
 
@@ -40,7 +40,7 @@ _ROW = re.compile(rb"([A-Za-z][A-Za-z_-]*),(\d{1,16}),(\d{1,10})")
 #: Pieces of a block between its texts that are parsed one by one; more are put together first.
 _MANY_SPANS = 16
 _MOST_MS, _MOST_US = 9_000_000_000_000_000, 2**31 - 1
-#: Lines that YCSB writes besides, whole or by their beginning.
+#: Other lines that YCSB writes, whole or by their beginning.
 _TEXT = re.compile(
     rb"\[[^\]]+\], |"
     rb"[A-Za-z_-]+ latency raw data: op, timestamp\(ms\), latency\(us\)$|"
@@ -258,7 +258,7 @@ def _line_by_line(block: bytes) -> Rows:
 
 
 def is_text(line: bytes) -> bool:
-    """Whether a line is one of those that YCSB writes beside its measurements, such as its command line."""
+    """Whether a line is one of those that YCSB writes between its measurements, such as its command line."""
     return _TEXT.match(line) is not None
 
 

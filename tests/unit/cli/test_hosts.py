@@ -101,13 +101,13 @@ def test_keyspaces_that_cannot_be(name):
     ("options", "said"),
     [
         (["--hosts", "a", "--engine", "5.0.9"], "--engine: an existing cluster runs what it runs"),
-        (["--dc", "north"], "--dc: goes with --hosts"),
-        (["--tls"], "--tls: goes with --hosts"),
-        (["--yes"], "--yes: goes with --hosts"),
-        (["--at-most-mb", "0"], "--at-most-mb: goes with --hosts"),
-        (["--hosts", "a", "--tls-skip-hostname"], "--tls-skip-hostname: goes with --tls"),
-        (["--hosts", "a", "--tls-ca", "x.pem"], "--tls-ca: goes with --tls"),
-        (["--hosts", "a", "--tls", "--tls-key", "x.pem"], "--tls-key: goes with --tls-cert"),
+        (["--dc", "north"], "--dc: needs --hosts"),
+        (["--tls"], "--tls: needs --hosts"),
+        (["--yes"], "--yes: needs --hosts"),
+        (["--at-most-mb", "0"], "--at-most-mb: needs --hosts"),
+        (["--hosts", "a", "--tls-skip-hostname"], "--tls-skip-hostname: needs --tls"),
+        (["--hosts", "a", "--tls-ca", "x.pem"], "--tls-ca: needs --tls"),
+        (["--hosts", "a", "--tls", "--tls-key", "x.pem"], "--tls-key: needs --tls-cert"),
         (["--hosts", "a", "--tls", "--tls-ca", "missing.pem"], "--tls-ca: there is no file missing.pem"),
         (["--hosts", "a", "--tls", "--tls-cert", "missing.pem"], "--tls-cert: there is no file missing.pem"),
         (["--hosts", "a:b"], "is no HOST or HOST:PORT"),
@@ -310,7 +310,7 @@ def test_a_person_is_shown_the_cluster_and_asked(tmp_path, monkeypatch):
 def test_a_script_is_told_the_numbers(tmp_path, monkeypatch):
     result, measured = asked(tmp_path, monkeypatch)
     assert result.exit_code == 2
-    assert "more than the 500 MB it was told; nothing was written" in result.output
+    assert "more than the 500 MB that are allowed; nothing was written" in result.output
     assert not measured
     enough = result.output.split("--at-most-mb ")[1].split(",")[0]
     result, measured = asked(tmp_path, monkeypatch, "--at-most-mb", enough)

@@ -149,10 +149,10 @@ def test_describe_says_what_logs_do_not_tell(few):
     [
         ("file,engine", "raw.txt,2.1.20", r"no column threads, read_cl"),
         (HEADING + ",rnadom", "raw.txt,2.1.20,4,ONE,ONE,1,1,x", r"unknown column rnadom"),
-        (HEADING, "nowhere.txt,2.1.20,4,ONE,ONE,1,1", r"line 2: 'nowhere\.txt' is not there"),
+        (HEADING, "nowhere.txt,2.1.20,4,ONE,ONE,1,1", r"line 2: 'nowhere\.txt' does not exist"),
         (HEADING, "raw.txt,2.1.20,four,ONE,ONE,1,1", r"line 2: threads 'four' is no whole number"),
         (HEADING, "raw.txt,2.1.20,4,ONE,ONE,50,1", r"line 2: read_share 50 is no share"),
-        (HEADING, "raw.txt,2.1.20,4,ONE,ONE,1,1\nraw.txt,2.1.20,4,ONE,ONE,1,1", r"raw\.txt stands there twice"),
+        (HEADING, "raw.txt,2.1.20,4,ONE,ONE,1,1\nraw.txt,2.1.20,4,ONE,ONE,1,1", r"raw\.txt is named twice"),
         (
             HEADING + ",cell_id",
             "raw.txt,2.1.20,4,ONE,ONE,1,1,a\nraw-failed.txt,2.1.20,8,ONE,ONE,1,1,a",

@@ -305,7 +305,7 @@ def test_what_is_no_log_is_refused(tmp_path, content, message):
     [
         (["raw.txt", "raw.txt"], "out.parquet", "is named twice"),
         (["raw.txt", "summary.txt"], "out.parquet", "cannot become one file"),
-        (["none.txt"], "out.parquet", "is not there"),
+        (["none.txt"], "out.parquet", "does not exist"),
         (["raw.txt"], "no/such/out.parquet", "there is no folder"),
         (["raw.txt"], ".", "is a folder"),
     ],

@@ -35,9 +35,7 @@ def interpreter(version):
     """A Python of that version, of pyenv or on the path."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     places = [*map(str, pyenv.glob(f"versions/{version}.*/bin/python{version}")), shutil.which(f"python{version}")]
-    for own in filter(
-        None, places
-    ):  # on the path may be a shim of pyenv, which runs only versions that are switched on
+    for own in filter(None, places):  # on the path may be a shim of pyenv, which runs no version that is switched off
         if subprocess.run([own, "-c", ""], capture_output=True, check=False).returncode == 0:
             return own
     return None

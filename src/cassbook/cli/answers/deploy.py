@@ -50,7 +50,7 @@ def text(found: Sequence[Forecast], run: str) -> str:
         lines.append(
             f"  {own.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[own.bound]}"
         )
-    lines.append(f"  what is not distance is as {run} measured it: another machine differs, --run takes yours")
+    lines.append(f"  the baseline without distance is {run}; another machine differs, --run takes a run of yours")
     return "\n".join(lines)
 
 
@@ -144,9 +144,9 @@ def rows(distances: Distances) -> list[dict[str, Any]]:
     for (sender, receiver), link in distances.links.items():
         back = distances.links.get((receiver, sender), link)
         row = {"from": sender, "to": receiver, "there_ms": link.delay_ms, "back_ms": back.delay_ms}
-        further = {"jitter_ms": link.jitter_ms} if link.jitter_ms else {}
-        further |= {"mbit_per_s": link.mbit_per_s} if np.isfinite(link.mbit_per_s) else {}
-        found.append(row | further)
+        extra = {"jitter_ms": link.jitter_ms} if link.jitter_ms else {}
+        extra |= {"mbit_per_s": link.mbit_per_s} if np.isfinite(link.mbit_per_s) else {}
+        found.append(row | extra)
     return found
 
 
