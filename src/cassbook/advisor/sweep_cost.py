@@ -10,7 +10,7 @@ from cassbook.advisor.window import Load
 
 @dataclass(frozen=True, slots=True)
 class SweepCost:
-    """What a sweep costs, as last measured (or as told, before the first).
+    """What a sweep costs, as last measured (or as believed, before the first).
 
     Attributes
     ----------
@@ -30,7 +30,7 @@ class SweepMeter:
 
     Parameters
     ----------
-    told : SweepCost
+    believed : SweepCost
         Holds until a sweep has been measured.
 
     Attributes
@@ -39,8 +39,8 @@ class SweepMeter:
         One of each sweep so far.
     """
 
-    def __init__(self, told: SweepCost) -> None:
-        self._told = told
+    def __init__(self, believed: SweepCost) -> None:
+        self._believed = believed
         self.measured: list[SweepCost] = []
         self._before_s = float("nan")
         self._during: list[float] = []
@@ -48,7 +48,7 @@ class SweepMeter:
     @property
     def cost(self) -> SweepCost:
         """What the next sweep is taken to cost."""
-        return self.measured[-1] if self.measured else self._told
+        return self.measured[-1] if self.measured else self._believed
 
     def look(self, load: Load, settled: bool, sweeping: bool) -> None:
         """Note the load, at regular intervals.

@@ -185,8 +185,8 @@ def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, funct
     """Give the verdict: the plain reading, else the first other reading that agrees, else not reproduced."""
 
     def finding(verdict: Verdict, recomputed: str, note: str) -> Finding:
-        said = (statement.id, paper, statement.location, statement.quote, statement.printed)
-        return Finding(*said, recomputed, verdict, note, statement.kind, statement.relation, function)
+        common = (statement.id, paper, statement.location, statement.quote, statement.printed)
+        return Finding(*common, recomputed, verdict, note, statement.kind, statement.relation, function)
 
     if isinstance(answer, Untestable):
         return finding("untestable", "", answer.why)

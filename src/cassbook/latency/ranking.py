@@ -87,8 +87,8 @@ def overall(cell_stats: pd.DataFrame, of: str) -> pd.DataFrame:
     for value, group in table.groupby(level=key):
         logs = group.groupby(level="block").mean()
         names = logs.mean().sort_values(kind="stable").index.tolist()
-        told, p_value = _paired(names, logs)
-        shown = (" < ".join(names), _with_signs(names, told), all(told) if told else None, p_value)
+        differ, p_value = _paired(names, logs)
+        shown = (" < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value)
         rows.append((value, group.index.unique("threads").size, *shown))
     found = pd.DataFrame(rows, columns=[key, "thread_counts", *_SHOWN])
     return found.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
@@ -105,14 +105,14 @@ def _ranked(stats: pd.DataFrame, cells: pd.DataFrame | None, keys: list[str], la
     for key, group in stats.groupby(keys):
         ordered = group.sort_values("latency_us", kind="stable")
         names = ordered[label].tolist()
-        told, p_value = _overlap(ordered) if cells is None else _paired(names, logs[key])
-        rows.append((*key, " < ".join(names), _with_signs(names, told), all(told) if told else None, p_value))
+        differ, p_value = _overlap(ordered) if cells is None else _paired(names, logs[key])
+        rows.append((*key, " < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value))
     ranked = pd.DataFrame(rows, columns=[*keys, *_SHOWN])
     return ranked.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 
-def _with_signs(names: list[str], told: list[bool] | None) -> str:
-    signs = [UNKNOWN] * (len(names) - 1) if told is None else [APART if apart else ALIKE for apart in told]
+def _with_signs(names: list[str], differ: list[bool] | None) -> str:
+    signs = [UNKNOWN] * (len(names) - 1) if differ is None else [APART if apart else ALIKE for apart in differ]
     return names[0] + "".join(sign + name for sign, name in zip(signs, names[1:], strict=True))
 
 

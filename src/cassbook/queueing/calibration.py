@@ -10,7 +10,7 @@ answers waited for,
 
 where *coordinator* is to receive, parse and answer, *local* to look itself, *elsewhere* to ask another node, all that
 that does, and to take its answer, and *waiting* what an answer costs more that a request waits for. What of it is
-whose, and what comes before the fork, is told by traces of requests that are alone. A write goes to all replicas at
+whose, and what comes before the fork, is shown by traces of requests that are alone. A write goes to all replicas at
 every level, so that local and elsewhere always come together; there a coordinator's own look is taken to cost what
 another node's does. A read asks as many as it waits for, so that elsewhere and waiting do; there waiting is taken to
 cost what it does in a write.
@@ -270,8 +270,8 @@ def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
     many = cells[cells["jobs"] == cells.groupby(list(KIND))["jobs"].max().min()]
     whose = split(traced)
     write = bool((cells["operation"] == "UPDATE").all())
-    told = parts(many.assign(node_ms=many["node_cpu_us"] / _US), whose["replica_part"] if write else None)
-    return Costs(**told, client=float(many["client_cpu_us"].median()) / _US, **whose)
+    costs = parts(many.assign(node_ms=many["node_cpu_us"] / _US), whose["replica_part"] if write else None)
+    return Costs(**costs, client=float(many["client_cpu_us"].median()) / _US, **whose)
 
 
 def by_response(
@@ -298,7 +298,7 @@ def by_response(
     kinds, nodes = _kinds(cells), int(cells["nodes"].iloc[0])
     free = [(name, part) for name in begun for part in _FREE[name] if waiting or part != "waiting"]
 
-    def told(x: Floats) -> Calibrated:
+    def calibrated(x: Floats) -> Calibrated:
         costs = {name: replace(own, waiting=0.0) for name, own in begun.items()}
         for (name, part), ms in zip(free, np.exp(x), strict=False):
             costs[name] = replace(costs[name], **{part: float(ms)})
@@ -314,7 +314,7 @@ def by_response(
     high = np.full(len(start), np.log(_MOST_MS))
     if knots:  # more at the processors make work no slower
         start[-1], high[-1] = -0.1, 0.0
-    found = told(_fit(lambda x: _off(told(x), kinds), start, low, high))
+    found = calibrated(_fit(lambda x: _off(calibrated(x), kinds), start, low, high))
     return dict(found.costs), found.slowdown
 
 
@@ -386,8 +386,8 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
             "numbers of replicas or nodes too"
         )
     found, _ = nnls(design / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
-    told = dict.fromkeys(PARTS, 0.0) | dict(zip(free, map(float, found), strict=True))
-    return told if replica_part is None else told | {"local": replica_part * told["elsewhere"]}
+    costs = dict.fromkeys(PARTS, 0.0) | dict(zip(free, map(float, found), strict=True))
+    return costs if replica_part is None else costs | {"local": replica_part * costs["elsewhere"]}
 
 
 def split(traced: pd.DataFrame) -> dict[str, float]:

@@ -175,8 +175,8 @@ def _row(
     request: Asked, events: pd.DataFrame
 ) -> tuple[list[float], list[float], list[float], int, float, float] | None:
     """Times of one request, or None where the trace has holes."""
-    told = _Told(events)
-    moment = told.applied if request.kind == "UPDATE" else told.looked
+    trace = _TraceEvents(events)
+    moment = trace.applied if request.kind == "UPDATE" else trace.looked
     there: list[float] = []
     back: list[float] = []
     uncertain: list[float] = []
@@ -196,13 +196,13 @@ def _row(
                 answered = found[0] + found[1]
             add(found[0], answered, found[1])
             continue
-        if not told.asked(request.coordinator, replica):
+        if not trace.asked(request.coordinator, replica):
             if request.kind == "UPDATE":
                 return None
             add(np.inf, np.inf, 0.0)
             continue
-        arrival, found = told.arrival(request.coordinator, replica), moment(replica)
-        came, answered_at = told.came(replica), told.answered(request.coordinator, replica)
+        arrival, found = trace.arrival(request.coordinator, replica), moment(replica)
+        came, answered_at = trace.came(replica), trace.answered(request.coordinator, replica)
         if arrival is None or found is None or came is None or answered_at is None:
             return None
         add(arrival.at_ms + found[0] - came, answered_at, found[1])
@@ -234,7 +234,7 @@ class _Arrival(NamedTuple):
     way_ms: float
 
 
-class _Told:
+class _TraceEvents:
     """What the events of one trace say, ms after the request (or its message) came to where each happened."""
 
     def __init__(self, events: pd.DataFrame) -> None:

@@ -180,14 +180,14 @@ def mixed(run):
     ])  # fmt: skip
 
 
-def test_foretold_mixes_are_held_against_measured_ones(run, mixed):
+def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
     found = what_if.compared(from_calibration.latency_map(run), mixed).set_index(["setting", "read_share", "threads"])
     assert len(found) == 18
     assert found.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
     assert found.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
     assert found["within"].sum() == 12
     one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
-    assert found.loc[("1R-3W", 0.9, 64), "foretold_ms"] > one, "a tenth are writes at ALL"
+    assert found.loc[("1R-3W", 0.9, 64), "predicted_ms"] > one, "a tenth are writes at ALL"
     assert len(what_if_figures.mixes(found.reset_index()).axes) == 2
 
 

@@ -90,9 +90,9 @@ class Stress:
             command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
         ) as process:
             try:
-                seen, said = list[tuple[float, float, float]](), list[str]()
+                seen, output = list[tuple[float, float, float]](), list[str]()
                 for line in _lines(process):
-                    said.append(line)
+                    output.append(line)
                     if "Exception in thread" in line:  # its threads die, its process stays
                         raise LaboratoryError(f"cassandra-stress failed: {line.strip()}")
                     if line.startswith("total,"):
@@ -101,9 +101,9 @@ class Stress:
                         seen.append((figures[_SECONDS], figures[_OPERATIONS], times.user + times.system))
             finally:
                 process.kill()
-        found = re.search(r"Total errors\s*:\s*(\d+)", "".join(said))
+        found = re.search(r"Total errors\s*:\s*(\d+)", "".join(output))
         if not seen or not found:
-            raise LaboratoryError("cassandra-stress gave no result:\n" + "".join(said[-15:]))
+            raise LaboratoryError("cassandra-stress gave no result:\n" + "".join(output[-15:]))
         if len(seen) > 1 and seen[-1][0] - seen[-2][0] < 0.5:  # noqa: PLR2004 - a remainder, too short to count
             seen.pop()
         return seen, int(found[1])
@@ -140,17 +140,17 @@ def standard(cluster: CassandraCluster, operation: str, count: int, level: str, 
         "-rate", f"threads={threads}", "-mode", "native", "cql3", "-node", ",".join(cluster.addresses),
         "-schema", replication,
     ]  # fmt: skip
-    said = subprocess.run(
+    output = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=_PATIENCE_S, check=False,
     ).stdout  # fmt: skip
-    errors = re.search(r"Total errors\s*:\s*(\d+)", said)
+    errors = re.search(r"Total errors\s*:\s*(\d+)", output)
     found = {
-        name: re.search(rf"latency {name}\s*:\s*([\d.]+)", said)
+        name: re.search(rf"latency {name}\s*:\s*([\d.]+)", output)
         for name in ("mean", "median", "95th percentile", "99th percentile")
     }
     if not errors or int(errors[1]) or not all(found.values()):
-        tail = "\n".join(said.splitlines()[-15:])
+        tail = "\n".join(output.splitlines()[-15:])
         raise LaboratoryError(f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}")
     return {name: float(match[1]) for name, match in found.items() if match}
 

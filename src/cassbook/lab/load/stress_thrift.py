@@ -41,13 +41,13 @@ def once(cluster: CassandraCluster, operation: str, count: int, level: str, thre
         If it fails, or an operation does, with what it said.
     """
     command = _command(cluster, operation, count, count, level, threads)
-    said = subprocess.run(
+    output = subprocess.run(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         timeout=_PATIENCE_S, check=False,
     ).stdout  # fmt: skip
-    lines = list(_LINE.finditer(said))
-    if not lines or int(lines[-1]["total"]) != count or _wrong(said):
-        raise LaboratoryError(_failed(operation, level, said))
+    lines = list(_LINE.finditer(output))
+    if not lines or int(lines[-1]["total"]) != count or _wrong(output):
+        raise LaboratoryError(_failed(operation, level, output))
     return count / max(1, int(lines[-1]["seconds"]))
 
 
@@ -103,10 +103,10 @@ def _command(
     ]  # fmt: skip
 
 
-def _wrong(said: str) -> bool:
-    return "Exception" in said or "Operation [" in said
+def _wrong(output: str) -> bool:
+    return "Exception" in output or "Operation [" in output
 
 
-def _failed(operation: str, level: str, said: str) -> str:
-    tail = "\n".join(said.splitlines()[-15:])
+def _failed(operation: str, level: str, output: str) -> str:
+    tail = "\n".join(output.splitlines()[-15:])
     return f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}"
