@@ -97,7 +97,10 @@ class Commands(click.Group):
             )
             sys.exit(2)
         except KeyboardInterrupt:
-            log("cassbook: interrupted; what was finished is kept, and the same command resumes (`run` with --resume)")
+            log(
+                "cassbook: interrupted; what was finished is kept, and the same command resumes "
+                "(`run` and `experiment` with --resume)"
+            )
             sys.exit(130)
 
 
