@@ -10,9 +10,9 @@ import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.errors import InputError, LaboratoryError
-from cassbook.lab.experiments.bench import figures
 from cassbook.lab.experiments.catalogue import CATALOGUE, Entry, named, usual_engine
 from cassbook.lab.experiments.recording import record
+from cassbook.lab.experiments.workbench import figures
 from cassbook.lab.load.recorder import Window
 from cassbook.records.experiment import Results
 from tests.helpers import made_runs

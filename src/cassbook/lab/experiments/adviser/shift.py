@@ -18,8 +18,8 @@ from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.adviser import scene
 from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Actor, Advising, Fixed, Naive, Phase, ScheduleRun
-from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, SideBySide
+from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.ycsb import KEYSPACE, Usertable
 from cassbook.profile.profile import TableSection
 
@@ -90,7 +90,7 @@ class ShiftExperiment:
             came into force), missed (behind_ms, versions_behind of each violation) and sweeps (loaded, seconds,
             slowdown).
         """
-        with Bench(cluster, rng) as bench:
+        with Workbench(cluster, rng) as bench:
             scene.create(bench.session, KEYSPACE)
             table = bench.table(TableSection(record_count=self.records), coordinator="token_aware", keyspace=KEYSPACE)
             cluster.flush(bench.session, table.name)
@@ -102,7 +102,7 @@ class ShiftExperiment:
                     yield {"panel": panel, "actor": self.actors[place]} | row
                     panel += 1
 
-    def _of_actor(self, name: str, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+    def _of_actor(self, name: str, bench: Workbench, table: Usertable, rng: np.random.Generator) -> list[Row]:
         session = bench.session
         if name == ADAPTIVE:
             return self._adaptive(bench, table, rng)
@@ -111,7 +111,7 @@ class ShiftExperiment:
             return self._run(Naive(session, _START, Window(_WINDOW_S), policy, _INTERVAL_S), bench, table, rng)
         return self._run(Fixed(session, name, Window(_WINDOW_S)), bench, table, rng)
 
-    def _adaptive(self, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+    def _adaptive(self, bench: Workbench, table: Usertable, rng: np.random.Generator) -> list[Row]:
         tables = [table.name.partition(".")[2], scene.TABLE]
         # Other actors wrote to the same rows at lower levels. An operator would know too what this sweep takes.
         at_rest = TableSweep(bench.session, KEYSPACE, tables).now()
@@ -123,7 +123,7 @@ class ShiftExperiment:
         rows[0]["sweeps"] = pd.DataFrame(sweeps, columns=["loaded", "seconds", "slowdown"])
         return rows
 
-    def _run(self, actor: Actor, bench: Bench, table: Usertable, rng: np.random.Generator) -> list[Row]:
+    def _run(self, actor: Actor, bench: Workbench, table: Usertable, rng: np.random.Generator) -> list[Row]:
         scene.create(bench.session, KEYSPACE)  # every actor's watchers begin with an empty table
         run = ScheduleRun(bench.nodes, table, actor, rng)
         with scene.Load(bench.session, actor, actor, _WATCH, keyspace=KEYSPACE) as watch:

@@ -18,10 +18,10 @@ import pandas as pd
 from cassandra import ConsistencyLevel
 
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.bench import KINDS, Bench, figures
 from cassbook.lab.experiments.calibration.compilers import Compilers, warm_up
 from cassbook.lab.experiments.calibration.cpu_times import CpuTimes
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.workbench import KINDS, Workbench, figures
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import Usertable
@@ -113,7 +113,7 @@ class CalibrationTrial:
             local, parse_us, serve_us, end_us, duration_us.
         """
         cells = self.cells[setup]
-        with Bench(cluster, rng) as bench:
+        with Workbench(cluster, rng) as bench:
             own = _Cells(bench, self, cells, rng)
             compiling = own.warm_up()[-1]
             phases = own.trace() if setup in self.traced_in else pd.DataFrame()
@@ -134,7 +134,7 @@ class _Cells:
     """The tables of a cluster's cells, and one cell after the other."""
 
     def __init__(
-        self, bench: Bench, trial: CalibrationTrial, cells: tuple[Cell, ...], rng: np.random.Generator
+        self, bench: Workbench, trial: CalibrationTrial, cells: tuple[Cell, ...], rng: np.random.Generator
     ) -> None:
         self._bench, self._trial, self._cells, self._rng = bench, trial, cells, rng
         self._cluster = bench.cluster

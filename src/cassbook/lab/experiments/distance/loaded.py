@@ -16,8 +16,8 @@ from cassbook.core.consistency import READ_LEVELS
 from cassbook.core.threads import meanwhile
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.bench import KINDS, Bench, figures
 from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.workbench import KINDS, Workbench, figures
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import Usertable
@@ -111,12 +111,12 @@ class LoadTrial:
         Returns
         -------
         iterator of dict
-            round, condition, operation, level, coordinator, threads; `bench.figures`; and what a cell says of distances
-            (see `run.distance`).
+            round, condition, operation, level, coordinator, threads; `workbench.figures`; and what a cell says of
+            distances (see `run.distance`).
         """
         points = self._points(setup)
         own, placement = self.conditions[setup], self.setups[setup].placement
-        with Bench(cluster, rng) as bench:
+        with Workbench(cluster, rng) as bench:
             try:
                 conditions = _Conditions(bench, cluster, placement, self.records)
                 for condition in own.values():
@@ -144,7 +144,7 @@ def _notes(condition: Condition) -> dict[str, Any]:
 class _Conditions:
     """The tables of conditions on a cluster, and one condition after the other."""
 
-    def __init__(self, bench: Bench, cluster: DistantCluster, placement: Placement, records: int) -> None:
+    def __init__(self, bench: Workbench, cluster: DistantCluster, placement: Placement, records: int) -> None:
         self._bench, self._cluster, self._placement = bench, cluster, placement
         self._part = TableSection(record_count=records)
         self._watch = Watch(cluster)

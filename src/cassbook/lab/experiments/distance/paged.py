@@ -16,10 +16,10 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.distance.paging import Asking, Pager
 from cassbook.lab.experiments.distance.proxying import proxy
 from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.keys import row_keys
 from cassbook.lab.wan.relay import Relay, Route, free_address
 from cassbook.profile.profile import TableSection
@@ -107,7 +107,7 @@ class PageTrial:
 
 def _load(cluster: DistantCluster, records: int, rng: np.random.Generator) -> list[str]:
     """Fill usertable, and return its keys."""
-    with Bench(cluster, rng) as bench:
+    with Workbench(cluster, rng) as bench:
         bench.table(TableSection(record_count=records))
     return [key.decode() for key in row_keys(range(records))]
 

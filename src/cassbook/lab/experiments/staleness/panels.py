@@ -12,9 +12,9 @@ import pandas as pd
 
 from cassbook.core.consistency import levels
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.experiments.staleness import background, probe, tracing
+from cassbook.lab.experiments.workbench import Workbench
 from cassbook.profile.profile import LoadSection, MixedSection, Profile, TableSection
 from cassbook.staleness import curves
 from cassbook.staleness.checker import judge
@@ -85,7 +85,7 @@ class StalenessTrial:
             traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through
             each node); and tables: counted (`curves.COUNTED`), legs.
         """
-        with Bench(cluster, rng) as bench:
+        with Workbench(cluster, rng) as bench:
             panels = _Panels(bench, self, rng)
             try:
                 panels.warm_up()
@@ -119,7 +119,7 @@ def _profile(trial: StalenessTrial) -> Profile:
 class _Panels:
     """The probe's table on a cluster and the load's, and one panel after the other."""
 
-    def __init__(self, bench: Bench, trial: StalenessTrial, rng: np.random.Generator) -> None:
+    def __init__(self, bench: Workbench, trial: StalenessTrial, rng: np.random.Generator) -> None:
         cluster = bench.cluster
         self._bench, self._cluster, self._trial, self._n = bench, cluster, trial, cluster.spec.nodes
         probe.create(bench.session, cluster.keyspace, cluster.release.major, cluster.replication)

@@ -13,8 +13,8 @@ from cassbook.core import schema
 from cassbook.core.consistency import level_waiting_for
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.bench import Bench
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load import stress
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.ycsb import READ, UPDATE
@@ -61,7 +61,7 @@ class StudyTrial:
             r, w, stress_first, and for write and read: stress_write_ms, stress_write_p50_ms, stress_write_p95_ms,
             ours_write_ms and so on.
         """
-        with Bench(cluster, rng) as bench:
+        with Workbench(cluster, rng) as bench:
             tools = _Tools(bench, self)
             tools.warm_up()
             for place in rng.permutation(len(SETTINGS)):
@@ -71,7 +71,7 @@ class StudyTrial:
 class _Tools:
     """cassandra-stress and our generator, each with its table."""
 
-    def __init__(self, bench: Bench, trial: StudyTrial) -> None:
+    def __init__(self, bench: Workbench, trial: StudyTrial) -> None:
         self._bench, self._cluster, self._trial = bench, bench.cluster, trial
         self._n = bench.cluster.spec.replication_factor
         self._table = bench.table(_TABLE, threads=trial.threads)

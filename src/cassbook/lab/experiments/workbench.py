@@ -29,7 +29,7 @@ _QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "p999_ms": 0.999}
 Sample = tuple[float, float, int]
 
 
-class Bench:
+class Workbench:
     """Connections to a cluster; as a context manager they are closed with the block.
 
     Parameters
@@ -55,7 +55,7 @@ class Bench:
             self.session.cluster.shutdown()
             raise
 
-    def __enter__(self) -> Bench:
+    def __enter__(self) -> Workbench:
         return self
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
