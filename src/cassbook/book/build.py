@@ -32,6 +32,8 @@ _WORKERS = 2
 #: Executed copies of a chapter that are kept, newest first: with the recorded runs, and with a fresh one.
 _KEPT = 3
 _ANALYSE = Path("notebooks") / "analyse"
+#: The page that citations lead to, with a chapter that is rendered alone too.
+_BIBLIOGRAPHY = "book/bibliography"
 #: Parameters that stand for runs that the whole book can be built from.
 _RUNS = ("recorded", "today", "fresh")
 
@@ -84,7 +86,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
 
 
 def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
-    """Execute one chapter and render its page alone; links to other pages of the book lead nowhere in it.
+    """Execute one chapter and render its page with the bibliography; links to other pages of the book lead nowhere.
 
     Parameters
     ----------
@@ -113,8 +115,9 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     _lay_out(source)
     (source / _ANALYSE).mkdir(parents=True)
     shutil.copy(copy, source / _ANALYSE / notebook.name)
-    shutil.copytree(paths.project_root() / "book", source / "book")  # the bibliography, and figures by their paths
-    (source / "_toc.yml").write_text(f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\n", encoding="utf-8")
+    shutil.copytree(paths.project_root() / "book", source / "book")
+    contents = f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\nchapters:\n  - file: {_BIBLIOGRAPHY}\n"
+    (source / "_toc.yml").write_text(contents, encoding="utf-8")
     _render(source, folder / "html", log, strict=False)
     return folder / "html" / _ANALYSE / f"{slug}.html"
 
