@@ -76,6 +76,34 @@ def test_a_chapter_without_runs_shows_what_is_stored(html, notebook):
     assert not outputs.differences(notebook, html.parent / "source" / "notebooks" / "analyse" / notebook.name)
 
 
+@pytest.fixture
+def jobs(html, monkeypatch):
+    """Chapters that builds in the same folder would execute from now on."""
+    found = []
+    monkeypatch.setenv("CASSBOOK_BUILD", str(html.parent))
+    monkeypatch.setattr(build, "_execute_all", found.extend)
+    return found
+
+
+def test_the_next_build_executes_only_what_shows_another_run(jobs):
+    """The fixture's book shows a fresh run; without one, the chapters that do not show it are taken from there."""
+    build._executed(notebooks.analyse_notebooks(), {}, lambda line: None)
+    fresh = [path for path in notebooks.analyse_notebooks() if "fresh" in notebooks.parameters(path)]
+    assert 5 < len(fresh) < 15
+    assert [notebook for notebook, _, _ in jobs] == fresh
+
+
+def test_a_chapter_alone_is_rendered_with_its_figures_and_citations(jobs):
+    page = build.chapter("ccm-latency", {}, lambda line: None)
+    assert not jobs, "it is unchanged since the book was built"
+    text = page.read_text()
+    assert "../../book/bibliography.html#" in text
+    assert "glue:text" not in text
+    pictures = [target for tag, target in Links(text).targets if tag == "img" and not urlsplit(target).scheme]
+    assert pictures
+    assert all((page.parent / unquote(picture)).is_file() for picture in pictures)
+
+
 def test_internal_links_lead_somewhere(html):
     pages = {page: Links(page.read_text()) for page in html.rglob("*.html") if "_static" not in page.parts}
     assert len(pages) > 8

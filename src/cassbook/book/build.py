@@ -34,8 +34,6 @@ _KEPT = 3
 _ANALYSE = Path("notebooks") / "analyse"
 #: The page that citations lead to, with a chapter that is rendered alone too.
 _BIBLIOGRAPHY = "book/bibliography"
-#: Parameters that stand for runs that the whole book can be built from.
-_RUNS = ("recorded", "today", "fresh")
 
 
 def default_run(parameter: str) -> str:

@@ -13,6 +13,8 @@ from cassbook.core.errors import InputError
 MEASURE = "measure.ipynb"
 #: The builder's own parameter: the fingerprint of the chapter (see `cassbook.book.fingerprint`).
 DATA_HASH = "data_hash"
+#: Parameters that stand for the runs that a book is built from.
+RUNS = ("recorded", "today", "fresh")
 _TAG = "parameters"
 
 
