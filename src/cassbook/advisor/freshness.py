@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from cassbook.core.consistency import level_waiting_for, levels
+from cassbook.core.consistency import check_replicas, level_waiting_for, levels
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.paths import runs_dir
@@ -113,9 +113,7 @@ def _chosen(what: str, wanted: object, known: Sequence[object], run: str) -> obj
 
 
 def _check(r: int, w: int, n: int, t_ms: float) -> None:
-    for name, value in (("r", r), ("w", w)):
-        if not 1 <= value <= n:
-            raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+    check_replicas(r, w, n)
     if not t_ms >= 0:
         raise InputError(f"t: {t_ms:g} ms is no time after a write; give 0 or more")
 

@@ -78,6 +78,19 @@ def setting_waiting_for(r: int, w: int) -> str:
     return f"{r}R-{w}W"
 
 
+def check_replicas(r: int, w: int, n: int) -> None:
+    """Check how many of n replicas reads and writes wait for.
+
+    Raises
+    ------
+    InputError
+        Naming the one that is none of 1 to n.
+    """
+    for name, value in (("r", r), ("w", w)):
+        if not 1 <= value <= n:
+            raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+
+
 def levels(n: int) -> dict[int, str]:
     """Levels by how many of n replicas they wait for; for four of five there is none.
 

@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.staleness.message_delays import MessageDelays
@@ -64,9 +65,7 @@ class Traced:
 
     def __post_init__(self) -> None:
         n = self.writes.there_ms.shape[1]
-        for name, value in (("r", self.r), ("w", self.w)):
-            if not 1 <= value <= n:
-                raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+        check_replicas(self.r, self.w, n)
         if (np.isfinite(self.reads.back_ms).sum(axis=1) < self.r).any():
             raise InputError(f"r: {self.r}, but some traced reads asked fewer replicas; trace them at that level")
         if not self.pairs:

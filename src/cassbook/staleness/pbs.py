@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.staleness import monte_carlo as compiled
@@ -185,9 +186,7 @@ def predict(
 def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_chance: float) -> None:
     if not 1 <= n <= _MOST_REPLICAS:
         raise InputError(f"n: {n} replicas; use 1 to {_MOST_REPLICAS}")
-    for name, value in (("r", r), ("w", w)):
-        if not 1 <= value <= n:
-            raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+    check_replicas(r, w, n)
     if trials < 1:
         raise InputError(f"trials: {trials}; there must be one at least")
     if ask not in {"all", "r"}:
@@ -267,12 +266,14 @@ def k_staleness(n: int, r: int, w: int, k: int) -> float:
     >>> round(k_staleness(3, 1, 1, 1), 4), round(k_staleness(3, 1, 1, 3), 4), k_staleness(3, 2, 2, 1)
     (0.3333, 0.7037, 1.0)
     """
-    for name, value in (("r", r), ("w", w)):
-        if not 1 <= value <= n:
-            raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+    check_replicas(r, w, n)
+    _check_versions(k)
+    return 1 - float(comb(n - w, r) / comb(n, r)) ** k
+
+
+def _check_versions(k: int) -> None:
     if k < 1:
         raise InputError(f"k: {k}; the last version is k = 1")
-    return 1 - float(comb(n - w, r) / comb(n, r)) ** k
 
 
 def k_staleness_simulated(n: int, r: int, w: int, k: int, trials: int = 100_000, seed: int = 0) -> Estimate:
@@ -292,8 +293,7 @@ def k_t_staleness(prediction: Prediction, k: int, t_ms: float, between_ms: float
     Section 3.4 of the paper, whose versions are independent and committed at one moment (`between_ms` of 0): a bound
     from below. With an interval between commits an older version has had so much longer to spread.
     """
-    if k < 1:
-        raise InputError(f"k: {k}; the last version is k = 1")
+    _check_versions(k)
     missed = [1 - prediction.p_consistent(t_ms + older * between_ms) for older in range(k)]
     return 1 - float(np.prod(missed))
 
