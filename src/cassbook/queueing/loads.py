@@ -104,24 +104,6 @@ class Loads:
         least = 1000.0 * jobs / (think + delays + jobs * all_ms)
         return least, min(self.most_per_s, 1000.0 * jobs / (think + self.least_ms))
 
-    def balanced_bounds(self, jobs: int) -> tuple[float, float]:
-        """Balanced-job bounds (Zahorjan et al. 1982), where they hold: nothing forks, every station has one server.
-
-        Raises
-        ------
-        InputError
-            For a network of which they say nothing.
-        """
-        if any(own.asked > 1 for own in self.network.operations):
-            raise InputError("balanced-job bounds: say nothing of requests that fork; see `throughput_bounds`")
-        if any(own.servers > 1 for own in self._queues) or self.network.slowdown:
-            raise InputError("balanced-job bounds: are for stations of one server whose work costs the same always")
-        own = np.array([ms for ms in self.ms.values() if ms > 0])
-        total, most, mean, think = own.sum(), own.max(), own.mean(), self.network.think_ms
-        low = jobs / (think + total + (jobs - 1) * most * jobs * total / (jobs * total + think))
-        high = jobs / (think + total + (jobs - 1) * mean * total / (total + think))
-        return 1000.0 * float(low), 1000.0 * min(float(high), 1 / float(most))
-
 
 def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict[str, float]:
     """Work at each station for one request of an operation, ms."""
