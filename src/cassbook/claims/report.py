@@ -56,4 +56,10 @@ def as_markdown(findings: Sequence[Finding]) -> str:
     return markdown(frame(findings)[_columns(findings)])
 
 
-FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown}
+def as_text(findings: Sequence[Finding]) -> str:
+    """One line per claim for a terminal: id, verdict, what was printed and what was recomputed."""
+    short = ["id", "verdict", "printed", "recomputed", *_columns(findings)[len(COLUMNS) :]]
+    return frame(findings)[short].to_string(index=False, justify="left", max_colwidth=48)
+
+
+FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown, "text": as_text}

@@ -12,7 +12,7 @@ from cassbook.cli.common import format_option
 
 @click.command()
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Run to test the claims on as well.")
-@format_option("md", "csv", "json")
+@format_option("md", "text", "json", "csv")
 @click.option("--paper", multiple=True, help="Paper: g20, pbs, g21, thesis or d16; repeatable. Default: all.")
 @click.option("--id", "identity", multiple=True, help="Id of a claim; repeatable. Default: all.")
 def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:

@@ -10,7 +10,7 @@ from cassbook.cli.common import format_option
 @click.command()
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
-@format_option("md", "csv", "json")
+@format_option("md", "text", "json", "csv")
 def compare(first: str, second: str, form: str) -> None:
     """Compare two runs cell by cell: ratios with 95 % intervals.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import warnings
-from collections.abc import Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -224,11 +224,9 @@ def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
     return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
 
 
-def _table(figures: pd.DataFrame, figure: str) -> list[str]:
-    """Lines of one figure's table in Markdown, nothing if no cell has it."""
+def _table(figures: pd.DataFrame, figure: str) -> pd.DataFrame:
+    """One figure's table in words, one row per cell that has it."""
     own = figures[figures["figure"] == figure]
-    if own.empty:
-        return []
     keys = [
         *_MARKDOWN_KEYS,
         *(name for name in ("condition", "rate_per_s") if (own[name].notna() & (own[name] != "")).any()),
@@ -245,7 +243,7 @@ def _table(figures: pd.DataFrame, figure: str) -> list[str]:
         }
         for row in own.to_dict("records")
     ]
-    return [f"## {figure}", "", markdown(pd.DataFrame(rows)), ""]
+    return pd.DataFrame(rows)
 
 
 def summary(comparison: Comparison) -> list[str]:
@@ -268,15 +266,26 @@ def summary(comparison: Comparison) -> list[str]:
     return lines
 
 
-def as_markdown(comparison: Comparison) -> str:
-    """Markdown: what is compared, what it comes to, and a table a figure."""
+def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str:
+    """What is compared, what it comes to, and one table per figure."""
     lines = [f"# {comparison.first['run']} and {comparison.second['run']}", ""]
     for place, side in (("first", comparison.first), ("second", comparison.second)):
         lines.append(f"* {place}: {side['run']}, Cassandra {side['engine']}, {side['blocks']} blocks")
     lines += ["", *(f"{sentence}\n" for sentence in summary(comparison))]
     for figure in FIGURES:
-        lines += _table(comparison.figures, figure)
+        table = _table(comparison.figures, figure)
+        lines += [] if table.empty else [f"## {figure}", "", shown(table), ""]
     return "\n".join(lines).rstrip("\n")
 
 
-FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown}
+def as_markdown(comparison: Comparison) -> str:
+    """Markdown: what is compared, what it comes to, and one table per figure."""
+    return _report(comparison, markdown)
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the same for a terminal, in columns."""
+    return _report(comparison, lambda table: table.to_string(index=False, justify="left"))
+
+
+FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown, "text": as_text}

@@ -76,6 +76,14 @@ def test_it_answers(name, tmp_path):
         assert (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", [name for name, arguments in HERE.items() if "json" in arguments])
+def test_it_answers_in_text_too(name):
+    result = run(name, *HERE[name][:-1], "text")
+    assert len(result.stdout.splitlines()) > 1
+    with pytest.raises(ValueError):  # noqa: PT011 - whatever it is, it is not JSON
+        json.loads(result.stdout)
+
+
 def test_book_hands_on_what_was_asked(monkeypatch):
     monkeypatch.setattr(build, "build", lambda **asked: f"{asked['recorded']}, {asked['today']}, {asked['fresh']}")
     assert run("book", "--recorded", "a", "--today", "b").stdout == "a, b, None\n"
