@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -41,6 +42,7 @@ def test_killed_resumed_and_sound(tiny, tmp_path):
     run = RecordedRun(folder)
     check_nothing_was_lost_or_repeated(run, killed, tiny)
     check_samples(run)
+    check_a_page_shows_it(folder, tmp_path / "build")
 
 
 def kill_in_the_middle(profile, folder):
@@ -90,3 +92,17 @@ def check_samples(run):
     marked = cells.loc[stats.index, "marks"].str.contains("little")
     assert marked.eq((cells.loc[stats.index, "little_ratio"] - 1).abs() > LITTLE_TOLERANCE).all()
     assert stats["little_ratio"].sub(cells.loc[stats.index, "little_ratio"]).abs().max() < 1e-3
+
+
+def check_a_page_shows_it(folder, build_folder):
+    """A chapter is executed with the run and rendered, by the command that the README names."""
+    command = [sys.executable, "-m", "cassbook.cli", "chapter", "latency", "-p", f"fresh={folder}"]
+    done = subprocess.run(
+        command, env=os.environ | {"CASSBOOK_BUILD": str(build_folder)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    page = Path(done.stdout.strip())
+    assert page.name == "latency.html"
+    text = page.read_text()
+    assert "measured now" in text
+    assert "glue:text" not in text

@@ -13,7 +13,7 @@ import nbformat
 from nbclient import NotebookClient
 
 from cassbook.book.kernels import QuietKernelManager
-from cassbook.book.notebooks import RUNS, analyse_notebooks, parameters
+from cassbook.book.notebooks import analyse_notebooks
 from cassbook.core.files import whole
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
@@ -37,11 +37,6 @@ def store(notebook: Path) -> None:
     content.metadata.language_info = {"name": "python"}
     with whole(notebook) as draft:
         nbformat.write(content, draft)
-
-
-def shows_runs(notebook: Path) -> bool:
-    """Return whether a chapter draws on the runs that a book is built from; others look the same in every book."""
-    return not set(RUNS).isdisjoint(parameters(notebook))
 
 
 def differences(stored: Path, executed: Path) -> list[str]:
