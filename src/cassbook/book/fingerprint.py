@@ -17,7 +17,8 @@ from typing import Any
 import cassbook
 from cassbook.book import notebooks
 from cassbook.core import paths
-from cassbook.ingest.folder import INDEX, open_run
+from cassbook.core.paths import LOGS_INDEX
+from cassbook.ingest.folder import open_run
 
 _PACKAGE = "cassbook"
 _DIGITS = 16
@@ -54,7 +55,7 @@ def of_chapter(notebook: Path, given: Mapping[str, Any]) -> str:
         if isinstance(value, str):
             for path in _depends(value):
                 digest.update(path.read_bytes())
-            if (paths.project_root() / value / INDEX).is_file():
+            if (paths.project_root() / value / LOGS_INDEX).is_file():
                 digest.update(open_run(paths.project_root() / value).data_hash.encode())
     modules = reached(imports(text))
     for path in [*sorted(modules), *_package_data(), *_printed()]:

@@ -24,7 +24,8 @@ def read(logs: tuple[Path, ...], output: Path, **how: Any) -> None:
     Logs of single operations become samples; several files are the clients of one run. Logs of sums or histograms
     become a table of those. Formats are recognised by content, gzip and Zstandard too.
     """
-    from cassbook.ingest.merge import Options, read_logs
+    from cassbook.ingest.common import Options
+    from cassbook.ingest.merge import read_logs
 
     try:
         report = read_logs(logs, output, Options(**how))

@@ -7,6 +7,8 @@ from pathlib import Path
 
 from cassbook.core.errors import InputError
 
+#: The file that makes a folder of logs one (`ingest.log_folder`).
+LOGS_INDEX = "logs.csv"
 _PACKAGE = Path(__file__).resolve().parents[1]
 _CHECKOUT = _PACKAGE.parents[1]
 

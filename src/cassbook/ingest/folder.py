@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from cassbook.core.paths import LOGS_INDEX
 from cassbook.records.run import RecordedRun
-
-#: The file that makes a folder of logs one (`log_folder`).
-INDEX = "logs.csv"
 
 
 def open_run(name_or_path: str | Path) -> RecordedRun:
@@ -19,7 +17,7 @@ def open_run(name_or_path: str | Path) -> RecordedRun:
         If it is neither, or cannot be read.
     """
     folder = Path(name_or_path)
-    if (folder / INDEX).is_file():
+    if (folder / LOGS_INDEX).is_file():
         from cassbook.ingest.log_folder import LogFolder  # noqa: PLC0415 - most runs are no logs
 
         return LogFolder(folder)

@@ -25,12 +25,12 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
-from cassbook.core.paths import cache_dir
+from cassbook.core.paths import LOGS_INDEX, cache_dir
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
 from cassbook.ingest import summed
-from cassbook.ingest.folder import INDEX
+from cassbook.ingest.common import Options, cell_id_of
 from cassbook.ingest.formats import recognise
-from cassbook.ingest.merge import Options, cell_id_of, read_table, to_samples
+from cassbook.ingest.merge import read_table, to_samples
 from cassbook.latency import summaries
 from cassbook.records import digest
 from cassbook.records.run import RecordedRun
@@ -61,7 +61,7 @@ class LogFolder(RecordedRun):
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.index = read_index(folder)
-        artefacts = {name: sha256(folder / name) for name in (INDEX, *sorted(set(self.index["file"])))}
+        artefacts = {name: sha256(folder / name) for name in (LOGS_INDEX, *sorted(set(self.index["file"])))}
         #: As a run's, as far as logs say; what they do not is not in it.
         self.manifest: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
@@ -190,7 +190,7 @@ def read_index(folder: Path) -> pd.DataFrame:
     InputError
         With the row and column that is missing or wrong.
     """
-    path = folder / INDEX
+    path = folder / LOGS_INDEX
     try:
         index = pd.read_csv(path, dtype="str", keep_default_na=False)
     except (OSError, ValueError) as error:

@@ -19,10 +19,10 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import whole
 from cassbook.core.progress import bar
 from cassbook.ingest import easy_stress, ycsb_raw
+from cassbook.ingest.common import Options, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, compressed, open_log
 from cassbook.ingest.log import Log
-from cassbook.ingest.merge import Options, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.samples import Operations, to_batch, writing
 from cassbook.ingest.ycsb_lines import BLOCK_BYTES, blocks, parse
 

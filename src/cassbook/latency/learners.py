@@ -19,7 +19,7 @@ from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVR
 
 from cassbook.latency.mixing import Predictor
-from cassbook.latency.models import SPLINE_DEGREE, SPLINE_KNOTS
+from cassbook.latency.regression import SPLINE_DEGREE, SPLINE_KNOTS
 
 Floats = NDArray[np.float64]
 

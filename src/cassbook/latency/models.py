@@ -23,14 +23,12 @@ from scipy import optimize, special
 from cassbook.core.errors import InputError
 from cassbook.latency import regression
 from cassbook.latency.mixing import Predictor
-from cassbook.latency.regression import MODEL_NAMES, MODEL_TITLES
+from cassbook.latency.regression import MODEL_NAMES, MODEL_TITLES, SPLINE_DEGREE, SPLINE_KNOTS
 
 Floats = NDArray[np.float64]
 
 #: Columns of the points that a model is fitted to.
 POINTS = ("threads", "latency_us", "throughput_per_s")
-SPLINE_KNOTS = 4
-SPLINE_DEGREE = 2
 #: Of exp(-x) as a number of full precision.
 _LARGEST_EXPONENT = 700.0
 

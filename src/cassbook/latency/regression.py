@@ -21,6 +21,8 @@ Floats = NDArray[np.float64]
 MODEL_NAMES = {1: "linear", 2: "order2", 3: "order3", 4: "order4"}
 #: What tables and figures of ours call them.
 MODEL_TITLES = {1: "linear", 2: "order 2", 3: "order 3", 4: "order 4"}
+#: Of the regression spline.
+SPLINE_KNOTS, SPLINE_DEGREE = 4, 2
 
 #: A fit on fewer distinct thread counts than its order plus this is reported to its reader.
 SPARE_POINTS = 4

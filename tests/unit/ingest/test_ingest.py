@@ -16,10 +16,11 @@ from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import OPERATIONS, SAMPLES
 from cassbook.ingest import clocks
+from cassbook.ingest.common import Options
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.log import Log
-from cassbook.ingest.merge import Options, read_logs
+from cassbook.ingest.merge import read_logs
 from tests.helpers.data import LOGS
 
 

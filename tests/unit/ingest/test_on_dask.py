@@ -10,8 +10,9 @@ from distributed import LocalCluster
 from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import SAMPLES
+from cassbook.ingest.common import Options
 from cassbook.ingest.formats import Format
-from cassbook.ingest.merge import Options, read_logs
+from cassbook.ingest.merge import read_logs
 from cassbook.ingest.on_dask import read_operations_on
 from tests.helpers.data import LOGS
 from tests.unit.ingest.test_ingest import easy_stress

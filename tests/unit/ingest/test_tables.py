@@ -9,8 +9,9 @@ import pytest
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
+from cassbook.ingest.common import Options
 from cassbook.ingest.hdr import HISTOGRAMS
-from cassbook.ingest.merge import Options, read_logs
+from cassbook.ingest.merge import read_logs
 from cassbook.ingest.summary import SUMMARIES
 from tests.helpers.data import LOGS
 
