@@ -25,7 +25,7 @@ HOLD = """
 import time
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.cluster import Spec
-with CassandraCluster("2.1.20", Spec(2, 1, 512), name="held", say=lambda line: print(line, flush=True)) as cluster:
+with CassandraCluster("2.1.20", Spec(2, 1, 512), name="held", log=lambda line: print(line, flush=True)) as cluster:
     print("folder", cluster.folder, flush=True)
     time.sleep(600)
 """

@@ -67,7 +67,7 @@ def usual_ms(session, statement, values, level):
 def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_path):
     engine = "5.0.9"  # whose nodes all call from one address; the run below is of 2.1.20
     lines = []
-    with DistantCluster(engine, far, SPEC, say=lines.append) as cluster:
+    with DistantCluster(engine, far, SPEC, log=lines.append) as cluster:
         at_best = shortest_ms(cluster, far)
         assert at_best == {pair: pytest.approx(far.rtt_ms().loc[pair], abs=2) for pair in at_best}
         assert "round trips, ms" in "\n".join(lines)
@@ -141,9 +141,9 @@ def test_a_run_survives_a_relay_that_dies(tmp_path):
             threading.Timer(1.5, kill_the_relay).start()
 
     with pytest.raises(LaboratoryError, match=r"relay|could not connect|died"):
-        measure(profile, folder, say=in_the_first_cell)
+        measure(profile, folder, log=in_the_first_cell)
     assert killed
-    measure(profile, folder, resume=True, say=lambda _: None)
+    measure(profile, folder, resume=True, log=lambda _: None)
     run = RecordedRun(folder)
     cells = run.cells[run.cells["kind"] == "pure"]
     assert len(cells) == 2

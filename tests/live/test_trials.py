@@ -53,7 +53,7 @@ def rows_of(trial, cluster):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with DistantCluster("2.1.20", where(), Spec(heap_mb=512), say=lambda _: None) as own:
+    with DistantCluster("2.1.20", where(), Spec(heap_mb=512), log=lambda _: None) as own:
         yield own
 
 

@@ -104,7 +104,7 @@ def points(rng: np.random.Generator) -> Iterator[tuple[int, _Point, bool]]:
             yield pair, every[place], bool(rng.integers(2))
 
 
-def compare(folder: Path, say: Callable[[str], None] = print) -> pd.DataFrame:
+def compare(folder: Path, log: Callable[[str], None] = print) -> pd.DataFrame:
     """Measure every pair that `folder` does not hold yet.
 
     Parameters
@@ -126,7 +126,7 @@ def compare(folder: Path, say: Callable[[str], None] = print) -> pd.DataFrame:
     if not todo:
         return pd.DataFrame(rows, columns=_COLUMNS)
     # 2.1's cassandra-stress asks the schema through Thrift, which is off by default.
-    with CassandraCluster(ENGINE, Spec(options={"start_rpc": True}), name="bench", say=say) as cluster:
+    with CassandraCluster(ENGINE, Spec(options={"start_rpc": True}), name="bench", log=log) as cluster:
         session = cluster.connect()
         create_table(session, ROWS, 3)
         session.cluster.shutdown()

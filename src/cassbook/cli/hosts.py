@@ -90,7 +90,7 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     return Hosts(points, options["dc"], access, options["keyspace"] or "cassbook", options["keep_keyspace"])
 
 
-def look(hosts: Hosts, profile: Profile, say: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:
+def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:
     """Look at the cluster; also return the profile with the release and the number of nodes that were found.
 
     Raises
@@ -103,8 +103,8 @@ def look(hosts: Hosts, profile: Profile, say: Callable[[str], None]) -> tuple[Pr
     from cassbook.lab.engine.existing import ExistingCluster
     from cassbook.lab.run.hosts import profile_for
 
-    cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], say)
-    return profile_for(profile, cluster, say), cluster
+    cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], log)
+    return profile_for(profile, cluster, log), cluster
 
 
 def confirm(
@@ -113,7 +113,7 @@ def confirm(
     folder: Path,
     resume: bool,
     options: dict[str, Any],
-    say: Callable[[str], None],
+    log: Callable[[str], None],
 ) -> None:
     """Show what will be done to the cluster, and ask if that is more than was allowed.
 
@@ -127,7 +127,7 @@ def confirm(
     resume : bool
     options : mapping
         The command's own: `at_most_mb`, `yes`.
-    say : callable
+    log : callable
 
     Raises
     ------
@@ -147,7 +147,7 @@ def confirm(
     cluster.check_keyspace()
     amount = written(profile, cells)
     for line in picture(cluster, profile, amount):
-        say(line)
+        log(line)
     allowed = _ALLOWED_MB if options["at_most_mb"] is None else options["at_most_mb"]
     if not options["yes"] and amount.total_mb > allowed:
         _ask(amount, allowed)

@@ -41,9 +41,9 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
 
     runs = project_root() / "_build" / "runs"
     if hosts is None:
-        measure(asked, output or runs / f"{asked.name}-{asked.engine}", resume=resume, say=log)
+        measure(asked, output or runs / f"{asked.name}-{asked.engine}", resume=resume, log=log)
     else:
         asked, there = look(hosts, asked, log)
         folder = output or runs / f"{asked.name}-existing-{asked.engine}"
         confirm(there, asked, folder, resume, existing, log)
-        measure(asked, folder, resume=resume, say=log, existing=there)
+        measure(asked, folder, resume=resume, log=log, existing=there)

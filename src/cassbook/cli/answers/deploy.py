@@ -87,7 +87,7 @@ def as_json(found: Sequence[Forecast], measured: pd.DataFrame | None = None) -> 
 
 
 def measure(
-    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, say: Callable[[str], None],
+    placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, log: Callable[[str], None],
     means: str = "relay",
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
@@ -120,7 +120,7 @@ def measure(
             },
         }
     )  # fmt: skip
-    store = open_run(str(run(profile, folder, say=say)))
+    store = open_run(str(run(profile, folder, log=log)))
     found = store.statistics
     found = found[found["kind"] == "pure"]
     return pd.DataFrame(

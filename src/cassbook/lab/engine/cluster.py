@@ -79,7 +79,7 @@ class CassandraCluster(Cleared):
     spec : Spec
     name : str
         Start of the folder's name.
-    say : callable
+    log : callable
         Takes each line of progress.
     access : Access, optional
         How to be let in, where `spec.options` ask for passwords or TLS.
@@ -105,13 +105,13 @@ class CassandraCluster(Cleared):
         engine: str | Release = DEFAULT_ENGINE,
         spec: Spec | None = None,
         name: str = "cluster",
-        say: Callable[[str], None] = print,
+        log: Callable[[str], None] = print,
         access: Access | None = None,
     ) -> None:
         self.release = engine if isinstance(engine, Release) else release(engine)
         self.spec = spec or Spec()
         self.name = name
-        self.say = say
+        self.log = log
         self.access = access
         self.folder = clusters_dir() / f"{name}-{os.getpid()}"
         self.addresses = [f"127.0.0.{i}" for i in range(1, self.spec.nodes + 1)]
@@ -136,16 +136,16 @@ class CassandraCluster(Cleared):
         keep : bool
             Leave the cluster running when this process ends (`cassbook cluster up`).
         """
-        self.installation = fetch.obtain(self.release, self.say)
-        self.java = java.obtain(self.release, self.say)
+        self.installation = fetch.obtain(self.release, self.log)
+        self.java = java.obtain(self.release, self.log)
         for orphan in teardown.orphans(clusters_dir()):
-            self.say(f"removing what a killed process left: {orphan.name}")
+            self.log(f"removing what a killed process left: {orphan.name}")
             teardown.tear_down(orphan)
         if self.folder.exists():
             raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
         preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
         began = time.monotonic()
-        self.say(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
+        self.log(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
         try:
             self._write_state(keep)
             self._watchdog = teardown.Watchdog(self.folder)
@@ -157,7 +157,7 @@ class CassandraCluster(Cleared):
         except BaseException:
             self.remove()
             raise
-        self.say(f"cluster ready after {time.monotonic() - began:.0f} s")
+        self.log(f"cluster ready after {time.monotonic() - began:.0f} s")
 
     def restart(self, between: Callable[[], None] | None = None) -> None:
         """Kill every node and start it again on the same data; returns when all are ready.
@@ -176,7 +176,7 @@ class CassandraCluster(Cleared):
             When a node does not come back; the cluster is removed.
         """
         began = time.monotonic()
-        self.say(f"restarting {self.spec.nodes} nodes")
+        self.log(f"restarting {self.spec.nodes} nodes")
         try:
             teardown.kill(self.folder)
             if between:
@@ -186,7 +186,7 @@ class CassandraCluster(Cleared):
         except BaseException:
             self.remove()
             raise
-        self.say(f"cluster ready again after {time.monotonic() - began:.0f} s")
+        self.log(f"cluster ready again after {time.monotonic() - began:.0f} s")
 
     @contextmanager
     def paused(self, node: int) -> Iterator[None]:

@@ -59,7 +59,7 @@ class DistantCluster(CassandraCluster):
     spec : Spec, optional
         Of as many nodes.
     name : str
-    say : callable
+    log : callable
     means : str
         How messages are delayed: relay or netem.
 
@@ -75,7 +75,7 @@ class DistantCluster(CassandraCluster):
         placement: Placement,
         spec: Spec | None = None,
         name: str = "distant",
-        say: Callable[[str], None] = print,
+        log: Callable[[str], None] = print,
         means: str = "relay",
     ) -> None:
         replicas = placement.deployment.replicas
@@ -87,7 +87,7 @@ class DistantCluster(CassandraCluster):
         broadcast = {i: self._broadcast(i) for i in self._numbers}
         options = {"endpoint_snitch": "GossipingPropertyFileSnitch", **spec.options}
         super().__init__(
-            engine, replace(spec, options=options, node_options=broadcast, seed=self._broadcast_address(1)), name, say
+            engine, replace(spec, options=options, node_options=broadcast, seed=self._broadcast_address(1)), name, log
         )
         self.placement = placement
         self._home = placement  # names the data centres, wherever the hosts are moved
@@ -197,10 +197,10 @@ class DistantCluster(CassandraCluster):
         self.echoes()
         time.sleep(_AT_REST_S)
         self._at_rest = self.distances(self.echoes())
-        self.say(f"round trips, ms\n{self._at_rest.to_string(index=False, float_format='{:.2f}'.format)}")
+        self.log(f"round trips, ms\n{self._at_rest.to_string(index=False, float_format='{:.2f}'.format)}")
         off = self._at_rest[~self._at_rest["kept"]]
         if len(off) or len(self._at_rest) < self.pairs:
-            self.say("not all round trips are as asked: cells will say so in their marks")
+            self.log("not all round trips are as asked: cells will say so in their marks")
 
     def _broadcast(self, node: int) -> dict[str, str]:
         """Keys of cassandra.yaml by which the others know a node, and clients."""

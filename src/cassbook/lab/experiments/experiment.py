@@ -45,7 +45,7 @@ class Setup:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return DistantCluster(engine, self.placement, self.spec, name="trial", say=log)
+        return DistantCluster(engine, self.placement, self.spec, name="trial", log=log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""

@@ -32,7 +32,7 @@ _LOAD_THREADS = 64
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 AnyCluster = CassandraCluster | ExistingCluster
 
 
@@ -47,7 +47,7 @@ class Block:
         Which block, from 1.
     cluster : CassandraCluster or ExistingCluster
         Ready.
-    say : callable
+    log : callable
     """
 
     def __init__(
@@ -56,9 +56,9 @@ class Block:
         store: RunStore,
         number: int,
         cluster: AnyCluster,
-        say: Say,
+        log: Log,
     ) -> None:
-        self._profile, self._store, self._number, self._say = profile, store, number, say
+        self._profile, self._store, self._number, self._log = profile, store, number, log
         self._cluster = cluster
         starts = store.notes["cluster_starts"]
         self._start = len(starts) + 1
@@ -100,14 +100,14 @@ class Block:
 
     def load(self) -> None:
         """Insert every row at ALL and flush, so that reads are not served by a memtable alone."""
-        self._say(f"block {self._number}: loading {self._profile.table.record_count} rows")
+        self._log(f"block {self._number}: loading {self._profile.table.record_count} rows")
         self._fill(self._client.table, self._client.table.name)
 
     def _load_workload(self, name: str) -> None:
         """Load the tables of a workload's own, where it has any, before its first cell."""
         ready = self._client.workloads[name]
         if ready.load is not None and name not in self._loaded:
-            self._say(f"block {self._number}: loading what workload {name} needs")
+            self._log(f"block {self._number}: loading what workload {name} needs")
             self._fill(ready.load, *ready.tables)
             self._loaded.add(name)
 
@@ -134,7 +134,7 @@ class Block:
             "throughput_per_s": [round(x, 1) for x in warm.throughput],
         }
         self._store.save_notes()
-        self._say(f"block {self._number}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
+        self._log(f"block {self._number}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
 
     def measure(self, cell: Cell) -> None:
         """Measure one cell, after what the last one left has been drained."""

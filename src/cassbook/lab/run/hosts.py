@@ -103,7 +103,7 @@ def _operations(profile: Profile, cell: Cell) -> float:
     return _MOST_PER_S * (load.ramp_s + steady_s)
 
 
-def profile_for(profile: Profile, cluster: ExistingCluster, say: Callable[[str], None]) -> Profile:
+def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str], None]) -> Profile:
     """Return `profile` with the release and the number of coordinators that were found, without what cannot be made.
 
     Raises
@@ -116,7 +116,7 @@ def profile_for(profile: Profile, cluster: ExistingCluster, say: Callable[[str],
         raise InputError(f"--hosts: cluster.options ({given}) cannot be set on an existing cluster; take them out")
     profile, left_out = conditions.for_existing(profile)
     for line in left_out:
-        say(line)
+        log(line)
     part = profile.cluster.model_dump() | {"nodes": len(cluster.addresses)}
     try:
         fitting = Profile.model_validate(profile.model_dump() | {"cluster": part})

@@ -12,7 +12,7 @@ from cassbook.core.progress import bar
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
-from cassbook.lab.run.block import Block, Say
+from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.hosts import same_place
 from cassbook.lab.run.plan import Cell, forecast_s, plan
 from cassbook.lab.run.store import RunStore
@@ -25,7 +25,7 @@ def measure(
     profile: Profile,
     folder: Path,
     resume: bool = False,
-    say: Say = print,
+    log: Log = print,
     existing: ExistingCluster | None = None,
 ) -> Path:
     """Measure every cell of `profile` that `folder` does not hold yet.
@@ -35,7 +35,7 @@ def measure(
     profile : Profile
     folder : Path
         The run folder; new, or one to continue where `resume` is true.
-    say : callable
+    log : callable
         Takes each line of progress.
     existing : ExistingCluster, optional
         Measure there, with a profile from `run.hosts.profile_for`, instead of starting a cluster for each block.
@@ -55,44 +55,44 @@ def measure(
     store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
     with closing(store):
         same_place(store, existing)
-        _measure(profile, store, say, existing)
-    say(f"run complete: {folder}")
+        _measure(profile, store, log, existing)
+    log(f"run complete: {folder}")
     return folder
 
 
-def _measure(profile: Profile, store: RunStore, say: Say, existing: ExistingCluster | None) -> None:
+def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingCluster | None) -> None:
     blocks = plan(profile)
     todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
     total = sum(map(len, blocks))
-    say(
+    log(
         f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
         f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
     )
-    _warn_if_busy(store.notes["busy_before_percent"], say)
+    _warn_if_busy(store.notes["busy_before_percent"], log)
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
             for deployment, own in groupby(left, key=lambda cell: cell.deployment):
-                cluster = existing or _cluster(profile, deployment, say)
-                _measure_cells(profile, store, number, list(own), say, progress.update, cluster)
+                cluster = existing or _cluster(profile, deployment, log)
+                _measure_cells(profile, store, number, list(own), log, progress.update, cluster)
             store.finish_block(number)
     store.complete()
 
 
-def _warn_if_busy(busy_percent: float, say: Say) -> None:
+def _warn_if_busy(busy_percent: float, log: Log) -> None:
     """Say so if something else uses the processors; it would show in every figure."""
     if busy_percent > _QUIET_PERCENT:
-        say(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
+        log(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
 
 
-def _cluster(profile: Profile, deployment: str, say: Say) -> CassandraCluster:
+def _cluster(profile: Profile, deployment: str, log: Log) -> CassandraCluster:
     part = profile.cluster
     spec = Spec(part.nodes, part.replication_factor, part.heap_mb, part.options)
     if profile.distance is None:
-        return CassandraCluster(profile.engine, spec, name=profile.name, say=say)
+        return CassandraCluster(profile.engine, spec, name=profile.name, log=log)
     placement = profile.distance.placements()[deployment]
-    say(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
-    return DistantCluster(profile.engine, placement, spec, name=profile.name, say=say, means=profile.distance.means)
+    log(f"deployment {deployment}: {placement.deployment} in {', '.join(placement.regions)}")
+    return DistantCluster(profile.engine, placement, spec, name=profile.name, log=log, means=profile.distance.means)
 
 
 def _measure_cells(
@@ -100,12 +100,12 @@ def _measure_cells(
     store: RunStore,
     number: int,
     cells: list[Cell],
-    say: Say,
+    log: Log,
     advance: Callable[[], Any],
     ready: CassandraCluster | ExistingCluster,
 ) -> None:
     with ready as cluster:
-        block = Block(profile, store, number, cluster, say)
+        block = Block(profile, store, number, cluster, log)
         try:
             block.load()
             block.warm_up()

@@ -65,7 +65,7 @@ def late_replica(
     route = Route((broadcast, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
     late = {("others", "late"): Link(late_s * 1000)}
     spec = Spec(node_options={LATE_NODE: {"broadcast_address": broadcast}})
-    return _behind(Relay([route], late), CassandraCluster(engine, spec, name="late", say=log))
+    return _behind(Relay([route], late), CassandraCluster(engine, spec, name="late", log=log))
 
 
 @contextmanager

@@ -59,7 +59,7 @@ class StudySetup(Setup):
     def cluster(self, engine: str, log: Callable[[str], None]) -> DistantStudyCluster:
         """Return the cluster, not yet started."""
         _check(engine)
-        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", say=log)
+        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", log=log)
 
 
 @dataclass(frozen=True, slots=True)
