@@ -14,9 +14,10 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from cassbook.book import build
+from cassbook.book import execution
 from cassbook.core import paths
 from cassbook.core.schema import read_cells
+from cassbook.lab.engine.cluster import clusters_dir
 from cassbook.lab.run.plan import plan
 from cassbook.latency import summaries
 from cassbook.latency.cell_checks import LITTLE_TOLERANCE
@@ -37,7 +38,7 @@ def test_killed_resumed_and_sound(tiny, tmp_path):
     killed = kill_in_the_middle(tiny, folder)
     tracked = hashlib.sha256(NOTEBOOK.read_bytes()).hexdigest()
     parameters = {"profile": str(tiny), "out": os.path.relpath(folder, paths.project_root()), "resume": True}
-    build.execute(NOTEBOOK, tmp_path / "executed.ipynb", parameters)
+    execution.execute(NOTEBOOK, tmp_path / "executed.ipynb", parameters)
     assert hashlib.sha256(NOTEBOOK.read_bytes()).hexdigest() == tracked
     run = RecordedRun(folder)
     check_nothing_was_lost_or_repeated(run, killed, tiny)
@@ -56,6 +57,10 @@ def kill_in_the_middle(profile, folder):
         time.sleep(0.1)
     process.send_signal(signal.SIGKILL)
     process.wait()
+    deadline = time.monotonic() + 30
+    while list(clusters_dir().glob(f"*-{process.pid}")):  # it is the watchdog that removes the cluster
+        assert time.monotonic() < deadline
+        time.sleep(0.2)
     rows = rows_of(folder)
     assert len(rows) < 16
     return rows
