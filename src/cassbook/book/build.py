@@ -107,7 +107,10 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
         If a cell fails, or the page is not rendered.
     """
     notebook = notebooks.chapter_notebook(slug)
-    (copy,) = _executed([notebook], typed(notebook, given), log)
+    own = {
+        name: _relative(Path(value)) if _is_folder(value) else value for name, value in typed(notebook, given).items()
+    }
+    (copy,) = _executed([notebook], own, log)
     folder = build_dir() / "chapters" / slug
     source = folder / "source"
     _lay_out(source)
@@ -156,6 +159,11 @@ def _slug(copy: Path) -> str:
 def _relative(folder: Path) -> str:
     """Path relative to the project, where notebooks run, so that no path of this machine gets into a page."""
     return os.path.relpath(folder.resolve(), paths.project_root())
+
+
+def _is_folder(value: Any) -> bool:
+    """Whether a parameter's value is the path of a folder, as seen from the working directory."""
+    return isinstance(value, str) and value != "" and Path(value).is_dir()
 
 
 def _lay_out(source: Path) -> None:
