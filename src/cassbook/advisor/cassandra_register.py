@@ -4,7 +4,7 @@ The epoch stands in static columns, each member in a row, so that one condition 
 transaction that times out may have taken effect; every method may be called again, and the adviser looks anew each
 time.
 
-Looking is a plain read at QUORUM. Whatever a change's caller was told of has been committed at QUORUM, so that it is
+Looking is a plain read at QUORUM. A change that its caller knows of has been committed at QUORUM, so that it is
 seen; one still under way may be seen or not. Seen, it is decided, and will stay. Not seen, the beat that follows each
 look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
 

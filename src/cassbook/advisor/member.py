@@ -117,7 +117,7 @@ class Member:
         self._held: _Held
         self._give_up(-1)
         self._beats = 0
-        self._told: tuple[int, int] | None = None  # epoch, and the one it had entered, of the last beat that was taken
+        self._reported: tuple[int, int] | None = None  # epoch and entered one of the last accepted beat
 
     @property
     def leased(self) -> bool:
@@ -185,13 +185,13 @@ class Member:
         self._held.writes.under_way()  # keeps its lists short
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
-        if fresh and self._told == (epoch.number, entered):
+        if fresh and self._reported == (epoch.number, entered):
             return View(epoch, view.members | {self.name: Presence(entered, self._beats, load)})
         self._beats += 1
         presence = Presence(entered, self._beats, load)
         if not self._register.beat(self.name, presence, epoch.number):
             return None
-        self._told = (epoch.number, entered)
+        self._reported = (epoch.number, entered)
         if self._clock() > self._held.until:  # also in between: what is acknowledged in a gap is not believed
             self._give_up(epoch.number)
             self._enter(began + self._lease_s, epoch)

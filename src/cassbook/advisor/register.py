@@ -78,7 +78,7 @@ class Register(Protocol):
         """
 
     def look(self) -> View:
-        """Return what is in it; of a change whose caller has not been told yet, it may have everything or nothing."""
+        """Return what is in it; of a change that its caller does not know of yet, it may have everything or nothing."""
 
     def beat(self, member: str, presence: Presence, number: int) -> bool:
         """Put a member down, provided that the current epoch has this number."""

@@ -31,7 +31,7 @@ def records(rows: np.ndarray) -> np.ndarray:
 
 
 def need_numba() -> None:
-    """Refuse to go on without numba.
+    """Refuse to continue without numba.
 
     Raises
     ------

@@ -136,8 +136,8 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
         asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
             add(branch[local], coordinator, node, chance * asked / len(others))
-    told = dict(zip(names, map(float, found), strict=True))
-    return told | {"CPU": told["CPU"] + told["client CPU"]} if network.shared_cores else told
+    loads = dict(zip(names, map(float, found), strict=True))
+    return loads | {"CPU": loads["CPU"] + loads["client CPU"]} if network.shared_cores else loads
 
 
 def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:

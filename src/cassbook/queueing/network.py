@@ -81,9 +81,9 @@ class Demands:
         for name in CPU_CLASSES[:3]:
             if name not in self.cpu_ms:
                 raise InputError(f"demands: class {name!r} has none; give it in ms (0 if it takes no time)")
-        told = {**self.cpu_ms, "disk": self.disk_ms, "request": self.request_ms, "data": self.data_ms,
+        demands_ms = {**self.cpu_ms, "disk": self.disk_ms, "request": self.request_ms, "data": self.data_ms,
                 "client": self.client_ms}  # fmt: skip
-        for name, ms in told.items():
+        for name, ms in demands_ms.items():
             if not (np.isfinite(ms) and ms >= 0):
                 raise InputError(f"demands: {name} is {ms!r} ms; it must be 0 or more")
         beside = self.disk_ms + self.request_ms + self.data_ms

@@ -88,7 +88,7 @@ def one_at_a_time(requests: int = 40_000) -> pd.DataFrame:
     for name, choices in OPEN.items():
         for choice in choices[1:]:
             other: dict[str, Any] = {name: choice}
-            rows.append({"switch": name, "reading": told(choice)} | sentences(replace(base, **other), requests))
+            rows.append({"switch": name, "reading": reading_name(choice)} | sentences(replace(base, **other), requests))
     return pd.DataFrame(rows)
 
 
@@ -106,7 +106,7 @@ def factorial() -> pd.DataFrame:
         chosen: dict[str, Any] = dict(zip(_ANALYSED, choices, strict=True))
         readings = replace(Readings(), **chosen)
         x = {level: analyse(paper.network(level, readings=readings), JOBS).throughput_per_s[-1] for level in LEVELS}
-        row = dict(zip(_ANALYSED, map(told, choices), strict=True))
+        row = dict(zip(_ANALYSED, map(reading_name, choices), strict=True))
         less = {f"less_at_{level.lower()}": 1 - x[level] / x["ONE"] for level in LEVELS[1:]}
         rows.append(row | {"at_one_per_s": x["ONE"]} | less)
     table = pd.DataFrame(rows)
@@ -135,7 +135,7 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
     """
     rows = {}
     for name in _ANALYSED:
-        first, second = (told(choice) for choice in OPEN[name][:2])
+        first, second = (reading_name(choice) for choice in OPEN[name][:2])
         a, b = table[table[name] == first], table[table[name] == second]
         rows[name] = {
             "at_one_per_s": float(np.exp(np.log(b["at_one_per_s"]).mean() - np.log(a["at_one_per_s"]).mean()) - 1),
@@ -144,7 +144,7 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("switch")
 
 
-def told(choice: object) -> str:
+def reading_name(choice: object) -> str:
     """A choice in words."""
     if isinstance(choice, Law):
         return choice.kind

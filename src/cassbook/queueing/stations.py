@@ -156,8 +156,8 @@ def steps(network: Network) -> NDArray[np.void]:
                 event_loop.COORDINATOR_OUT: (back, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.OUT),
                 event_loop.CLIENT_IN: (back, event_loop.NET_TIMES, event_loop.CLIENTS, event_loop.IN),
             }
-            for stage, told in ways.items():
-                for name, value in zip(("ms", "stream", "machine", "part"), told, strict=True):
+            for stage, values in ways.items():
+                for name, value in zip(("ms", "stream", "machine", "part"), values, strict=True):
                     own_steps[stage][name] = value
             own_steps["law"], own_steps["shape"] = _KINDS[readings.law.kind], readings.law.shape
             think = own_steps[event_loop.THINK]

@@ -2,7 +2,7 @@
 
 Blocks are what a run can vouch for: each is a cluster start. So the interval of a ratio is Welch's t (Biometrika 34,
 1947) on the logarithms of the block means. A run of one block has only intervals within that start; the ratio then
-says how the two *starts* differ, and whether the releases or machines do cannot be told from it.
+says how the two *starts* differ, and whether the releases or machines do does not follow from it.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def as_csv(comparison: Comparison) -> str:
     return named.to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
-def _told(row: Mapping[Hashable, Any]) -> str:
+def _verdict(row: Mapping[Hashable, Any]) -> str:
     if row["interval"] != uncertainty.BLOCKS:
         return "unknown"
     return "yes" if row["distinguishable"] else "no"
@@ -239,7 +239,7 @@ def _table(figures: pd.DataFrame, figure: str) -> pd.DataFrame:
             "ratio": f"{row['ratio']:.3f}",
             "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
             "rests on": row["interval"] or "nothing",
-            "distinguishable": _told(row),
+            "distinguishable": _verdict(row),
         }
         for row in own.to_dict("records")
     ]
@@ -250,12 +250,12 @@ def summary(comparison: Comparison) -> list[str]:
     """What the comparison comes to, in sentences."""
     latency = comparison.figures[comparison.figures["figure"] == "latency_us"]
     judged = latency[latency["interval"] == uncertainty.BLOCKS]
-    told = int(judged["distinguishable"].astype(bool).sum())
+    clear = int(judged["distinguishable"].astype(bool).sum())
     lines = [f"{len(latency)} cells in both runs; ratios are second by first, of geometric means over blocks; "
              "behind ± half of a run's own 95 % interval."]  # fmt: skip
     if len(judged):
         by_chance = 0.05 * len(judged)
-        lines.append(f"Mean latency is distinguishable in {told} of {len(judged)}; were there no difference, about "
+        lines.append(f"Mean latency is distinguishable in {clear} of {len(judged)}; were there no difference, about "
                      f"{by_chance:.0f} would look so by chance.")  # fmt: skip
     if len(latency) > len(judged):
         lines.append(f"In {len(latency) - len(judged)} a run has one cluster start: the interval is within that start, "

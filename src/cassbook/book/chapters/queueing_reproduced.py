@@ -33,8 +33,8 @@ def readings() -> pd.DataFrame:
     """Return what the text leaves open, what is taken, and what else it may mean."""
     base = Readings()
     rows = {
-        name: {"question": _OPEN[name], "taken": reproduction.told(getattr(base, name)),
-               "or": ", ".join(reproduction.told(choice) for choice in choices[1:])}
+        name: {"question": _OPEN[name], "taken": reproduction.reading_name(getattr(base, name)),
+               "or": ", ".join(reproduction.reading_name(choice) for choice in choices[1:])}
         for name, choices in reproduction.OPEN.items()
     }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("switch")

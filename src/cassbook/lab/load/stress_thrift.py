@@ -85,7 +85,7 @@ def kept_up(cluster: CassandraCluster, rows: int, level: str, threads: int) -> I
 
 
 def _wait_for_lines(logs: dict[str, Path]) -> None:
-    """Until each has told of its operations, or a while has gone."""
+    """Wait until each has reported its operations, or a while has passed."""
     deadline = time.monotonic() + 30.0
     while time.monotonic() < deadline and not all(_LINE.search(log.read_text()) for log in logs.values()):
         time.sleep(0.25)

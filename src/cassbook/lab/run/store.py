@@ -78,7 +78,7 @@ class RunStore:
 
     @classmethod
     def resume(cls, folder: Path, profile: Profile) -> RunStore:
-        """Go on with a run that was interrupted.
+        """Resume a run that was interrupted.
 
         Raises
         ------

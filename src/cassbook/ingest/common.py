@@ -1,0 +1,89 @@
+"""What every way of reading logs shares: its options, the name of the cell, the begin of the run, notes and report."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from cassbook.core.errors import InputError
+from cassbook.ingest import clocks, easy_stress, hdr, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest.damage import Tally
+from cassbook.ingest.formats import Format
+from cassbook.ingest.log import Log
+
+_EXPECTED = {
+    Format.YCSB_RAW: ycsb_raw.EXPECTED,
+    Format.EASY_STRESS: easy_stress.EXPECTED,
+    Format.YCSB_TEXT: ycsb_summary.EXPECTED_TEXT,
+    Format.YCSB_JSON: ycsb_summary.EXPECTED_JSON,
+    Format.HDR_LOG: hdr.EXPECTED,
+    Format.STRESS: stress.EXPECTED,
+}
+_ENDINGS = {".gz", ".zst", ".txt", ".log", ".parquet", ".csv", ".dat", ".raw", ".hdr", ".hlog", ".json"}
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How logs are to be read.
+
+    Attributes
+    ----------
+    skip_damaged : bool
+        Leave damaged lines out and count them, instead of stopping at the first.
+    clocks_apart : bool
+        Count each file's time from its own first operation.
+    unit : str or None
+        Of the values of an HdrHistogram log: ns, us or ms.
+    dask : str or None
+        Address of a Dask scheduler whose workers see the same files; the samples become a folder of parts.
+    """
+
+    skip_damaged: bool = False
+    clocks_apart: bool = False
+    unit: str | None = None
+    dask: str | None = None
+
+
+def tally_of(path: Path, form: Format, options: Options) -> Tally:
+    """An empty tally of damaged lines for a log."""
+    return Tally(path, options.skip_damaged, _EXPECTED[form])
+
+
+def cell_id_of(paths: Sequence[Path], to: Path) -> str:
+    """Name of the cell: that of the one log, or of the file that many are merged into; without endings."""
+    path = paths[0] if len(paths) == 1 else to
+    name = path.name
+    while Path(name).suffix.lower() in _ENDINGS:
+        name = Path(name).stem
+    return name
+
+
+def settle(logs: Sequence[Log], options: Options) -> list[int]:
+    """When the run began on each log's clock, once all are read; refuses logs without an operation."""
+    for log in logs:
+        if not log.rows:
+            raise InputError(f"{log.tally.path}: holds no operation that a sample can be made of; nothing was written")
+    return clocks.epochs_us(logs, options.clocks_apart)
+
+
+def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
+    """Metadata of the samples: which logs they are from, and when the run began on each one's clock."""
+    notes = [
+        {
+            "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
+            "left_out": dict(log.left_out), "damaged_lines": log.tally.count,
+        }
+        for log, begun in zip(logs, begun_us, strict=True)
+    ]  # fmt: skip
+    return {"cassbook_logs": json.dumps(notes)}
+
+
+def summed_up(logs: Sequence[Log], to: Path, options: Options) -> list[str]:
+    """The report on logs of operations."""
+    rows = sum(log.rows for log in logs)
+    damaged = sum(log.tally.count for log in logs)
+    left = sum(log.left_out.total() for log in logs)
+    report = [line for log in logs for line in log.report()] + clocks.report(logs, options.clocks_apart)
+    return [*report, f"{to}: {rows:,} samples; {left:,} operations and {damaged:,} damaged lines left out"]
