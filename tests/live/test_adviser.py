@@ -119,7 +119,7 @@ def test_switches_are_recorded(cluster, latency_map, tmp_path):
 
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
     schedule, actors = (Phase(3, 20, 0.9), Phase(3, 20, 0.1)), ("adaptive", "naive", "2R-2W")
-    experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 300, schedule, actors, (Phase(1, 10, 0.5),))
+    experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 60, schedule, actors, (Phase(1, 10, 0.5),))
     runs = ScheduleRuns(probed(tmp_path, experiment, cluster))
     assert len(runs.phases) == 9
     assert (runs.phases["n"] > 20).all()
