@@ -64,7 +64,8 @@ def test_the_safe_switch_loses_none(session, latency_map, now, then):
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="b", **shared) as reading,
     ):
         watched = scenes.safe(session, (writing, reading), then, PLAN)
-    assert watched.switched_s > 0
+        steps = [(change.at, change.epoch) for adviser in (writing, reading) for change in adviser.history]
+    assert watched.switched_s > 0, steps
     assert watched.violations == 0
     after = watched.reads[watched.reads["sent_s"] > watched.switched_s]
     assert len(after) > 20
