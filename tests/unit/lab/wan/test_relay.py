@@ -255,7 +255,7 @@ def test_links_change_while_connections_are_up(server):
         began = time.monotonic()
         near.sendall(b"x")
         far.recv(1)
-        assert 0.01 <= time.monotonic() - began < 0.05
+        assert 0.0099 <= time.monotonic() - began < 0.1  # not as late as before; timers may be some us early
 
 
 def test_it_says_what_it_moved_and_how_late(server):
