@@ -345,9 +345,10 @@ class Adviser:
             self.sweeps.swept(swept)
 
     def _decide(self, view: View) -> tuple[int, int] | None:
-        if self._asked is not None:
-            asked, self._asked = self._asked, None
-            return asked
+        if self._asked == view.epoch.wanted:  # asked for where it is
+            self._asked, self._arrived_at = None, _clock()
+        if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
+            return self._asked
         if _clock() - self._arrived_at < self.policy.terms.dwell_s:
             return None
         load = Load.together(presence.load for presence in view.members.values())

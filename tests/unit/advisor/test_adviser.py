@@ -185,6 +185,30 @@ def test_lowering_writes_by_hand_goes_by_two_steps(advise):
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "3R-3W", "3R-1W"]
 
 
+def test_what_was_asked_for_survives_a_register_that_fails(advise):
+    class Failing(InMemory):
+        fails = 2
+
+        def advance(self, epoch):
+            if self.fails:
+                self.fails -= 1
+                raise OperationTimedOut
+            return super().advance(epoch)
+
+    adviser = advise(start="1R-3W", register=Failing())
+    adviser.request_setting("3R-1W")
+    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+
+
+def test_what_is_asked_for_where_it_is_already_is_held_and_no_longer_asked_for(advise):
+    adviser = advise(start="2R-2W")
+    arrived = adviser._arrived_at
+    adviser.request_setting("2R-2W")
+    wait_for(lambda: adviser._arrived_at > arrived)
+    assert adviser._asked is None
+    assert adviser.history[-1].epoch.number == 0
+
+
 def test_a_setting_that_is_not_strong_is_not_gone_to(advise):
     with pytest.raises(InputError, match="can miss a write"):
         advise().request_setting("ONE/ONE")
