@@ -97,11 +97,11 @@ def levels(n: int) -> dict[int, str]:
     >>> levels(5)
     {1: 'ONE', 2: 'TWO', 3: 'QUORUM', 5: 'ALL'}
     """
-    found = {}
+    by_replicas = {}
     for replicas in range(1, n + 1):
         with suppress(InputError):
-            found[replicas] = level_waiting_for(replicas, n)
-    return found
+            by_replicas[replicas] = level_waiting_for(replicas, n)
+    return by_replicas
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,10 +60,10 @@ def check(path: Path, pinned: str) -> None:
     ChecksumError
         With the file, the pinned and the found sum.
     """
-    found = sha256(path)
-    if found != pinned:
+    actual = sha256(path)
+    if actual != pinned:
         raise ChecksumError(
-            f"{path}: SHA-256 mismatch\n  pinned {pinned}\n  found  {found}\n"
+            f"{path}: SHA-256 mismatch\n  pinned {pinned}\n  found  {actual}\n"
             "The file is damaged or not the release it claims to be; remove it and try again."
         )
 
@@ -85,6 +85,6 @@ def check_recorded(folder: Path, listed: Mapping[str, str]) -> None:
         path = folder / name
         if not path.is_file():
             raise InputError(f"{path}: is missing, though the manifest lists it")
-        found = sha256(path)
-        if found != pinned:
-            raise InputError(f"{path}: is not what was recorded (SHA-256 {found}, manifest says {pinned})")
+        actual = sha256(path)
+        if actual != pinned:
+            raise InputError(f"{path}: is not what was recorded (SHA-256 {actual}, manifest says {pinned})")

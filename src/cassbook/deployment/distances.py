@@ -232,5 +232,5 @@ def placed(
     distances : Distances, optional
         Default: the printed ones.
     """
-    own = distances or printed()
-    return Placement(deployment, tuple(regions or own.regions[: deployment.regions]), own)
+    known = distances or printed()
+    return Placement(deployment, tuple(regions or known.regions[: deployment.regions]), known)

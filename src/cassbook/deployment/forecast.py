@@ -98,15 +98,15 @@ def forecast(
     if not threads > 0:
         raise InputError(f"threads: {threads!r} must be positive")
     replicas = replication or len(placement.deployment.replicas)
-    found = []
+    forecasts = []
     for operation in ("READ", "WRITE"):
-        own = ground.xs((operation, _measured(placement, level, replicas, ground)), level=("operation", "level"))
+        alone = ground.xs((operation, _measured(placement, level, replicas, ground)), level=("operation", "level"))
         models = [
             Model(placement, level, policy, replicas, float(row["service_ms"]), float(row["most_per_s"]))
-            for _, row in own.iterrows()
+            for _, row in alone.iterrows()
         ]
         bounds = models[0].bounds_ms(threads)
-        found.append(
+        forecasts.append(
             Forecast(
                 operation, models[0], threads,
                 Estimate.mean(model.latency_ms(threads) for model in models),
@@ -114,7 +114,7 @@ def forecast(
                 max(bounds, key=bounds.__getitem__),
             )
         )  # fmt: skip
-    return found
+    return forecasts
 
 
 def _measured(placement: Placement, level: str, replicas: int, ground: pd.DataFrame) -> str:
@@ -141,5 +141,5 @@ def waited_for(placement: Placement, level: str, replicas: int) -> int:
     if level.startswith("LOCAL_"):
         return replicas_waited_for(plain, max(part.values()))
     if level == "EACH_QUORUM":
-        return sum(replicas_waited_for(plain, own) for own in part.values())
+        return sum(replicas_waited_for(plain, hosts) for hosts in part.values())
     return replicas_waited_for(plain, replicas)

@@ -44,20 +44,26 @@ def fewest_threads(table: pd.DataFrame) -> pd.DataFrame:
 
 def _shortest(table: pd.DataFrame, scenario: str) -> dict[tuple[str, str], float]:
     """Latency in ms at the fewest threads, by (operation, level)."""
-    own = table[(table["threads"] == table["threads"].min()) & (table["scenario"] == scenario)]
-    return dict(zip(zip(own["operation"], own["level"], strict=True), own["latency_ms"].astype(float), strict=True))
+    shortest = table[(table["threads"] == table["threads"].min()) & (table["scenario"] == scenario)]
+    return dict(
+        zip(
+            zip(shortest["operation"], shortest["level"], strict=True),
+            shortest["latency_ms"].astype(float),
+            strict=True,
+        )
+    )
 
 
 def service_ms(table: pd.DataFrame, distances: Distances) -> dict[tuple[str, str], float]:
     """What a request takes where nothing is far, by (operation, level): scenario a less its distances, at least 0."""
-    found = {}
+    service = {}
     for (operation, level), latency_ms in _shortest(table, "a").items():
         shortest = [
             Model(placed(parse(SCENARIOS["a"]), (region,), distances), level, "round_robin").alone_ms()
             for region in distances.regions
         ]
-        found[operation, level] = max(0.0, latency_ms - float(np.mean(shortest)))
-    return found
+        service[operation, level] = max(0.0, latency_ms - float(np.mean(shortest)))
+    return service
 
 
 def assignments(scenario: str, distances: Distances | None = None) -> pd.DataFrame:
@@ -85,11 +91,11 @@ def assignments(scenario: str, distances: Distances | None = None) -> pd.DataFra
     for regions, coordinator in _ways(distances.regions, deployment.regions, [h.name for h in deployment.replicas]):
         where = placed(deployment, regions, distances)
         network_ms = {level: Model(where, level, coordinator).alone_ms() for level in LEVELS}
-        found = {key: network_ms[key[1]] + service[key] for key in known}
-        off = np.log([found[key] / latency_ms for key, latency_ms in known.items()])
+        predicted = {key: network_ms[key[1]] + service[key] for key in known}
+        off = np.log([predicted[key] / latency_ms for key, latency_ms in known.items()])
         rows.append(
             {"regions": ", ".join(regions), "coordinator": coordinator}
-            | {f"{operation} {level}": ms for (operation, level), ms in found.items()}
+            | {f"{operation} {level}": ms for (operation, level), ms in predicted.items()}
             | {
                 "rms_percent": float(np.expm1(np.sqrt((off**2).mean())) * 100),
                 "worst_percent": float(np.expm1(np.abs(off).max()) * 100),
@@ -119,11 +125,11 @@ def implied(table: pd.DataFrame | None = None) -> pd.DataFrame:
     rows = {}
     for scenario in FAR:
         for operation in few.loc[scenario].index:
-            own = few.loc[(scenario, operation)]
+            by_level = few.loc[(scenario, operation)]
             rows[scenario, operation] = {
-                "to_coordinator_ms": own["ONE"] - near.loc[operation, "ONE"],
-                "to_second_ms": own["QUORUM"] - own["ONE"],
-                "to_third_ms": own["ALL"] - own["ONE"],
+                "to_coordinator_ms": by_level["ONE"] - near.loc[operation, "ONE"],
+                "to_second_ms": by_level["QUORUM"] - by_level["ONE"],
+                "to_third_ms": by_level["ALL"] - by_level["ONE"],
             }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["scenario", "operation"])
 
@@ -147,10 +153,10 @@ def held_at_coordinator(table: pd.DataFrame | None = None) -> pd.DataFrame:
         for operation in few.loc[scenario].index:
             for level in ("QUORUM", "ALL"):
                 hold_ms = few.loc[(scenario, operation), level] - few.loc[(scenario, operation), "ONE"]
-                own = whole.query(
+                loaded = whole.query(
                     "scenario == @scenario and operation == @operation and level == @level and threads >= @MANY"
                 )
-                slope_ms = float(np.polyfit(own["threads"], own["latency_ms"], 1)[0])
+                slope_ms = float(np.polyfit(loaded["threads"], loaded["latency_ms"], 1)[0])
                 rows[scenario, operation, level] = (hold_ms, slope_ms, hold_ms / slope_ms)
     index = pd.MultiIndex.from_tuples(list(rows), names=["scenario", "operation", "level"])
     return pd.DataFrame(list(rows.values()), index, ["hold_ms", "slope_ms", "requests"])
@@ -171,10 +177,8 @@ def throughput_from_latency() -> pd.DataFrame:
     keys = ["scenario", "operation", "level"]
     most = table.loc[table.groupby(keys)["implied_per_s"].idxmax()].set_index(keys)
     known = published.table("g21_table2").set_index(keys)["throughput_per_s"]
-    found = pd.DataFrame(
-        {"printed_per_s": known, "implied_per_s": most["implied_per_s"], "at_threads": most["threads"]}
-    )
-    return found.assign(ratio=found["printed_per_s"] / found["implied_per_s"])
+    both = pd.DataFrame({"printed_per_s": known, "implied_per_s": most["implied_per_s"], "at_threads": most["threads"]})
+    return both.assign(ratio=both["printed_per_s"] / both["implied_per_s"])
 
 
 def nearest_distance_ms(rtt_ms: float, distances: Distances | None = None) -> float:

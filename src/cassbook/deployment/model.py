@@ -167,9 +167,9 @@ class Model:
 
     def _waited_ms(self, coordinator: str, replicas: Sequence[str], rtt: dict[tuple[str, str], np.ndarray]) -> float:
         places = self._places
-        own = places[coordinator]
+        region = places[coordinator]
         if self.level.startswith("LOCAL_"):
-            groups = [[name for name in replicas if places[name] == own]]
+            groups = [[name for name in replicas if places[name] == region]]
         elif self.level == "EACH_QUORUM":
             by_region = itertools.groupby(sorted(replicas, key=places.__getitem__), key=places.__getitem__)
             groups = [list(group) for _, group in by_region]

@@ -61,8 +61,8 @@ def measured_points(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """
     names = {str(parse(text)): name for name, text in SCENARIOS.items()}
     parts = [
-        pure_cells(own).assign(scenario=names[str(deployment)])
-        for deployment, own in cell_stats.groupby("deployment")
+        pure_cells(group).assign(scenario=names[str(deployment)])
+        for deployment, group in cell_stats.groupby("deployment")
         if deployment in names
     ]
     if not parts:
@@ -74,12 +74,12 @@ def measured_points(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
     """Means over blocks with 95 % intervals: `KEYS`, then latency_ms and throughput_per_s, each also _low and _high."""
     rows = []
-    for key, own in points.groupby(KEYS, sort=False):
+    for key, group in points.groupby(KEYS, sort=False):
         row = dict(zip(KEYS, key, strict=True))
         for name in ("latency_ms", "throughput_per_s"):
-            mean = Estimate.mean(own[name])
+            mean = Estimate.mean(group[name])
             row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
-        rows.append(row | {"blocks": len(own)})
+        rows.append(row | {"blocks": len(group)})
     return pd.DataFrame(rows)
 
 
@@ -101,12 +101,12 @@ def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.Dat
     columns = {}
     for label, points in sources.items():
         means = over_blocks(points[points["operation"] == operation])
-        for name, own in means.groupby("scenario"):
-            bounds = own[["latency_ms", "latency_ms_low", "latency_ms_high"]].to_numpy()
+        for name, group in means.groupby("scenario"):
+            bounds = group[["latency_ms", "latency_ms_low", "latency_ms_high"]].to_numpy()
             text = [_with_half(Estimate(value, low, high, 0)) for value, low, high in bounds]
-            columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(own[["level", "threads"]]))
+            columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(group[["level", "threads"]]))
     table = pd.DataFrame(columns).fillna("")
-    rows = [(level, n) for level in LEVELS for n in sorted({n for own, n in table.index if own == level})]
+    rows = [(level, n) for level in LEVELS for n in sorted({n for of_level, n in table.index if of_level == level})]
     return table.loc[rows, [(name, label) for name in SCENARIOS for label in sources if (name, label) in columns]]
 
 
@@ -127,7 +127,7 @@ def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
     most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.mean)
     means = points.groupby(KEYS)["throughput_per_s"].mean().reset_index()
     at = means.loc[means.groupby(keys)["throughput_per_s"].idxmax()].set_index(keys)["threads"]
-    rows = [(own.value, own.low, own.high) for own in most]
+    rows = [(estimate.value, estimate.low, estimate.high) for estimate in most]
     return pd.DataFrame(rows, most.index, ["per_s", "low", "high"]).assign(at_threads=at)
 
 
@@ -143,17 +143,17 @@ def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     known = published.table("g21_table2").set_index(KEYS[:-1])
     columns = {}
     for level in LEVELS:
-        own = known.xs(level, level="level")
-        star = np.where(own["saturated"].astype(str).str.lower() == "true", "", " *")
-        columns[level, "Table 2"] = own["throughput_per_s"].map("{:,.0f}".format) + star
+        of_level = known.xs(level, level="level")
+        star = np.where(of_level["saturated"].astype(str).str.lower() == "true", "", " *")
+        columns[level, "Table 2"] = of_level["throughput_per_s"].map("{:,.0f}".format) + star
         for label, points in sources.items():
-            found = highest_throughput(points).xs(level, level="level")
+            highest = highest_throughput(points).xs(level, level="level")
             text = [
                 f"{Estimate(value, low, high, 0):±,.0f}"
-                for value, low, high in found[["per_s", "low", "high"]].to_numpy()
+                for value, low, high in highest[["per_s", "low", "high"]].to_numpy()
             ]
-            star = np.where(found["at_threads"] == points["threads"].max(), " *", "")
-            columns[level, label] = pd.Series(text, found.index) + star
+            star = np.where(highest["at_threads"] == points["threads"].max(), " *", "")
+            columns[level, label] = pd.Series(text, highest.index) + star
     table = pd.DataFrame(columns).fillna("")
     rows = [(name, operation) for name in SCENARIOS for operation in _OPERATIONS if (name, operation) in table.index]
     return table.loc[rows]
@@ -190,14 +190,14 @@ def ground(points: pd.DataFrame, distances: Distances | None = None, alone: pd.D
         Index (operation, level): service_ms (latency at the fewest threads less the round trips, at least 0; or that of
         `alone`) and most_per_s (highest throughput), means over blocks.
     """
-    own = points[points["scenario"] == "a"].groupby(KEYS[1:])[["latency_ms", "throughput_per_s"]].mean().reset_index()
-    if own.empty:
+    near = points[points["scenario"] == "a"].groupby(KEYS[1:])[["latency_ms", "throughput_per_s"]].mean().reset_index()
+    if near.empty:
         raise InputError("there are no points of scenario a, which tell what is not distance")
     keys = ["operation", "level"]
-    few_ms = own.loc[own.groupby(keys)["threads"].idxmin()].set_index(keys)["latency_ms"]
+    few_ms = near.loc[near.groupby(keys)["threads"].idxmin()].set_index(keys)["latency_ms"]
     round_trips_ms = {level: model_of("a", level, distances).alone_ms() for level in LEVELS}
     far_ms = few_ms.index.get_level_values("level").map(round_trips_ms)
-    most = own.groupby(keys)["throughput_per_s"].max()
+    most = near.groupby(keys)["throughput_per_s"].max()
     service_ms = (few_ms - far_ms).clip(lower=0.0)
     if alone is not None:
         service_ms = alone.groupby(keys)["service_ms"].mean().reindex(service_ms.index)
@@ -229,16 +229,16 @@ def predicted(
     """
     known = ground(points, distances) if known is None else known
     means = points[points["scenario"] != "a"].groupby(KEYS, as_index=False, sort=False)["latency_ms"].mean()
-    found = means.merge(known.reset_index(), on=["operation", "level"])
+    table = means.merge(known.reset_index(), on=["operation", "level"])
     largest = []
-    for row in found.itertuples(index=False):
+    for row in table.itertuples(index=False):
         model = model_of(row.scenario, row.level, distances, in_flight, row.service_ms, row.most_per_s)
         bounds = model.bounds_ms(row.threads)
-        largest.append(max(bounds.items(), key=lambda own: own[1]))
+        largest.append(max(bounds.items(), key=lambda pair: pair[1]))
     bound, predicted_ms = zip(*largest, strict=True)
-    found = found.assign(predicted_ms=predicted_ms, bound=bound)
-    found["ratio"] = found["predicted_ms"] / found["latency_ms"]
-    return found[[*KEYS, "latency_ms", "predicted_ms", "bound", "ratio"]]
+    table = table.assign(predicted_ms=predicted_ms, bound=bound)
+    table["ratio"] = table["predicted_ms"] / table["latency_ms"]
+    return table[[*KEYS, "latency_ms", "predicted_ms", "bound", "ratio"]]
 
 
 def errors(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -256,20 +256,20 @@ def errors(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         columns[label, "typical"] = logs.apply(lambda x: float(np.expm1(x.abs().median())))
         columns[label, "mean"] = logs.apply(lambda x: float(np.expm1(x.mean())))
         columns[label, "worst"] = logs.apply(lambda x: float(np.expm1(x.abs().max())))
-    found = pd.DataFrame(columns) * 100
-    return _in_order(found).round(1)
+    percent = pd.DataFrame(columns) * 100
+    return _in_order(percent).round(1)
 
 
-def _in_order(found: pd.DataFrame) -> pd.DataFrame:
+def _in_order(table: pd.DataFrame) -> pd.DataFrame:
     """Rows by scenario and level, as the paper orders them."""
-    return found.loc[[(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in found.index]]
+    return table.loc[[(name, level) for name in SCENARIOS for level in LEVELS if (name, level) in table.index]]
 
 
 def bounds(table: pd.DataFrame) -> pd.DataFrame:
     """What bounds latency, by the model: index (scenario, level), columns threads; of reads."""
-    own = table[table["operation"] == "READ"]
-    found = own.pivot_table("bound", ["scenario", "level"], "threads", aggfunc="first")
-    return _in_order(found)
+    reads = table[table["operation"] == "READ"]
+    bounding = reads.pivot_table("bound", ["scenario", "level"], "threads", aggfunc="first")
+    return _in_order(bounding)
 
 
 def over_round_trips(points: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:
@@ -282,18 +282,18 @@ def over_round_trips(points: pd.DataFrame, scale: float = 1.0) -> pd.DataFrame:
         How many times as long as printed all distances were.
     """
     distances = printed().scaled(scale) if scale != 1 else printed()
-    own = points[points["scenario"] != "a"]
+    far = points[points["scenario"] != "a"]
     alone_ms = {(s, lv): model_of(s, lv, distances).alone_ms() for s in REGIONS for lv in LEVELS}
-    far_ms = [alone_ms[s, lv] for s, lv in zip(own["scenario"], own["level"], strict=True)]
-    return own.assign(times=own["latency_ms"] / far_ms)
+    far_ms = [alone_ms[s, lv] for s, lv in zip(far["scenario"], far["level"], strict=True)]
+    return far.assign(times=far["latency_ms"] / far_ms)
 
 
 def ratio_of_levels(
     points: pd.DataFrame, scenario: str, operation: str, over: str = "ALL", under: str = "ONE"
 ) -> float:
     """Mean over threads of one level's latency by another's, as section 2.3 has it; of points of one block."""
-    own = points[(points["scenario"] == scenario) & (points["operation"] == operation)]
-    means = own.pivot_table("latency_ms", "threads", "level")
+    both = points[(points["scenario"] == scenario) & (points["operation"] == operation)]
+    means = both.pivot_table("latency_ms", "threads", "level")
     return float((means[over] / means[under]).mean())
 
 
@@ -350,7 +350,7 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
     DataFrame of str
         Index: what is compared; columns: the text, its tables, here (with the 95 % interval over blocks).
     """
-    blocks = [own for _, own in points.groupby("block")]
+    blocks = [block for _, block in points.groupby("block")]
     rows = {
         one.name: (one.text, f"{one.tables():.3g}", str(Estimate.ratio(map(one.here, blocks)))) for one in _SENTENCES
     }
@@ -380,8 +380,8 @@ def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
         raise InputError("the run says nothing of distances between the scenarios' hosts")
     pairs = pd.concat(parts).groupby(["scenario", "from", "to"], sort=False)
     off_ms = pairs["off_ms"].agg(lambda values: max(values, key=abs))
-    found = pd.DataFrame({"asked_ms": pairs["asked_ms"].first(), "found_ms": pairs["median_ms"].median()})
-    return found.assign(farthest_off_ms=off_ms).sort_index(level="scenario", sort_remaining=False).round(2)
+    round_trips = pd.DataFrame({"asked_ms": pairs["asked_ms"].first(), "found_ms": pairs["median_ms"].median()})
+    return round_trips.assign(farthest_off_ms=off_ms).sort_index(level="scenario", sort_remaining=False).round(2)
 
 
 def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -392,12 +392,12 @@ def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     DataFrame
         Index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
     """
-    found = {}
+    columns = {}
     for label, points in sources.items():
         held = held_at_coordinator(points.groupby(KEYS)["latency_ms"].mean().reset_index())
-        found["hold_ms", label] = held["hold_ms"]
-        found["requests", label] = held["requests"]
-    table = pd.DataFrame(found).round(0).astype(int)
+        columns["hold_ms", label] = held["hold_ms"]
+        columns["requests", label] = held["requests"]
+    table = pd.DataFrame(columns).round(0).astype(int)
     return table[[(value, label) for value in ("hold_ms", "requests") for label in sources]]
 
 
@@ -415,5 +415,7 @@ def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.
         regions (the client's first), coordinator, rms_percent, worst_percent.
     """
     columns = ["regions", "coordinator", "rms_percent", "worst_percent"]
-    parts = {name: own.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, own in ways.items()}
+    parts = {
+        name: best.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, best in ways.items()
+    }
     return pd.concat(parts, names=["scenario", "place"])

@@ -92,10 +92,10 @@ def _response_us(samples: pd.DataFrame) -> NDArray[np.float64]:
 def _latency_columns(within: uncertainty.Within, mean: str, others: str) -> dict[str, NDArray[np.float64]]:
     """Mean and quantiles with their bounds; names begin with `mean` and with `others`."""
     figures = {mean: within.mean}
-    figures |= {f"{others}{label}_": found for label, found in zip(QUANTILES, within.quantiles, strict=True)}
+    figures |= {f"{others}{label}_": estimate for label, estimate in zip(QUANTILES, within.quantiles, strict=True)}
     columns: dict[str, NDArray[np.float64]] = {}
-    for name, found in figures.items():
-        columns |= {f"{name}us": found.value, f"{name}low_us": found.low, f"{name}high_us": found.high}
+    for name, estimate in figures.items():
+        columns |= {f"{name}us": estimate.value, f"{name}low_us": estimate.low, f"{name}high_us": estimate.high}
     return columns
 
 

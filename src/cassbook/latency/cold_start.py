@@ -103,14 +103,14 @@ def end(bins: pd.DataFrame) -> ColdStart:
     if len(bins) < changepoint.FEWEST:
         raise InputError(f"a cold start needs {changepoint.FEWEST} bins, got {len(bins)}: use shorter bins")
     mean_us, n = bins["mean_us"].to_numpy(dtype=float), bins["n"].to_numpy(dtype=float)
-    found = changepoint.beginning(np.log(mean_us))
+    change = changepoint.beginning(np.log(mean_us))
     settled_us = float(np.median(mean_us[len(bins) // 2 :]))
-    if not found.settled or found.bins == 0:
-        return ColdStart(None, float("nan"), settled_us, found.settled, len(bins), found.p_value)
-    first = found.bins
+    if not change.settled or change.bins == 0:
+        return ColdStart(None, float("nan"), settled_us, change.settled, len(bins), change.p_value)
+    first = change.bins
     before, after = (float(np.average(mean_us[part], weights=n[part])) for part in (np.s_[:first], np.s_[first:]))
     ends_ms = float(bins["since_start_ms"].iloc[first])
-    return ColdStart(ends_ms, before / after, settled_us, True, len(bins), found.p_value)
+    return ColdStart(ends_ms, before / after, settled_us, True, len(bins), change.p_value)
 
 
 def cold_start(samples: pd.DataFrame, bin_ms: float = 50) -> ColdStart:
@@ -137,9 +137,9 @@ def cold_start(samples: pd.DataFrame, bin_ms: float = 50) -> ColdStart:
     CassbookWarning
         If the series never settles.
     """
-    found = end(series(samples, bin_ms))
-    if not found.settled:
+    start = end(series(samples, bin_ms))
+    if not start.settled:
         warnings.warn(
             "latency has not settled by the middle of the series: the end is not known", CassbookWarning, stacklevel=2
         )
-    return found
+    return start

@@ -164,7 +164,7 @@ def read_log(path: Path) -> dict[str, HdrHistogram]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read as a histogram log ({error})") from None
-    found: dict[str, HdrHistogram] = {}
+    histograms: dict[str, HdrHistogram] = {}
     for number, line in enumerate(lines, start=1):
         if not line or line.startswith(("#", '"StartTimestamp"')):
             continue
@@ -176,5 +176,5 @@ def read_log(path: Path) -> dict[str, HdrHistogram]:
         except _DAMAGE as error:
             raise InputError(f"{path}, line {number}: is damaged ({error or type(error).__name__})") from None
         tag = match["tag"] or ""
-        found[tag] = merged([found[tag], counted]) if tag in found else counted
-    return found
+        histograms[tag] = merged([histograms[tag], counted]) if tag in histograms else counted
+    return histograms

@@ -70,10 +70,10 @@ def prediction_interval(points: pd.DataFrame, order: int, threads: ArrayLike, le
         threads, latency_us, low_us, high_us: m rows. Without a spare point the bounds are NaN.
     """
     scale = float(points["threads"].max())
-    found = OLS(points["latency_us"].to_numpy(dtype=float), design(points["threads"], order, scale)).fit()
-    predicted = found.get_prediction(design(threads, order, scale))
+    regression = OLS(points["latency_us"].to_numpy(dtype=float), design(points["threads"], order, scale)).fit()
+    predicted = regression.get_prediction(design(threads, order, scale))
     low, high = predicted.conf_int(obs=True, alpha=1 - level).T
-    if found.df_resid <= 0:
+    if regression.df_resid <= 0:
         low = high = np.full(low.shape, np.nan)
     columns = {"latency_us": predicted.predicted_mean, "low_us": low, "high_us": high}
     return pd.DataFrame({"threads": np.asarray(threads, dtype=float)} | columns)
@@ -97,13 +97,13 @@ def left_out(points: pd.DataFrame, model: str) -> pd.DataFrame:
     measured = points.groupby("threads")["latency_us"].mean()
     threads, kind = points["threads"].to_numpy(dtype=float), MODELS[model]
     rows = []
-    for where, seen, asked in _splits(measured.index.to_numpy(dtype=float)):
+    for where, seen, unseen in _splits(measured.index.to_numpy(dtype=float)):
         if len(seen) < kind.fewest:
             continue
-        predicted = np.asarray(kind.fit(points[np.isin(threads, seen)]).predict(asked), dtype=float)
-        actual = measured.reindex(asked).to_numpy(dtype=float)
+        predicted = np.asarray(kind.fit(points[np.isin(threads, seen)]).predict(unseen), dtype=float)
+        actual = measured.reindex(unseen).to_numpy(dtype=float)
         error = (predicted - actual) / actual * 100
-        rows += [(where, seen.max(), *row) for row in zip(asked, actual, predicted, error, strict=True)]
+        rows += [(where, seen.max(), *row) for row in zip(unseen, actual, predicted, error, strict=True)]
     return pd.DataFrame(rows, columns=["where", "fitted_to", "threads", "measured_us", "predicted_us", "error_percent"])
 
 
@@ -176,22 +176,22 @@ def judge(points: pd.DataFrame, model: str) -> dict[str, float]:
     n, parameters = y.size, MODELS[model].parameters
     rss, total = float(((y - predicted) ** 2).sum()), float(((y - y.mean()) ** 2).sum())
     r_squared = 1 - rss / total if total > 0 else float("nan")
-    found = {"r_squared": r_squared, "adjusted_r_squared": np.nan, "aicc": np.nan, "lack_of_fit_p": np.nan}
+    figures = {"r_squared": r_squared, "adjusted_r_squared": np.nan, "aicc": np.nan, "lack_of_fit_p": np.nan}
     if parameters is not None and n > parameters + 2 and rss > 0:
-        found["adjusted_r_squared"] = 1 - (1 - r_squared) * (n - 1) / (n - parameters)
+        figures["adjusted_r_squared"] = 1 - (1 - r_squared) * (n - 1) / (n - parameters)
         log_likelihood = -n / 2 * (np.log(2 * np.pi * rss / n) + 1)
-        found["aicc"] = float(aicc(log_likelihood, n, parameters + 1))
-        found["lack_of_fit_p"] = lack_of_fit(points, predicted, parameters)
-    found |= _conditions(points, model)
+        figures["aicc"] = float(aicc(log_likelihood, n, parameters + 1))
+        figures["lack_of_fit_p"] = lack_of_fit(points, predicted, parameters)
+    figures |= _conditions(points, model)
     unseen = left_out(points, model)
     size = unseen["error_percent"].abs()
     for where in ("between", "beyond"):
-        own = size[unseen["where"] == where]
-        found[f"{where}_percent"] = float(own.mean())
-        found[f"{where}_worst_percent"] = float(own.max())
-    found["coverage"] = _coverage(points, _POLYNOMIALS[model]) if model in _POLYNOMIALS else np.nan
-    found["not_positive"] = float((unseen["predicted_us"] <= 0).sum())
-    return found
+        sizes = size[unseen["where"] == where]
+        figures[f"{where}_percent"] = float(sizes.mean())
+        figures[f"{where}_worst_percent"] = float(sizes.max())
+    figures["coverage"] = _coverage(points, _POLYNOMIALS[model]) if model in _POLYNOMIALS else np.nan
+    figures["not_positive"] = float((unseen["predicted_us"] <= 0).sum())
+    return figures
 
 
 def _conditions(points: pd.DataFrame, model: str) -> dict[str, float]:
@@ -204,7 +204,7 @@ def _conditions(points: pd.DataFrame, model: str) -> dict[str, float]:
 
 def _coverage(points: pd.DataFrame, order: int) -> float:
     """Part of the points of left-out thread counts that lie inside the prediction interval of the rest."""
-    inside, asked = 0, 0
+    inside, total = 0, 0
     for where, seen, out in _splits(np.unique(points["threads"].to_numpy(dtype=float))):
         if where != "between" or len(seen) <= order + 1:
             continue
@@ -212,8 +212,8 @@ def _coverage(points: pd.DataFrame, order: int) -> float:
         bounds = prediction_interval(points[points["threads"].isin(seen)], order, left["threads"])
         low, high = bounds["low_us"].to_numpy(), bounds["high_us"].to_numpy()
         inside += int(((left["latency_us"].to_numpy() >= low) & (left["latency_us"].to_numpy() <= high)).sum())
-        asked += len(left)
-    return inside / asked if asked else float("nan")
+        total += len(left)
+    return inside / total if total else float("nan")
 
 
 def judge_all(points: pd.DataFrame) -> pd.DataFrame:

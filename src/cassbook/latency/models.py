@@ -91,14 +91,14 @@ def latencies_us(demand_us: float, delay_us: float, threads: int) -> Floats:
     With n threads an arriving request finds the queue as n - 1 leave it: R(n) = Z + D (1 + Q(n - 1)) and
     Q(n) = n D (1 + Q(n - 1)) / R(n). The first entry, with nobody there, is that of one.
     """
-    found = [delay_us + demand_us]
+    latency = [delay_us + demand_us]
     waiting = 0.0
     for n in range(1, threads + 1):
         at_queue_us = demand_us * (1 + waiting)
         latency_us = delay_us + at_queue_us
-        found.append(latency_us)
+        latency.append(latency_us)
         waiting = n * at_queue_us / latency_us
-    return np.array(found)
+    return np.array(latency)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +183,8 @@ def scalability(points: pd.DataFrame) -> Scalability:
     per_thread_s = n / points["throughput_per_s"].to_numpy(dtype=float)
     terms = np.stack([np.ones(n.size), n - 1, n * (n - 1)], axis=1)
     scale = terms.max(axis=0).clip(min=1.0)
-    found, _ = optimize.nnls(terms / scale / per_thread_s[:, None], np.ones(n.size))
-    alone_s, contended_s, agreeing_s = found / scale
+    scaled, _ = optimize.nnls(terms / scale / per_thread_s[:, None], np.ones(n.size))
+    alone_s, contended_s, agreeing_s = scaled / scale
     alone_s = max(alone_s, np.finfo(float).tiny)
     return Scalability(1 / alone_s, contended_s / alone_s, agreeing_s / alone_s)
 

@@ -81,11 +81,11 @@ def seen(run: Run, cell: pd.Series) -> list[Seen]:
     intended_s = steady["intended_s"].to_numpy(dtype=float)
     closed = np.isnan(cell["rate_per_s"])
     load = f"closed loop, {cell['threads']} threads" if closed else f"{cell['rate_per_s']:.0f} a second"
-    found = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
+    kinds = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
     if not closed:
         response_ms = service_ms + (started_s - intended_s) * _MS
-        found.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
-    return found
+        kinds.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
+    return kinds
 
 
 def table(run: Run) -> pd.DataFrame:

@@ -36,8 +36,10 @@ def by_block(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """
     cells = mixed_cells(cell_stats)
     names = [setting.name for setting in STRONG_SETTINGS]
-    own = cells[cells["setting"].isin(names)]
-    table = own.pivot_table("latency_us", ["block", *mixing.WORKLOAD], "setting").reindex(columns=names).dropna()
+    at_settings = cells[cells["setting"].isin(names)]
+    table = (
+        at_settings.pivot_table("latency_us", ["block", *mixing.WORKLOAD], "setting").reindex(columns=names).dropna()
+    )
     if table.empty:
         raise InputError(f"no mix was measured at all of {', '.join(names)} in one block")
     return table
@@ -87,11 +89,11 @@ def all_choices(points: pd.DataFrame, workloads: pd.MultiIndex) -> dict[str, Cho
     dict of Series
         By the policy's name: estimates from each model that needs no learning, fixed settings, rules of thumb.
     """
-    found: dict[str, Choices] = {}
+    choices: dict[str, Choices] = {}
     for name in (*MODEL_NAMES.values(), "spline", "mva", "usl"):
         predictors = {(str(o), str(c)): models.fit(group, name) for (o, c), group in points.groupby(SERIES)}
-        found[f"estimate: {models.MODELS[name].title}"] = by_estimate(predictors, workloads)
-    return found | fixed_choices(workloads)
+        choices[f"estimate: {models.MODELS[name].title}"] = by_estimate(predictors, workloads)
+    return choices | fixed_choices(workloads)
 
 
 def fixed_choices(workloads: pd.MultiIndex) -> dict[str, Choices]:
@@ -182,8 +184,8 @@ def by_other_starts(measured: pd.DataFrame) -> Choices:
 
 def _from_others(measured: pd.DataFrame, best: Choices) -> dict[str, object]:
     chosen = by_other_starts(measured)
-    own = measured.loc[chosen.index]
-    least = best.reindex(_workloads(own))
-    percent = pd.Series((picked(own, chosen) / picked(own, least) - 1) * 100, index=own.index)
+    known = measured.loc[chosen.index]
+    least = best.reindex(_workloads(known))
+    percent = pd.Series((picked(known, chosen) / picked(known, least) - 1) * 100, index=known.index)
     right = int((chosen.to_numpy() == least.to_numpy()).sum())
-    return _figures(percent, validation.Share.of(right, len(own)))
+    return _figures(percent, validation.Share.of(right, len(known)))

@@ -90,8 +90,8 @@ def overall(cell_stats: pd.DataFrame, of: str) -> pd.DataFrame:
         differ, p_value = _paired(names, logs)
         shown = (" < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value)
         rows.append((value, group.index.unique("threads").size, *shown))
-    found = pd.DataFrame(rows, columns=[key, "thread_counts", *_SHOWN])
-    return found.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
+    orders = pd.DataFrame(rows, columns=[key, "thread_counts", *_SHOWN])
+    return orders.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 
 def _ranked(stats: pd.DataFrame, cells: pd.DataFrame | None, keys: list[str], label: str) -> pd.DataFrame:

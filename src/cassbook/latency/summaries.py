@@ -38,9 +38,9 @@ LEVEL_ORDER = ("ANY", "LOCAL_ONE", "ONE", "TWO", "LOCAL_QUORUM", "QUORUM", "EACH
 def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Cells that have a latency, all of one engine and deployment; says which are left out."""
     for column in ("engine", "deployment"):
-        found = sorted(set(cell_stats[column])) if column in cell_stats.columns else []
-        if len(found) > 1:
-            raise InputError(f"cells of {', '.join(map(str, found))} cannot be averaged: pick one {column}")
+        kinds = sorted(set(cell_stats[column])) if column in cell_stats.columns else []
+        if len(kinds) > 1:
+            raise InputError(f"cells of {', '.join(map(str, kinds))} cannot be averaged: pick one {column}")
     empty = cell_stats["latency_us"].isna()
     if empty.any():
         ids = ", ".join(cell_stats.loc[empty, "cell_id"].astype(str))
@@ -151,8 +151,8 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
             sides = [_bound(column, side) for side in ("low", "high")]
             alone = len(group) == 1 and set(sides) <= set(group.columns)  # sums of other tools have no bounds
             bounds = tuple(group[side].iloc[0] for side in sides) if alone else (np.nan, np.nan)
-            found, basis = uncertainty.over_blocks(by_block, *bounds)
-            rows.append((*key, column, found.value, found.low, found.high, found.n, basis))
+            estimate, basis = uncertainty.over_blocks(by_block, *bounds)
+            rows.append((*key, column, estimate.value, estimate.low, estimate.high, estimate.n, basis))
     return pd.DataFrame(rows, columns=[*keys, "figure", "value", "low", "high", "blocks", "interval"])
 
 
@@ -182,10 +182,10 @@ def level_quantiles(cell_stats: pd.DataFrame) -> pd.DataFrame:
         For more than one engine or deployment.
     """
     keys = ["operation", "level", "threads"]
-    found = estimates(pure_cells(cell_stats), keys, ["latency_us", *(f"{name}_us" for name in QUANTILES)])
-    found = found.assign(figure=found["figure"].str.removesuffix("_us").replace("latency", "mean"))
-    found = found.rename(columns={"value": "latency_us", "low": "latency_low_us", "high": "latency_high_us"})
-    return found.sort_values([*keys, "figure"], key=_by_level, ignore_index=True)
+    table = estimates(pure_cells(cell_stats), keys, ["latency_us", *(f"{name}_us" for name in QUANTILES)])
+    table = table.assign(figure=table["figure"].str.removesuffix("_us").replace("latency", "mean"))
+    table = table.rename(columns={"value": "latency_us", "low": "latency_low_us", "high": "latency_high_us"})
+    return table.sort_values([*keys, "figure"], key=_by_level, ignore_index=True)
 
 
 def setting_name(read_cl: str, write_cl: str, replication_factor: int = 3) -> str:

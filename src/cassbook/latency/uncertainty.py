@@ -195,14 +195,14 @@ class Sorted:
     def at(self, share: Floats | float) -> Floats:
         """Quantile of each cell, interpolated as `numpy.quantile` does; NaN for an empty cell or a NaN share."""
         share = np.broadcast_to(np.asarray(share, dtype=float), self.n.shape)
-        found = np.full(self.n.shape, np.nan)
+        quantiles = np.full(self.n.shape, np.nan)
         known = (self.n > 0) & ~np.isnan(share)
         exact = share[known] * (self.n[known] - 1)
         place = np.floor(exact).astype(np.int64)
         after = np.minimum(place + 1, self.n[known] - 1)
         low, high = self.values[self.first[known] + place], self.values[self.first[known] + after]
-        found[known] = low + (high - low) * (exact - place)
-        return found
+        quantiles[known] = low + (high - low) * (exact - place)
+        return quantiles
 
 
 def _groups(place: NDArray[np.int64], n_cells: int) -> tuple[NDArray[np.int64] | None, Counts, Counts]:
@@ -235,19 +235,19 @@ def within_cells(
     shape = (n_cells, BATCHES)
     sums, counts, sd = np.zeros(shape), np.zeros(shape), np.full(n_cells, np.nan)
     batch, ascending = np.empty(latency_us.size, dtype=np.int8), np.empty_like(latency_us)
-    for cell, own in enumerate(owns):
-        batch[own] = batch_of(started_s[own])
-        counts[cell] = np.bincount(batch[own], minlength=BATCHES)
-        sums[cell] = np.bincount(batch[own], latency_us[own], minlength=BATCHES)
-        ascending[own] = np.sort(latency_us[own])
+    for cell, rows in enumerate(owns):
+        batch[rows] = batch_of(started_s[rows])
+        counts[cell] = np.bincount(batch[rows], minlength=BATCHES)
+        sums[cell] = np.bincount(batch[rows], latency_us[rows], minlength=BATCHES)
+        ascending[rows] = np.sort(latency_us[rows])
         if n[cell] > 1:
-            sd[cell] = latency_us[own].std(ddof=1)
+            sd[cell] = latency_us[rows].std(ddof=1)
     values = Sorted(ascending, first, n)
     quantiles = []
     for share in shares:
         at, above = values.at(share), np.zeros(shape)
-        for cell, own in enumerate(owns):
-            above[cell] = np.bincount(batch[own][latency_us[own] > at[cell]], minlength=BATCHES)
+        for cell, rows in enumerate(owns):
+            above[cell] = np.bincount(batch[rows][latency_us[rows] > at[cell]], minlength=BATCHES)
         low, high, effective_n = share_bounds(share, above, counts)
         quantiles.append(Figures(at, values.at(low), values.at(high), effective_n))
     error, degrees = ratio_error(counts, np.ones(shape))

@@ -65,10 +65,10 @@ def judge(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     chosen: dict[str, list[pd.Series]] = {name: [] for name in _METHODS}
     for left in threads:
         seen = records["threads"] != left
-        asked = records.index[~seen & (records["write_replicas"] == _ASKED_AT)]
-        workloads = pd.MultiIndex.from_frame(records.loc[asked, _WORKLOAD])
+        unseen = records.index[~seen & (records["write_replicas"] == _ASKED_AT)]
+        workloads = pd.MultiIndex.from_frame(records.loc[unseen, _WORKLOAD])
         for name, method in _METHODS.items():
-            guess = method(records[seen], values[seen], values.loc[asked])
+            guess = method(records[seen], values[seen], values.loc[unseen])
             chosen[name].append(pd.Series(guess, index=workloads))
     latency = records.pivot_table("latency_us", _WORKLOAD, "write_replicas")
     return pd.DataFrame({name: _figures(pd.concat(parts), latency) for name, parts in chosen.items()}).T.rename_axis(
@@ -88,8 +88,8 @@ def _figures(chosen: pd.Series, latency: pd.DataFrame) -> dict[str, object]:
 
 
 def _plane(x: pd.DataFrame, y: pd.Series, at: pd.DataFrame) -> Floats:
-    found = OLS(y.astype(float), add_constant(x, has_constant="add")).fit()
-    return np.asarray(found.predict(add_constant(at, has_constant="add")), dtype=float)
+    fit = OLS(y.astype(float), add_constant(x, has_constant="add")).fit()
+    return np.asarray(fit.predict(add_constant(at, has_constant="add")), dtype=float)
 
 
 def _nearest(values: Floats, seen: pd.DataFrame, scaled_seen: pd.DataFrame) -> NDArray[np.int64]:
@@ -99,34 +99,34 @@ def _nearest(values: Floats, seen: pd.DataFrame, scaled_seen: pd.DataFrame) -> N
     return _MEASURES[np.abs(values[:, None] - np.array(stands)).argmin(axis=1)]
 
 
-def _formula_all(seen: pd.DataFrame, values: pd.DataFrame, asked: pd.DataFrame) -> NDArray[np.int64]:
+def _formula_all(seen: pd.DataFrame, values: pd.DataFrame, unseen: pd.DataFrame) -> NDArray[np.int64]:
     y, x = WRITE_CONSISTENCY
-    return _nearest(_plane(values[list(x)], values[y], asked[list(x)]), seen, values)
+    return _nearest(_plane(values[list(x)], values[y], unseen[list(x)]), seen, values)
 
 
-def _formula_best(seen: pd.DataFrame, values: pd.DataFrame, asked: pd.DataFrame) -> NDArray[np.int64]:
+def _formula_best(seen: pd.DataFrame, values: pd.DataFrame, unseen: pd.DataFrame) -> NDArray[np.int64]:
     y, x = WRITE_CONSISTENCY
-    own = values.loc[best_records(seen).index]
-    return _nearest(_plane(own[list(x)], own[y], asked[list(x)]), seen, values)
+    best = values.loc[best_records(seen).index]
+    return _nearest(_plane(best[list(x)], best[y], unseen[list(x)]), seen, values)
 
 
-def _context(seen: pd.DataFrame, values: pd.DataFrame, asked: pd.DataFrame) -> NDArray[np.int64]:
+def _context(seen: pd.DataFrame, values: pd.DataFrame, unseen: pd.DataFrame) -> NDArray[np.int64]:
     y, _ = WRITE_CONSISTENCY
-    own = values.loc[best_records(seen).index]
-    return _nearest(_plane(own[list(_CONTEXT)], own[y], asked[list(_CONTEXT)]), seen, values)
+    best = values.loc[best_records(seen).index]
+    return _nearest(_plane(best[list(_CONTEXT)], best[y], unseen[list(_CONTEXT)]), seen, values)
 
 
-def _most_frequent(seen: pd.DataFrame, values: pd.DataFrame, asked: pd.DataFrame) -> NDArray[np.int64]:
-    return np.full(len(asked), best_records(seen)["write_replicas"].mode().iloc[0])
+def _most_frequent(seen: pd.DataFrame, values: pd.DataFrame, unseen: pd.DataFrame) -> NDArray[np.int64]:
+    return np.full(len(unseen), best_records(seen)["write_replicas"].mode().iloc[0])
 
 
-def _latencies(seen: pd.DataFrame, values: pd.DataFrame, asked: pd.DataFrame) -> NDArray[np.int64]:
+def _latencies(seen: pd.DataFrame, values: pd.DataFrame, unseen: pd.DataFrame) -> NDArray[np.int64]:
     """Regress the latency of each setting on threads and share, and take the least: the paper's way, with a plane."""
     guesses = []
     for measure in _MEASURES:
-        own = values[seen["write_replicas"] == measure]
-        y = seen.loc[own.index, "latency_us"]
-        guesses.append(_plane(own[list(_CONTEXT)], y, asked[list(_CONTEXT)]))
+        group = values[seen["write_replicas"] == measure]
+        y = seen.loc[group.index, "latency_us"]
+        guesses.append(_plane(group[list(_CONTEXT)], y, unseen[list(_CONTEXT)]))
     return _MEASURES[np.argmin(guesses, axis=0)]
 
 

@@ -85,8 +85,8 @@ def formula(records: pd.DataFrame, equation: str, scale: str, variables: tuple[s
 def printed(equation: str) -> pd.Series:
     """Coefficients as printed, by term: 'constant', 'X1', ..."""
     table = published.table("thesis_equations")
-    own = table[table["equation"].astype(str) == equation]
-    return own.set_index("term")["coefficient"].astype(float)
+    terms = table[table["equation"].astype(str) == equation]
+    return terms.set_index("term")["coefficient"].astype(float)
 
 
 def beside(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
@@ -114,11 +114,11 @@ def over_scales(records: pd.DataFrame, equation: str) -> pd.DataFrame:
     numbers = printed(equation)
     rows = {}
     for scale in SCALES:
-        found = formula(records, equation, scale)
-        slopes = found.coefficients.to_numpy()[1:]
+        fit = formula(records, equation, scale)
+        slopes = fit.coefficients.to_numpy()[1:]
         agree = int((np.sign(slopes) == np.sign(numbers.to_numpy()[1:])).sum())
-        named = found.coefficients.rename(TITLES).to_dict()
-        rows[scale] = named | {"r_squared": found.r_squared, "signs_agree": f"{agree} of {slopes.size}"}
+        named = fit.coefficients.rename(TITLES).to_dict()
+        rows[scale] = named | {"r_squared": fit.r_squared, "signs_agree": f"{agree} of {slopes.size}"}
     first = dict(zip(rows["0 to 1"], numbers, strict=False)) | {"r_squared": np.nan, "signs_agree": ""}
     return pd.DataFrame({"printed": first} | rows).T
 
@@ -142,11 +142,11 @@ def readings(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
     numbers = printed(equation).to_numpy()
     rows = {}
     for variables in permutations(_CANDIDATES[equation], 3):
-        found = formula(records, equation, scale, variables)
-        values = found.coefficients.to_numpy()
+        fit = formula(records, equation, scale, variables)
+        values = fit.coefficients.to_numpy()
         agree = int((np.sign(values[1:]) == np.sign(numbers[1:])).sum())
         distance = float(np.linalg.norm(values - numbers))
-        rows[tuple(TITLES[name] for name in variables)] = (*values, found.r_squared, agree, distance)
+        rows[tuple(TITLES[name] for name in variables)] = (*values, fit.r_squared, agree, distance)
     columns = ["constant", "b1", "b2", "b3", "r_squared", "signs_agree", "distance"]
     index = pd.MultiIndex.from_tuples(list(rows), names=["X1", "X2", "X3"])
     return pd.DataFrame(list(rows.values()), index=index, columns=columns).sort_values("distance", kind="stable")

@@ -82,8 +82,8 @@ def regress(data: pd.DataFrame, y: str, x: Sequence[str], groups: Sequence[str])
     design = add_constant(data[names].astype(float)).rename(columns={"const": CONSTANT})
     if len(data) <= len(names) + 1:
         raise InputError(f"{len(data)} rows are too few for {len(names)} variables and a constant")
-    found = OLS(data[y].astype(float), design).fit()
-    bounds = found.conf_int()
+    fit = OLS(data[y].astype(float), design).fit()
+    bounds = fit.conf_int()
     matrix = design.to_numpy()
     inflation = [np.nan, *(variance_inflation_factor(matrix, place) for place in range(1, matrix.shape[1]))]
     low, high = _bootstrap(
@@ -91,19 +91,19 @@ def regress(data: pd.DataFrame, y: str, x: Sequence[str], groups: Sequence[str])
     )
     table = pd.DataFrame(
         {
-            "coefficient": found.params, "standard_error": found.bse, "t": found.tvalues, "p": found.pvalues,
+            "coefficient": fit.params, "standard_error": fit.bse, "t": fit.tvalues, "p": fit.pvalues,
             "low": bounds[0], "high": bounds[1], "bootstrap_low": low, "bootstrap_high": high, "vif": inflation,
         }
     ).rename_axis("term")  # fmt: skip
     return Regression(
         table,
-        float(found.rsquared),
-        float(found.rsquared_adj),
-        float(found.f_pvalue),
-        np.asarray(found.resid, dtype=float),
-        np.asarray(found.fittedvalues, dtype=float),
-        float(het_breuschpagan(found.resid, matrix)[1]),
-        float(jarque_bera(found.resid)[1]),
+        float(fit.rsquared),
+        float(fit.rsquared_adj),
+        float(fit.f_pvalue),
+        np.asarray(fit.resid, dtype=float),
+        np.asarray(fit.fittedvalues, dtype=float),
+        float(het_breuschpagan(fit.resid, matrix)[1]),
+        float(jarque_bera(fit.resid)[1]),
         len(data),
     )
 

@@ -37,10 +37,10 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """
     cells = mixed_cells(cell_stats)
     names = {setting.name: setting for setting in STRONG_SETTINGS}
-    own = cells[cells["setting"].isin(names)]
-    if own.empty:
+    at_settings = cells[cells["setting"].isin(names)]
+    if at_settings.empty:
         raise InputError(f"no mix at {', '.join(names)} was measured")
-    means = own.groupby(["read_share", "threads", "setting"], as_index=False)[list(_FIGURES)].mean()
+    means = at_settings.groupby(["read_share", "threads", "setting"], as_index=False)[list(_FIGURES)].mean()
     waits = {name: replicas_waited_for(setting.write_cl, REPLICAS) for name, setting in names.items()}
     return means.rename(columns=_FIGURES).assign(
         write_share=1 - means["read_share"], write_replicas=means["setting"].map(waits).astype(int)
