@@ -179,7 +179,7 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     place = {f"cassbook.claims.{module}": number for number, module in enumerate(_MODULES)}
     entries = sorted((e for e in _entries if e.paper in wanted), key=lambda e: place.get(e.module, len(place)))
     printed = Study.printed()
-    found: dict[str, Finding] = {}
+    by_id: dict[str, Finding] = {}
     for entry in tqdm(entries, desc="claims", disable=not progress):
         try:
             findings = list(_findings(entry, printed, run))
@@ -191,10 +191,10 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
                 f"{entry.name or entry.module} cannot be recomputed ({what}); is a table in data/published damaged?"
             ) from error
         for finding in findings:
-            if finding.id in found:
+            if finding.id in by_id:
                 raise InputError(f"claim {finding.id!r} is made twice")
-            found[finding.id] = finding
-    return list(found.values())
+            by_id[finding.id] = finding
+    return list(by_id.values())
 
 
 def with_ids(findings: Iterable[Finding], ids: Iterable[str]) -> list[Finding]:

@@ -32,11 +32,11 @@ def papers_named(names: Iterable[str]) -> tuple[Paper, ...]:
     InputError
         For an unknown key; the message lists those there are.
     """
-    asked = tuple(names)
-    unknown = [name for name in asked if name not in PAPERS]
+    keys = tuple(names)
+    unknown = [name for name in keys if name not in PAPERS]
     if unknown:
         raise InputError(f"paper: {unknown[0]!r} is unknown; use one of {', '.join(PAPERS)}")
-    return tuple(paper for paper in PAPERS if not asked or paper in asked)
+    return tuple(paper for paper in PAPERS if not keys or paper in keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,21 +191,21 @@ def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, funct
     if isinstance(answer, Untestable):
         return finding("untestable", "", answer.why)
     plain = answer.value if answer.value is not None else next(iter(answer.readings.values()))
-    found = finding("not_reproduced", spell(plain, statement.printed), answer.note)
+    judged = finding("not_reproduced", spell(plain, statement.printed), answer.note)
     if answer.value is not None and agrees(statement, answer.value):
-        found = dataclasses.replace(found, verdict="reproduced")
+        judged = dataclasses.replace(judged, verdict="reproduced")
     else:
         for reading, other in answer.readings.items():
             if agrees(statement, other):
                 note = f"Agrees if read as: {reading} ({spell(other, statement.printed)}). {answer.note}".strip()
-                found = dataclasses.replace(found, verdict="other_reading", reading=reading, note=note)
+                judged = dataclasses.replace(judged, verdict="other_reading", reading=reading, note=note)
                 break
     numbers = numbers_in(statement.printed)
     if isinstance(plain, str | Count | tuple) or len(numbers) != 1:
-        return found
+        return judged
     bound = middle(numbers[0])
     return dataclasses.replace(
-        found,
+        judged,
         printed_low=bound if statement.relation != "equals" else low(numbers[0]),
         printed_high=bound if statement.relation != "equals" else high(numbers[0]),
         recomputed_low=low(plain),

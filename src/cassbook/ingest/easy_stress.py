@@ -107,8 +107,8 @@ def _sound(columns: dict[str, pa.Array], log: Log, row: int) -> np.ndarray:
     for name in _TIMES:
         good &= pc.fill_null(pc.greater_equal(columns[name], 0), False).to_numpy(zero_copy_only=False)
     for place in np.flatnonzero(~good).tolist():
-        found = {name: columns[name][place].as_py() for name in COLUMNS}
-        wrong = [f"{name}={v}" for name, v in found.items() if v is None or (name in _TIMES and v < 0)]
+        values = {name: columns[name][place].as_py() for name in COLUMNS}
+        wrong = [f"{name}={v}" for name, v in values.items() if v is None or (name in _TIMES and v < 0)]
         log.tally.add(Damage(row + place + 1, ", ".join(wrong).encode()))
     return good
 
@@ -117,9 +117,9 @@ def _mapped(column: pa.Array, place: Callable[[str], int]) -> tuple[np.ndarray, 
     encoded = pc.fill_null(column, "").dictionary_encode()
     words = encoded.dictionary.to_pylist()
     codes = encoded.indices.to_numpy(zero_copy_only=False)
-    found = np.array([place(word) for word in words] or [0], np.int8)[codes]
+    mapped = np.array([place(word) for word in words] or [0], np.int8)[codes]
     number = np.bincount(codes, minlength=len(words)).tolist()
-    return found, Counter(dict(zip(words, number, strict=True)))
+    return mapped, Counter(dict(zip(words, number, strict=True)))
 
 
 def _place(words: tuple[str, ...], word: str | None) -> int:

@@ -125,25 +125,25 @@ def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:
     InputError
         At a damaged line, unless they are skipped.
     """
-    found = Histograms(tally, unit or "us", assumed=unit is None)
+    histograms = Histograms(tally, unit or "us", assumed=unit is None)
     default_tag, times = "", {b"StartTime": 0.0, b"BaseTime": 0.0}
     for number, line in numbered(stream):
         if line.startswith(b"#"):
             if (named := _TIME.match(line)) is not None:
                 times[named[1]] = float(named[2])
             elif (ycsb := _YCSB.match(line)) is not None:
-                default_tag, found.assumed = ycsb[1].decode(), False
+                default_tag, histograms.assumed = ycsb[1].decode(), False
             elif line.startswith(_STRESS) and unit is None:
-                found.unit, found.assumed = "ns", False
+                histograms.unit, histograms.assumed = "ns", False
             elif (word := _NAMED_UNIT.search(line)) is not None and unit is None:
-                found.unit, found.assumed = _WORDS_OF_UNITS[word[1]], False
+                histograms.unit, histograms.assumed = _WORDS_OF_UNITS[word[1]], False
         elif line.strip() and not line.startswith(_HEADING):
             interval = _interval(line, default_tag, times)
             if interval is None:
                 tally.add(Damage(number, line))
             else:
-                found.intervals.append(interval)
-    return found
+                histograms.intervals.append(interval)
+    return histograms
 
 
 def _interval(line: bytes, default_tag: str, times: dict[bytes, float]) -> Interval | None:

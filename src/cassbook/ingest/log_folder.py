@@ -81,11 +81,11 @@ class LogFolder(RecordedRun):
     def statistics(self) -> pd.DataFrame:
         """Statistics of each cell; of one without samples those that its logs hold, the others NaN."""
         sampled = self.cells["cell_id"].map(self.has_samples)
-        found = summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
+        statistics = summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
         for cell_id in self.cells.loc[~sampled & (self.cells["kind"] != "warmup"), "cell_id"]:
             for column, value in self._summed[cell_id].figures.items():
-                found.loc[found["cell_id"] == cell_id, column] = value
-        return found
+                statistics.loc[statistics["cell_id"] == cell_id, column] = value
+        return statistics
 
     @cached_property
     def histograms(self) -> dict[str, HdrHistogram]:
@@ -135,19 +135,19 @@ class LogFolder(RecordedRun):
         kept = cache_dir() / "logs" / f"{hashlib.sha256(key.encode()).hexdigest()}.parquet"
         if not kept.is_file():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            found = {self.folder / name: self._formats[name] for name in logs["file"]}
-            to_samples(found, kept, cell_id, Options(), ramp_s)
+            formats = {self.folder / name: self._formats[name] for name in logs["file"]}
+            to_samples(formats, kept, cell_id, Options(), ramp_s)
         return kept
 
     @cached_property
     def _summed(self) -> dict[str, summed.Summed]:
         """What the cells say that have no samples."""
-        found = {}
+        sums = {}
         for cell_id in self.index["cell_id"].unique():
             if not self.has_samples(cell_id):
                 tables = [read_table(self.folder / n, self._formats[n], Options()) for n in self._files(cell_id)]
-                found[cell_id] = summed.of(tables, f"{self.folder}: cell {cell_id}")
-        return found
+                sums[cell_id] = summed.of(tables, f"{self.folder}: cell {cell_id}")
+        return sums
 
     def _row(self, cell_id: str, logs: pd.DataFrame) -> dict[str, Any]:
         """A cell as the index and its logs have it."""
@@ -166,9 +166,9 @@ class LogFolder(RecordedRun):
             ratio = busy_s / window_s / row["threads"] if window_s else np.nan
             row |= {"little_ratio": ratio, "errors": _errors(table)}
             return row | {"ended_s": ends, "steady_to_s": last, "operations": table.num_rows}
-        found = self._summed[cell_id]
-        window = {"ended_s": found.length_s, "steady_to_s": found.length_s}
-        return row | window | {"operations": found.operations}
+        sums = self._summed[cell_id]
+        window = {"ended_s": sums.length_s, "steady_to_s": sums.length_s}
+        return row | window | {"operations": sums.operations}
 
 
 def _errors(table: pa.Table) -> str:
@@ -209,9 +209,9 @@ def read_index(folder: Path) -> pd.DataFrame:
         index[name] = [_number(path, line, name, text, kind) for line, text in enumerate(index[name], start=2)]
     _check_rows(path, index)
     named = zip(index["cell_id"], index["file"], strict=True)
-    own = [cell_id or cell_id_of([Path(file)], path) for cell_id, file in named]
+    cell_ids = [cell_id or cell_id_of([Path(file)], path) for cell_id, file in named]
     pure = np.where(index["read_share"].isin([0.0, 1.0]), "pure", "mixed")
-    index = index.assign(cell_id=own, kind=index["kind"].where(index["kind"] != "", pure))
+    index = index.assign(cell_id=cell_ids, kind=index["kind"].where(index["kind"] != "", pure))
     for cell_id, logs in index.groupby("cell_id"):
         differing = [name for name in (*_SETTINGS, "kind", "ramp_s") if len(set(logs[name])) > 1]
         if differing:

@@ -48,20 +48,20 @@ def read_logs(paths: Sequence[Path], to: Path, options: Options | None = None) -
     """
     options = options or Options()
     _check_place(paths, to)
-    found = {path: recognise(path) for path in paths}
-    families = {_family(form) for form in found.values()}
+    formats = {path: recognise(path) for path in paths}
+    families = {_family(form) for form in formats.values()}
     if len(families) > 1:
-        found_in = "; ".join(f"{path.name}: {form.value}" for path, form in found.items())
+        found_in = "; ".join(f"{path.name}: {form.value}" for path, form in formats.items())
         raise InputError(f"logs of operations, of figures and of histograms cannot become one file ({found_in})")
     if families == {"operations"}:
         if options.dask:
             from cassbook.ingest.on_dask import read_operations_on  # noqa: PLC0415 - Dask takes a second to import
 
-            return read_operations_on(options.dask, found, to, options)
-        return _read_operations(found, to, options)
+            return read_operations_on(options.dask, formats, to, options)
+        return _read_operations(formats, to, options)
     if options.dask:
         raise InputError("--dask: only logs of single operations outgrow a machine; read this one without it")
-    tables: list[Figures | Histograms] = [read_table(path, form, options) for path, form in found.items()]
+    tables: list[Figures | Histograms] = [read_table(path, form, options) for path, form in formats.items()]
     table = pa.concat_tables([one.table() for one in tables])
     if not table.num_rows:
         raise InputError(f"{', '.join(map(str, paths))}: no figure in it; nothing was written")
@@ -92,19 +92,19 @@ def _family(form: Format) -> str:
     return "operations" if form.holds_operations else "histograms" if form is Format.HDR_LOG else "figures"
 
 
-def _read_operations(found: dict[Path, Format], to: Path, options: Options) -> list[str]:
-    logs = to_samples(found, to, cell_id_of(list(found), to), options)
+def _read_operations(formats: dict[Path, Format], to: Path, options: Options) -> list[str]:
+    logs = to_samples(formats, to, cell_id_of(list(formats), to), options)
     return summed_up(logs, to, options)
 
 
 def to_samples(
-    found: dict[Path, Format], to: Path, cell_id: str, options: Options, ramp_s: float = 0.0
+    formats: dict[Path, Format], to: Path, cell_id: str, options: Options, ramp_s: float = 0.0
 ) -> Sequence[Log]:
     """Write the operations of logs, the clients of one cell, as its samples; see `read_logs` and `samples.write`."""
     with ExitStack() as stack:
         logs = []
-        watch = stack.enter_context(_shown(found))
-        for path, form in found.items():
+        watch = stack.enter_context(_shown(formats))
+        for path, form in formats.items():
             log = _read_log(path, form, to.parent, options, watch)
             if log.spool:
                 stack.callback(log.spool.close)

@@ -58,10 +58,10 @@ class Partition:
                 yield block
 
 
-def partitions(found: dict[Path, Format], size: int = PARTITION_BYTES) -> list[Partition]:
+def partitions(formats: dict[Path, Format], size: int = PARTITION_BYTES) -> list[Partition]:
     """Cut logs into partitions of about `size` bytes, in file order."""
     parts = []
-    for path, form in found.items():
+    for path, form in formats.items():
         length = path.stat().st_size
         if form is not Format.YCSB_RAW or compressed(path):
             parts.append(Partition(path, form))
@@ -71,7 +71,7 @@ def partitions(found: dict[Path, Format], size: int = PARTITION_BYTES) -> list[P
 
 
 def read_operations_on(
-    address: str, found: dict[Path, Format], to: Path, options: Options, size: int = PARTITION_BYTES
+    address: str, formats: dict[Path, Format], to: Path, options: Options, size: int = PARTITION_BYTES
 ) -> list[str]:
     """Read logs of operations on a Dask cluster; as `merge.read_logs`, but `to` becomes a folder.
 
@@ -84,7 +84,7 @@ def read_operations_on(
     """
     if to.exists():
         raise InputError(f"--output {to}: exists already, and with --dask becomes a folder; name another place")
-    parts = partitions({path.resolve(): form for path, form in found.items()}, size)
+    parts = partitions({path.resolve(): form for path, form in formats.items()}, size)
     with _connected(address) as client:
         logs = _merged(parts, _run(client, survey, parts), options)
         begun = dict(zip([log.tally.path for log in logs], settle(logs, options), strict=True))
@@ -93,7 +93,7 @@ def read_operations_on(
             draft.mkdir()
             places = [draft / f"part-{number:05d}.parquet" for number in range(len(parts))]
             epochs = [begun[part.path] for part in parts]
-            cell_id = cell_id_of(list(found), to)
+            cell_id = cell_id_of(list(formats), to)
             written = _run(client, write_part, parts, epochs, places, cell_id=cell_id, notes=notes)
             if sum(written) != sum(log.rows for log in logs):
                 raise LaboratoryError(f"a log changed while it was read ({', '.join(log.name for log in logs)})")

@@ -109,10 +109,10 @@ def _result(figures: Figures, line: str, threads: int | None) -> bool:
         figures.add("total", statistic, hours * 3600 + minutes * 60 + seconds, unit, threads=threads)
         return True
     try:
-        found = {"total": _number(parts[2])} | {tag: _number(n) for tag, n in _OF_OPERATION.findall(parts[4] or "")}
+        numbers = {"total": _number(parts[2])} | {tag: _number(n) for tag, n in _OF_OPERATION.findall(parts[4] or "")}
     except ValueError:
         return False
-    for tag, value in found.items():
+    for tag, value in numbers.items():
         figures.add(tag, statistic, value * _MS_US if unit == "us" else value, unit, threads=threads)
     return True
 

@@ -153,13 +153,13 @@ def parse(block: bytes) -> Rows:
     else:
         pieces = [memoryview(block)[start:end] for start, end in spans]
     try:
-        found = _concatenated([_table(piece) for piece in pieces])
+        rows = _concatenated([_table(piece) for piece in pieces])
     except (pa.ArrowInvalid, UnicodeDecodeError, _Lenient):
         return _line_by_line(block)
-    found.texts, found.damaged = texts, damaged
+    rows.texts, rows.damaged = texts, damaged
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
-    found.lines = found.name.size + texts + len(damaged) - (not block.endswith(b"\n"))
-    return found
+    rows.lines = rows.name.size + texts + len(damaged) - (not block.endswith(b"\n"))
+    return rows
 
 
 def _has_hexadecimal(block: bytes) -> bool:
@@ -178,11 +178,11 @@ def _table(rows: memoryview) -> Rows:
     table = csv.read_csv(pa.BufferReader(pa.py_buffer(rows)), **_TABLE).combine_chunks()
     name, at_ms, latency_us = (column.chunk(0) for column in table.columns)
     names = name.dictionary.to_pylist()
-    found = Rows(0, names, name.indices.to_numpy(), at_ms.to_numpy(), latency_us.to_numpy())
-    ends = found.name.size - (rows[-1:].tobytes() != b"\n")
-    if any(kind(n) is None for n in names) or _written_bytes(found) + ends != len(rows):
+    parsed = Rows(0, names, name.indices.to_numpy(), at_ms.to_numpy(), latency_us.to_numpy())
+    ends = parsed.name.size - (rows[-1:].tobytes() != b"\n")
+    if any(kind(n) is None for n in names) or _written_bytes(parsed) + ends != len(rows):
         raise _Lenient
-    return found
+    return parsed
 
 
 def _written_bytes(rows: Rows) -> int:
@@ -252,9 +252,9 @@ def _line_by_line(block: bytes) -> Rows:
             texts += 1
         else:
             damaged.append(Damage(number, line))
-    found = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
-    found.lines, found.texts, found.damaged = len(lines) - 1, texts, damaged
-    return found
+    rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
+    rows.lines, rows.texts, rows.damaged = len(lines) - 1, texts, damaged
+    return rows
 
 
 def is_text(line: bytes) -> bool:

@@ -76,11 +76,11 @@ def _json_entries(text: str, tally: Tally) -> Iterator[tuple[str, str, float]]:
 
 
 def _figures(tally: Tally, form: str, entries: Iterator[tuple[str, str, float]]) -> Figures:
-    found = list(entries)
+    measurements = list(entries)
     # A time series and a histogram's buckets look alike; only the measurements with quantiles have buckets.
-    with_quantiles = {tag for tag, name, _ in found if "Percentile" in name}
+    with_quantiles = {tag for tag, name, _ in measurements if "Percentile" in name}
     figures = Figures(tally, form)
-    for tag, name, value in found:
+    for tag, name, value in measurements:
         if name.startswith(_NO_FIGURE):
             continue
         if re.fullmatch(r">?\d+", name):

@@ -42,11 +42,11 @@ def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     logs = np.log(pairs["ours_per_s"] / pairs["stress_per_s"])
     rows = []
     for key, group in pairs.groupby(POINT, sort=False):
-        found = Estimate.mean(logs[group.index])
+        ratio = Estimate.mean(logs[group.index])
         medians = group[["ours_per_s", "stress_per_s", "ours_cpu_us_per_op", "stress_cpu_us_per_op"]].median()
-        bounds = {name: float(np.exp(getattr(found, name))) for name in ("value", "low", "high")}
+        bounds = {name: float(np.exp(getattr(ratio, name))) for name in ("value", "low", "high")}
         rows.append(
-            dict(zip(("operation", "level", "threads"), key, strict=True)) | bounds | dict(medians) | {"pairs": found.n}
+            dict(zip(("operation", "level", "threads"), key, strict=True)) | bounds | dict(medians) | {"pairs": ratio.n}
         )
     table = pd.DataFrame(rows).rename(columns={"value": "ratio"})
     places = table["level"].map(LEVELS.index)
@@ -69,20 +69,20 @@ def conditions() -> dict[str, Any]:
 
 def beside_stress() -> pd.DataFrame:
     """The ratios as a table of text: one row per point."""
-    found = throughput_ratios()
+    table = throughput_ratios()
     interval = [
-        f"{Estimate(value, low, high, 0):.2f}" for value, low, high in found[["ratio", "low", "high"]].to_numpy()
+        f"{Estimate(value, low, high, 0):.2f}" for value, low, high in table[["ratio", "low", "high"]].to_numpy()
     ]
     text = pd.DataFrame(
         {
-            "ours, 1/s": found["ours_per_s"].map("{:.0f}".format),
-            "cassandra-stress, 1/s": found["stress_per_s"].map("{:.0f}".format),
+            "ours, 1/s": table["ours_per_s"].map("{:.0f}".format),
+            "cassandra-stress, 1/s": table["stress_per_s"].map("{:.0f}".format),
             "ratio": interval,
-            "CPU of ours, us/op": found["ours_cpu_us_per_op"].map("{:.0f}".format),
-            "CPU of cassandra-stress, us/op": found["stress_cpu_us_per_op"].map("{:.0f}".format),
+            "CPU of ours, us/op": table["ours_cpu_us_per_op"].map("{:.0f}".format),
+            "CPU of cassandra-stress, us/op": table["stress_cpu_us_per_op"].map("{:.0f}".format),
         }
     )
-    return text.set_index(pd.MultiIndex.from_frame(found[["operation", "level", "threads"]]))
+    return text.set_index(pd.MultiIndex.from_frame(table[["operation", "level", "threads"]]))
 
 
 def adviser() -> pd.DataFrame:

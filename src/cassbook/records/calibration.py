@@ -90,8 +90,8 @@ class CalibrationRun:
     @cached_property
     def held_out(self) -> pd.Series:
         """Whether a cell is kept from the estimate; bool."""
-        own = self.cells
-        seen = own["level"].isin(FITTED_LEVELS) & ~own["ask_all"] & (own["replication"] != HELD_OUT_REPLICATION)
+        cells = self.cells
+        seen = cells["level"].isin(FITTED_LEVELS) & ~cells["ask_all"] & (cells["replication"] != HELD_OUT_REPLICATION)
         return ~seen
 
     def calibrated(self, field_length: int = FIELD_LENGTH, without: str = "") -> list[Calibrated]:
@@ -119,16 +119,16 @@ class CalibrationRun:
         if without == CROWDING:
             fits = self.calibrated(field_length)
             return [replace(fit, crowding=dict.fromkeys(fit.crowding, 0.0)) for fit in fits]
-        own = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
-        if own.empty:
+        cells = self.cells[~self.held_out & (self.cells["field_length"] == field_length)]
+        if cells.empty:
             known = ", ".join(str(length) for length in sorted(self.cells["field_length"].unique()))
             raise InputError(f"length: rows of fields of {field_length} bytes were not measured; there are {known}")
         phases = self.results.table("phases")
-        starts = sorted(own["start"].unique())
+        starts = sorted(cells["start"].unique())
         usual = [None] * len(starts) if field_length == FIELD_LENGTH else self.calibrated(without=without)
         return [
             calibrate(
-                own[own["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit,
+                cells[cells["start"] == start], phases[phases["start"] == start], FITTED_NODES, self.cores, fit,
                 without != WAITING,
             )
             for start, fit in zip(starts, usual, strict=True)
@@ -148,23 +148,25 @@ class CalibrationRun:
         if not jobs or min(jobs) < 1:
             raise InputError(f"jobs: {list(jobs)}; give 1 or more")
         fits = self.calibrated(field_length)
-        found = [analyse(own.network(question, cores, disk_ms), max(jobs)) for own in fits]
+        analyses = [analyse(fit.network(question, cores, disk_ms), max(jobs)) for fit in fits]
         places = np.asarray(jobs) - 1
 
         def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
-            return [Estimate.mean([own[place] for own in values]) for place in places]
+            return [Estimate.mean([curve[place] for curve in values]) for place in places]
 
         return Predicted(
-            np.asarray(jobs), over([own.throughput_per_s for own in found]), over([own.response_ms for own in found]),
-            {name: np.array([own.utilisation[name][places] for own in found]) for name in found[0].utilisation},
+            np.asarray(jobs),
+            over([analysis.throughput_per_s for analysis in analyses]),
+            over([analysis.response_ms for analysis in analyses]),
+            {name: np.array([each.utilisation[name][places] for each in analyses]) for name in analyses[0].utilisation},
             self.outside(question, max(jobs), cores, disk_ms),
-        )  # fmt: skip
+        )
 
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
         """What of a question the record cannot support, in words."""
-        own, outside = self.cells, []
+        cells, outside = self.cells, []
         for name, value in (("nodes", question.nodes), ("replication", question.replication), ("jobs", jobs)):
-            low, high = int(own[name].min()), int(own[name].max())
+            low, high = int(cells[name].min()), int(cells[name].max())
             if not low <= value <= high:
                 outside.append(f"{name}: {value}; measured were {low} to {high}")
         if cores not in (0, self.cores):
@@ -192,18 +194,18 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
         predicted).
     """
     keys = ["operation", "level", "nodes", "replication", "ask_all", "field_length"]
-    own = run.cells.assign(held_out=run.held_out)
-    own = own.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
-    over = own.groupby([*keys, "held_out", "jobs"])
+    measured = run.cells.assign(held_out=run.held_out)
+    measured = measured.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
+    over = measured.groupby([*keys, "held_out", "jobs"])
     means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.mean)).reset_index()
     parts = []
     for _, cells in means.groupby(keys):
         row = cells.iloc[0].to_dict()
         question, fits = Question.of(row), run.calibrated(int(row["field_length"]), without)
-        found = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
+        analyses = [analyse(fit.network(question), int(cells["jobs"].max())) for fit in fits]
         places = cells["jobs"].to_numpy(int) - 1
         per_s, ms = (
-            np.mean([getattr(each, name)[places] for each in found], axis=0)
+            np.mean([getattr(each, name)[places] for each in analyses], axis=0)
             for name in ("throughput_per_s", "response_ms")
         )
         parts.append(cells.assign(

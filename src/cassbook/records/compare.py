@@ -98,13 +98,13 @@ def _half_log(value: float, low: float, high: float) -> float:
 
 def _log_means(cells: pd.DataFrame, figures: list[str]) -> dict[tuple[Any, ...], np.ndarray]:
     """By (*keys, figure): logarithm of each block's mean."""
-    found = {}
+    logs = {}
     means = cells.groupby([*KEYS, "block"])[figures].mean()
     for key, group in means.groupby(level=KEYS):
         for figure in figures:
             known = group[figure][group[figure] > 0].to_numpy(dtype=float)
-            found[*key, figure] = np.log(known)
-    return found
+            logs[*key, figure] = np.log(known)
+    return logs
 
 
 def _half(logs: np.ndarray, within: float) -> float:
@@ -200,9 +200,9 @@ def _order(column: pd.Series) -> pd.Series:
 def as_json(comparison: Comparison) -> str:
     """JSON: first, second, figures (a list of objects), only_first, only_second; what is not known is null."""
     figures = json.loads(comparison.figures.to_json(orient="records", double_precision=15))
-    found = {"first": comparison.first, "second": comparison.second, "figures": figures}
-    found |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
-    return json.dumps(found, indent=2, ensure_ascii=False)
+    content = {"first": comparison.first, "second": comparison.second, "figures": figures}
+    content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
+    return json.dumps(content, indent=2, ensure_ascii=False)
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -226,10 +226,10 @@ def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
 
 def _table(figures: pd.DataFrame, figure: str) -> pd.DataFrame:
     """One figure's table in words, one row per cell that has it."""
-    own = figures[figures["figure"] == figure]
+    of_figure = figures[figures["figure"] == figure]
     keys = [
         *_MARKDOWN_KEYS,
-        *(name for name in ("condition", "rate_per_s") if (own[name].notna() & (own[name] != "")).any()),
+        *(name for name in ("condition", "rate_per_s") if (of_figure[name].notna() & (of_figure[name] != "")).any()),
     ]
     rows = [
         {name: f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]) for name in keys}
@@ -241,7 +241,7 @@ def _table(figures: pd.DataFrame, figure: str) -> pd.DataFrame:
             "rests on": row["interval"] or "nothing",
             "distinguishable": _verdict(row),
         }
-        for row in own.to_dict("records")
+        for row in of_figure.to_dict("records")
     ]
     return pd.DataFrame(rows)
 

@@ -88,8 +88,8 @@ def read_statistics(path: Path) -> pd.DataFrame:
         names = pd.read_csv(path, nrows=0).columns
         kinds = {name: CELLS[name] for name in names if name in CELLS}
         numbers = {name: [""] for name in names if kinds.get(name) != "str"}
-        found = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=numbers)
-        return found.set_index("cell_id").reset_index()  # a table without that column is none of ours
+        table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=numbers)
+        return table.set_index("cell_id").reset_index()  # a table without that column is none of ours
     except (OSError, ValueError, KeyError) as error:  # pandas' own errors are kinds of ValueError
         raise InputError(f"{path}: is damaged ({error})") from None
 
@@ -120,15 +120,15 @@ def cell_histograms(samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 
         from when it should have started.
     """
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
-    found = {}
+    recorded = {}
     for (cell_id, operation), group in steady.groupby(["cell_id", "operation"], observed=True):
         tag, latency_us = f"{cell_id}.{operation}", group["latency_us"].to_numpy()
-        found[tag] = (histograms.histogram(latency_us), start_s, end_s)
+        recorded[tag] = (histograms.histogram(latency_us), start_s, end_s)
         late_us = (group["started_s"] - group["intended_s"]).to_numpy(dtype=float) * 1e6
         if np.isfinite(late_us).all():
             response_us = np.maximum(latency_us + late_us, 0.0)
-            found[f"{tag}.response"] = (histograms.histogram(response_us), start_s, end_s)
-    return found
+            recorded[f"{tag}.response"] = (histograms.histogram(response_us), start_s, end_s)
+    return recorded
 
 
 def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples) -> None:

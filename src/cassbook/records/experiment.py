@@ -89,7 +89,7 @@ class Results:
         starts = self.rows.groupby([*by, "start"], sort=False)[value].mean().reset_index()
         keys = list(by) if len(by) > 1 else by[0]
         return pd.Series(
-            {key: Estimate.mean(own[value]) for key, own in starts.groupby(keys, sort=False)}, dtype=object
+            {key: Estimate.mean(group[value]) for key, group in starts.groupby(keys, sort=False)}, dtype=object
         )
 
     def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:
@@ -102,19 +102,19 @@ class Results:
         """
         parts = []
         for which in (over, under):
-            own = self.rows
+            rows = self.rows
             for column, wanted in which.items():
-                own = own[own[column] == wanted]
-            if own.empty:
+                rows = rows[rows[column] == wanted]
+            if rows.empty:
                 raise InputError(f"the experiment has no row with {dict(which)}")
-            parts.append(own.groupby("start")[value].mean())
+            parts.append(rows.groupby("start")[value].mean())
         return Estimate.ratio((parts[0] / parts[1]).dropna())
 
 
 def _folder(name_or_path: str) -> Path:
     places = (Path(name_or_path), runs_dir() / name_or_path, project_root() / "data" / "trials" / name_or_path)
-    if found := next((own for own in places if own.is_dir()), None):
-        return found
+    if folder := next((place for place in places if place.is_dir()), None):
+        return folder
     raise InputError(f"{name_or_path}: there is no recorded experiment of that name in data, and no such folder")
 
 

@@ -21,9 +21,9 @@ _TRIALS = 400_000
 
 def weak_panels(run: StalenessRun) -> list[tuple[str, int, int, int]]:
     """Return panels whose quorums need not meet, one version before each read: setup, threads, R, W."""
-    own = run.panels[run.panels["versions"] == 1]
-    own = own[own["r"] + own["w"] <= own["n"]]
-    keys = own[["setup", "threads", "r", "w"]].drop_duplicates().sort_values(["setup", "threads", "r", "w"])
+    panels = run.panels[run.panels["versions"] == 1]
+    panels = panels[panels["r"] + panels["w"] <= panels["n"]]
+    keys = panels[["setup", "threads", "r", "w"]].drop_duplicates().sort_values(["setup", "threads", "r", "w"])
     return list(keys.itertuples(index=False, name=None))
 
 
@@ -36,10 +36,10 @@ def predictors(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> d
     ways_ms = float(np.mean(traced.writes.outside_ms) + np.mean(traced.reads.outside_ms)) / 2
     later_ms = ways_ms + traced.tracing_ms.value
     n = traced.writes.there_ms.shape[1]
-    found: dict[str, Predictor] = {WHOLE: traced.of_pair}
+    ways: dict[str, Predictor] = {WHOLE: traced.of_pair}
     for label, ask in ((ASKED, "r"), (FIRST, "all")):
-        found[label] = _of(pbs.predict(wars, n, r, w, _TRIALS, ask="r" if ask == "r" else "all"), later_ms)
-    return found
+        ways[label] = _of(pbs.predict(wars, n, r, w, _TRIALS, ask="r" if ask == "r" else "all"), later_ms)
+    return ways
 
 
 def _of(prediction: pbs.Prediction, later_ms: float) -> Predictor:
@@ -56,23 +56,23 @@ def curve(run: StalenessRun, setup: str, threads: int, r: int, w: int) -> pd.Dat
     """Return a panel over t: columns of `curves.over_t`, and a column for each way of predicting."""
     counted = run.counted(setup, threads, r, w)
     ways = predictors(run, setup, threads, r, w)
-    tables = {name: curves.over_t(counted, predictor=own) for name, own in ways.items()}
+    tables = {name: curves.over_t(counted, predictor=predictor) for name, predictor in ways.items()}
     first = next(iter(tables.values())).drop(columns="predicted")
-    return first.assign(**{name: own["predicted"] for name, own in tables.items()})
+    return first.assign(**{name: table["predicted"] for name, table in tables.items()})
 
 
 def by_part(run: StalenessRun) -> dict[float, float]:
     """Return the mean RMSE of whole requests in panels below `STALE_BELOW`, by the part of the cost of tracing taken
     off.
     """
-    found: dict[float, list[float]] = {0.0: [], PART: [], 1.0: []}
+    by_taken: dict[float, list[float]] = {0.0: [], PART: [], 1.0: []}
     for key in weak_panels(run):
         counted = run.counted(*key)
         if curves.over_t(counted)["p"].iloc[0] < STALE_BELOW:
-            for part, errors in found.items():
+            for part, errors in by_taken.items():
                 predictor = run.traced(*key, part=part).of_pair
                 errors.append(curves.rmse(curves.over_t(counted, predictor=predictor)))
-    return {part: float(np.mean(errors)) for part, errors in found.items()}
+    return {part: float(np.mean(errors)) for part, errors in by_taken.items()}
 
 
 def by_panel(run: StalenessRun) -> pd.DataFrame:

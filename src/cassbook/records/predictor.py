@@ -52,12 +52,12 @@ class OracleRun:
     def settings(self) -> list[tuple[int, int]]:
         """R and W that were measured, in the study's order."""
         measured_too = set(self.panels[["r", "w"]].dropna().itertuples(index=False, name=None))
-        return [own for own in WEAK if own in measured_too]
+        return [pair for pair in WEAK if pair in measured_too]
 
     def panel(self, setup: str, r: int, w: int, versions: int = 1, load: str = "beside") -> pd.DataFrame:
         """Return the rows of a panel, one per cluster start."""
-        own = self.panels[(self.panels["setup"] == setup) & (self.panels["load"] == load)]
-        return own[(own["r"] == r) & (own["w"] == w) & (own["versions"] == versions)]
+        panels = self.panels[(self.panels["setup"] == setup) & (self.panels["load"] == load)]
+        return panels[(panels["r"] == r) & (panels["w"] == w) & (panels["versions"] == versions)]
 
     def counted(self, setup: str, r: int, w: int, versions: int = 1) -> pd.DataFrame:
         """Return the reads of a panel, of all cluster starts together (see `curves`)."""
@@ -71,15 +71,19 @@ class OracleRun:
         DataFrame
             One row per question: t_ms, k, p (mean over nodes and starts).
         """
-        own = self._answers
-        own = own[(own["setup"] == setup) & (own["r"] == r) & (own["w"] == w) & (own["load"] == load)]
-        return own.groupby(["t_ms", "k"])["p"].mean().reset_index()
+        answers = self._answers
+        answers = answers[
+            (answers["setup"] == setup) & (answers["r"] == r) & (answers["w"] == w) & (answers["load"] == load)
+        ]
+        return answers.groupby(["t_ms", "k"])["p"].mean().reset_index()
 
     def said_ms(self, setup: str, load: str = "beside") -> dict[str, float]:
         """Mean latency of read and write of one replica by its own trials, ms; zero where clocks saw none."""
-        own = self._answers
-        own = own[(own["setup"] == setup) & (own["load"] == load) & (own["r"] == 1) & (own["w"] == 1)]
-        return {name: float(own[f"{name}_ms"].mean()) for name in ("read", "write")}
+        answers = self._answers
+        answers = answers[
+            (answers["setup"] == setup) & (answers["load"] == load) & (answers["r"] == 1) & (answers["w"] == 1)
+        ]
+        return {name: float(answers[f"{name}_ms"].mean()) for name in ("read", "write")}
 
     def tracing_ms(self, setup: str) -> Estimate:
         """What tracing adds to a read of one replica, over cluster starts; 0 where it seems to save some."""
@@ -97,14 +101,14 @@ class OracleRun:
 
     def legs(self, setup: str, r: int, w: int) -> list[tuple[MessageDelays, MessageDelays]]:
         """Traced writes and reads, row by row."""
-        own = _within(self._legs, self.panel(setup, r, w, load="traced"))
-        found = []
-        for _, of_row in own.groupby(["start", "key"]):
+        traces = _within(self._legs, self.panel(setup, r, w, load="traced"))
+        delays = []
+        for _, of_row in traces.groupby(["start", "key"]):
             kinds = [of_row[of_row["kind"] == kind] for kind in ("UPDATE", "READ")]
             if all(len(kind) for kind in kinds):
                 writes, reads = (MessageDelays.of_table(kind) for kind in kinds)
-                found.append((writes, reads))
-        return found
+                delays.append((writes, reads))
+        return delays
 
 
 def _within(table: pd.DataFrame, panel: pd.DataFrame) -> pd.DataFrame:
@@ -116,7 +120,7 @@ def over_t(run: OracleRun, setup: str, r: int, w: int) -> pd.DataFrame:
     """Measured P(consistent) over t (`measured.over_t`), and a column for each who says something of it."""
     seen = curves.over_t(run.counted(setup, r, w))
     said = predictions(run, setup, r, w)
-    return seen.assign(**{name: own(seen["t_ms"].to_numpy(float)) for name, own in said.items()})
+    return seen.assign(**{name: predict(seen["t_ms"].to_numpy(float)) for name, predict in said.items()})
 
 
 @cache
@@ -125,12 +129,12 @@ def over_k(run: OracleRun, setup: str, r: int, w: int) -> pd.DataFrame:
     seen = curves.over_k(run.counted(setup, r, w, MOST_VERSIONS), VERSIONS_AT_MS, MOST_VERSIONS)
     between_ms = float(run.panel(setup, r, w, MOST_VERSIONS)["write_ms"].mean())
     said = predictions(run, setup, r, w)
-    asked = run.answers(setup, r, w).set_index(["k", "t_ms"])["p"]
-    columns = {ORACLE: [float(asked[k, VERSIONS_AT_MS]) for k in seen["k"]]}
-    for name, own in said.items():
+    answers = run.answers(setup, r, w).set_index(["k", "t_ms"])["p"]
+    columns = {ORACLE: [float(answers[k, VERSIONS_AT_MS]) for k in seen["k"]]}
+    for name, predict in said.items():
         if name != ORACLE:
             older_ms = np.arange(MOST_VERSIONS) * (0.0 if name == SAMPLED else between_ms)
-            missed = 1 - own(np.asarray(VERSIONS_AT_MS + older_ms, dtype=np.float64))
+            missed = 1 - predict(np.asarray(VERSIONS_AT_MS + older_ms, dtype=np.float64))
             columns[name] = (1 - np.cumprod(missed)).tolist()
     return seen.assign(**columns)
 
@@ -156,7 +160,7 @@ def predictions(run: OracleRun, setup: str, r: int, w: int) -> dict[str, Said]:
         ORACLE: lambda t_ms: np.interp(t_ms + ways_ms, answers["t_ms"], answers["p"]),
         SAMPLED: lambda t_ms: cassandra12.p_consistent(logged, n, r, w, t_ms + ways_ms, trials=_TRIALS),
         WARS: lambda t_ms: pbs.p_consistent_over(wars, t_ms + ways_ms + PART * cost.value),
-        WHOLE: lambda t_ms: np.mean([[own.p_consistent(float(t)) for t in t_ms] for own in whole], axis=0),
+        WHOLE: lambda t_ms: np.mean([[traced.p_consistent(float(t)) for t in t_ms] for traced in whole], axis=0),
     }
 
 
@@ -168,7 +172,7 @@ def _of_row(writes: MessageDelays, reads: MessageDelays, r: int, w: int, cost: E
 
 def _together(parts: list[MessageDelays]) -> MessageDelays:
     return MessageDelays(
-        *(np.concatenate([getattr(own, field.name) for own in parts]) for field in fields(MessageDelays))
+        *(np.concatenate([getattr(part, field.name) for part in parts]) for field in fields(MessageDelays))
     )
 
 

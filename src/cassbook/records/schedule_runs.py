@@ -68,7 +68,9 @@ def recorded_switches(name: str) -> pd.DataFrame:
     missed = _table(results, "missed", ["start", "panel", *_MISSED])
     lists = missed.groupby(["start", "panel"])[_MISSED].agg(list).reset_index().rename(columns={"start": "repeat"})
     rows = rows.merge(lists, "left", ["repeat", "panel"])
-    return rows.assign(**{name: rows[name].map(lambda own: own if isinstance(own, list) else []) for name in _MISSED})
+    return rows.assign(
+        **{name: rows[name].map(lambda value: value if isinstance(value, list) else []) for name in _MISSED}
+    )
 
 
 def _counted(results: Results) -> pd.DataFrame:
@@ -81,7 +83,7 @@ def _table(results: Results, name: str, columns: list[str]) -> pd.DataFrame:
     return results.table(name) if results.has_table(name) else pd.DataFrame(columns=columns)
 
 
-def by_switch(found: pd.DataFrame) -> pd.DataFrame:
+def by_switch(switches: pd.DataFrame) -> pd.DataFrame:
     """Sum the repeats of each switch.
 
     Returns
@@ -90,8 +92,8 @@ def by_switch(found: pd.DataFrame) -> pd.DataFrame:
         Index (how, now, then): reads, violations, worst_ms (how long the first missed write had been acknowledged, at
         most), switched_s (mean; 0 for naive ones), errors, repeats.
     """
-    worst = found["behind_ms"].map(lambda values: max(values, default=0.0))
-    groups = found.assign(worst_ms=worst).groupby(["how", "now", "then"], sort=False)
+    worst = switches["behind_ms"].map(lambda values: max(values, default=0.0))
+    groups = switches.assign(worst_ms=worst).groupby(["how", "now", "then"], sort=False)
     sums = groups[["reads", "violations", "errors"]].sum()
     return sums.assign(worst_ms=groups["worst_ms"].max(), switched_s=groups["switched_s"].mean(), repeats=groups.size())
 
@@ -124,8 +126,8 @@ class ScheduleRuns:
     """
 
     def __init__(self, name: str | Path) -> None:
-        own = Path(name)
-        self.folder = own if own.is_dir() else _folder() / own
+        folder = Path(name)
+        self.folder = folder if folder.is_dir() else _folder() / folder
         self.manifest: dict[str, Any] = _read(self.folder / "manifest.json")
         if not self.manifest.get("complete"):
             raise InputError(f"{self.folder}: is not complete; `cassbook experiment adviser-shift --resume` resumes")
@@ -144,8 +146,8 @@ class ScheduleRuns:
         actors = whole[["block", "panel", "actor"]]
 
         def table(name: str, columns: list[str]) -> pd.DataFrame:
-            found = _table(results, name, ["start", "panel", *columns]).rename(columns={"start": "block"})
-            return actors.merge(found, "inner", ["block", "panel"])[["block", "actor", *columns]]
+            by_block = _table(results, name, ["start", "panel", *columns]).rename(columns={"start": "block"})
+            return actors.merge(by_block, "inner", ["block", "panel"])[["block", "actor", *columns]]
 
         worst_ms = table("missed", ["behind_ms"]).groupby(["block", "actor"])["behind_ms"].max().rename("worst_ms")
         watch = whole[["block", "actor", *watched]].rename(columns=dict(zip(watched, _WATCH, strict=True)))
@@ -216,8 +218,8 @@ class ScheduleRuns:
             Index actor; estimate (`Estimate`), ratio (`Estimate`: to the adaptive one of the same block, geometric
             mean), p (paired t of the logarithms; NaN for the adaptive one, and with one block).
         """
-        own = self.phases[self.phases["phase"] == phase]
-        table = own.pivot_table(figure, "block", "actor")
+        phases = self.phases[self.phases["phase"] == phase]
+        table = phases.pivot_table(figure, "block", "actor")
         rows = {}
         for actor in table.columns:
             ratios = (table[actor] / table[_ADAPTIVE]).dropna()
@@ -227,8 +229,8 @@ class ScheduleRuns:
 
 
 def _by_actor(table: pd.DataFrame, block: int) -> dict[str, pd.DataFrame]:
-    own = table[table["block"] == block]
+    of_block = table[table["block"] == block]
     return {
         str(actor): rows.drop(columns=["block", "actor"]).reset_index(drop=True)
-        for actor, rows in own.groupby("actor", sort=False)
+        for actor, rows in of_block.groupby("actor", sort=False)
     }

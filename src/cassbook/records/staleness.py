@@ -70,8 +70,8 @@ class StalenessRun:
         `part` of what tracing adds to a read is taken off the time that a read would have needed; from none to all of
         it is within the prediction's interval.
         """
-        own = self._of(self.legs, setup, threads, r, w, 1)
-        writes, reads = (MessageDelays.of_table(own[own["kind"] == kind]) for kind in ("UPDATE", "READ"))
+        traces = self._of(self.legs, setup, threads, r, w, 1)
+        writes, reads = (MessageDelays.of_table(traces[traces["kind"] == kind]) for kind in ("UPDATE", "READ"))
         cost = self.tracing_ms(setup, threads)
         return Traced(writes, reads, r, w, by_client, Estimate(part * cost.value, 0.0, cost.value, cost.n))
 
@@ -81,12 +81,12 @@ class StalenessRun:
 
         Reads of more replicas do not tell: traced writes wait for all, so that their reads find nothing to repair.
         """
-        own = self.panels[
+        panels = self.panels[
             (self.panels["setup"] == setup) & (self.panels["threads"] == threads) & (self.panels["r"] == 1)
         ]
-        excess = (own["traced_read_ms"] - own["read_ms"]).groupby(own["start"]).mean().dropna()
+        excess = (panels["traced_read_ms"] - panels["read_ms"]).groupby(panels["start"]).mean().dropna()
         mean = Estimate.mean(excess)
-        bounds = [max(0.0, own) for own in (mean.value, mean.low, mean.high)]  # NaN, of one start, becomes 0
+        bounds = [max(0.0, bound) for bound in (mean.value, mean.low, mean.high)]  # NaN, of one start, becomes 0
         return Estimate(bounds[0], min(bounds[:2]), max(bounds), mean.n)
 
     def rows(self, setup: str, threads: int, r: int, w: int, versions: int = 1) -> pd.DataFrame:
@@ -97,14 +97,14 @@ class StalenessRun:
         InputError
             If it was not measured.
         """
-        own = self.panels
+        panels = self.panels
         wanted = dict(zip(KEYS, (setup, threads, r, w, versions), strict=True))
         for column, value in wanted.items():
-            own = own[own[column] == value]
-        if own.empty:
+            panels = panels[panels[column] == value]
+        if panels.empty:
             raise InputError(f"{self.name}: holds no panel with {wanted}")
-        return own
+        return panels
 
     def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
-        own = self.rows(setup, threads, r, w, versions)
-        return table.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
+        rows = self.rows(setup, threads, r, w, versions)
+        return table.merge(rows[["start", "setup", "panel"]], on=["start", "setup", "panel"])

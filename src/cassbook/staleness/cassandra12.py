@@ -84,7 +84,7 @@ def p_consistent(
     if not (1 <= r <= n and 1 <= w <= n and k >= 1):
         raise InputError(f"predictor: r and w must be 1 to {n}, k at least 1; got {r}, {w}, {k}")
     rng = np.random.default_rng(seed)
-    w_ms, a_ms = (_drawn(_by_rank(own), n, trials, rng) for own in (logged.w_ms, logged.a_ms))
+    w_ms, a_ms = (_drawn(_by_rank(logged_ms), n, trials, rng) for logged_ms in (logged.w_ms, logged.a_ms))
     r_ms = _drawn(_by_rank(logged.r_ms), r, trials, rng)
     committed_ms = np.sort(w_ms + a_ms, axis=1)[:, w - 1]
     needed_ms = (w_ms[:, :r] - r_ms).min(axis=1) - committed_ms
@@ -97,7 +97,7 @@ def _by_rank(latencies_ms: Floats) -> list[Floats]:
     """The first, second, ... of each request, over all requests that have so many."""
     ordered = np.sort(latencies_ms, axis=1)
     ranks = [column[~np.isnan(column)] for column in ordered.T]
-    known = [own for own in ranks if own.size]
+    known = [rank for rank in ranks if rank.size]
     if not known:
         raise InputError("predictor: no latencies were logged; requests must go over the network")
     return known
@@ -105,11 +105,11 @@ def _by_rank(latencies_ms: Floats) -> list[Floats]:
 
 def _drawn(ranks: list[Floats], count: int, trials: int, rng: np.random.Generator) -> Floats:
     """Latencies of ranks 0 to count - 1, shape (trials, count)."""
-    found = np.empty((trials, count))
-    for asked in range(count):
-        if 1 <= asked <= len(ranks):
-            found[:, asked] = rng.choice(ranks[asked - 1], trials)
+    latencies_ms = np.empty((trials, count))
+    for rank in range(count):
+        if 1 <= rank <= len(ranks):
+            latencies_ms[:, rank] = rng.choice(ranks[rank - 1], trials)
         else:
             which = rng.integers(len(ranks), size=trials)
-            found[:, asked] = np.stack([rng.choice(own, trials) for own in ranks])[which, np.arange(trials)]
-    return found
+            latencies_ms[:, rank] = np.stack([rng.choice(known, trials) for known in ranks])[which, np.arange(trials)]
+    return latencies_ms

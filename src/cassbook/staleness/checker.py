@@ -60,23 +60,23 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str,
     _check_versions(writes, reads)
     acked = writes[writes["acked_s"].notna()].sort_values(["key", "version"])
     acked = acked.assign(rank=acked.groupby("key").cumcount() + 1)
-    own = reads.reset_index(drop=True).assign(_place=np.arange(len(reads)))
+    numbered = reads.reset_index(drop=True).assign(_place=np.arange(len(reads)))
     newest = _nearest(
-        own, acked, ("sent_s", "acked_s"), {"version": "newest", "acked_s": "_newest_s", "rank": "_newest_rank"}
+        numbered, acked, ("sent_s", "acked_s"), {"version": "newest", "acked_s": "_newest_s", "rank": "_newest_rank"}
     )
-    seen = _nearest(own, acked, ("version", "version"), {"rank": "_seen_rank"})
-    missed = _nearest(own, acked, ("version", "version"), {"acked_s": "_missed_s"}, forward=True)
-    found = own.join(newest).join(seen).join(missed)
-    newest_version = found["newest"].fillna(0).astype(int)
-    consistent = found["version"] >= newest_version
-    behind = (found["_newest_rank"] - found["_seen_rank"].fillna(0)).where(~consistent, 0)
+    seen = _nearest(numbered, acked, ("version", "version"), {"rank": "_seen_rank"})
+    missed = _nearest(numbered, acked, ("version", "version"), {"acked_s": "_missed_s"}, forward=True)
+    joined = numbered.join(newest).join(seen).join(missed)
+    newest_version = joined["newest"].fillna(0).astype(int)
+    consistent = joined["version"] >= newest_version
+    behind = (joined["_newest_rank"] - joined["_seen_rank"].fillna(0)).where(~consistent, 0)
     return given.assign(
         key=reads["key"],
         newest=newest_version.to_numpy(),
-        t_ms=((found["sent_s"] - found["_newest_s"]) * 1000).to_numpy(),
+        t_ms=((joined["sent_s"] - joined["_newest_s"]) * 1000).to_numpy(),
         consistent=consistent.to_numpy(),
         versions_behind=behind.astype(int).to_numpy(),
-        behind_ms=((found["sent_s"] - found["_missed_s"]) * 1000).where(~consistent, 0.0).to_numpy(),
+        behind_ms=((joined["sent_s"] - joined["_missed_s"]) * 1000).where(~consistent, 0.0).to_numpy(),
     )
 
 

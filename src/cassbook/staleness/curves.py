@@ -42,10 +42,10 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
     InputError
         If no read began after an acknowledged write.
     """
-    own = judged[judged["t_ms"].notna()]
-    if own.empty:
+    known = judged[judged["t_ms"].notna()]
+    if known.empty:
         raise InputError("measured: no read began after an acknowledged write")
-    table = own.assign(t_ms=_rounded(own["t_ms"].to_numpy(float)))
+    table = known.assign(t_ms=_rounded(known["t_ms"].to_numpy(float)))
     return table.groupby(COUNTED[:-1]).size().rename("reads").reset_index()
 
 
@@ -80,13 +80,13 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
         of each pair, half a read added to either side), noise (standard error), and predicted.
     """
     keys = ["asked_t_ms", "writer", "reader"]
-    own = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))
-    own["weighted_t"] = own["t_ms"] * own["reads"]
+    weighted = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))
+    weighted["weighted_t"] = weighted["t_ms"] * weighted["reads"]
     sums = ["reads", "good", "weighted_t"]
     if predictor:
-        own["weighted_p"] = own["reads"] * _predicted(own, predictor)
+        weighted["weighted_p"] = weighted["reads"] * _predicted(weighted, predictor)
         sums.append("weighted_p")
-    pairs = own.groupby(keys)[sums].sum()
+    pairs = weighted.groupby(keys)[sums].sum()
     n = pairs["reads"]
     smoothed = (pairs["good"] + 0.5) / (n + 1)
     each = pd.DataFrame({
@@ -95,28 +95,28 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     if predictor:
         each["predicted"] = pairs["weighted_p"] / n
     waits = each.groupby("asked_t_ms")
-    found = waits.mean().assign(reads=waits["reads"].sum())
-    found["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
-    found["low"] = (found["p"] - _Z * found["noise"]).clip(lower=0.0)
-    found["high"] = (found["p"] + _Z * found["noise"]).clip(upper=1.0)
-    return found.drop(columns="variance").reset_index()
+    curve = waits.mean().assign(reads=waits["reads"].sum())
+    curve["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
+    curve["low"] = (curve["p"] - _Z * curve["noise"]).clip(lower=0.0)
+    curve["high"] = (curve["p"] + _Z * curve["noise"]).clip(upper=1.0)
+    return curve.drop(columns="variance").reset_index()
 
 
 def _predicted(counted: pd.DataFrame, predictor: Predictor) -> Floats:
-    found = np.empty(len(counted))
+    p = np.empty(len(counted))
     pairs = counted[["writer", "reader"]].to_numpy()
     for writer, reader in np.unique(pairs, axis=0):
-        own = (pairs == (writer, reader)).all(axis=1)
-        found[own] = predictor(counted["t_ms"].to_numpy(float)[own], int(writer), int(reader))
-    return found
+        rows = (pairs == (writer, reader)).all(axis=1)
+        p[rows] = predictor(counted["t_ms"].to_numpy(float)[rows], int(writer), int(reader))
+    return p
 
 
 def over_k(counted: pd.DataFrame, asked_t_ms: float, most: int = 10) -> pd.DataFrame:
     """P(one of the last k versions) at one wait, k from 1: columns k and those of `over_t`."""
-    own = counted[counted["asked_t_ms"] == asked_t_ms]
-    if own.empty:
+    of_wait = counted[counted["asked_t_ms"] == asked_t_ms]
+    if of_wait.empty:
         raise InputError(f"measured: no read waited {asked_t_ms:g} ms; there are {sorted(set(counted['asked_t_ms']))}")
-    parts = [over_t(own, within=k).assign(k=k) for k in range(1, most + 1)]
+    parts = [over_t(of_wait, within=k).assign(k=k) for k in range(1, most + 1)]
     return pd.concat(parts, ignore_index=True)
 
 
@@ -135,8 +135,8 @@ def upto_reached(table: pd.DataFrame) -> pd.DataFrame:
 
 def rmse(table: pd.DataFrame) -> float:
     """Root of the mean square difference of column predicted and p, over `upto_reached`; each wait counts alike."""
-    own = upto_reached(table)
-    return float(np.sqrt(np.mean(np.square(own["p"] - own["predicted"]))))
+    reached = upto_reached(table)
+    return float(np.sqrt(np.mean(np.square(reached["p"] - reached["predicted"]))))
 
 
 def noise(table: pd.DataFrame) -> float:
@@ -159,9 +159,9 @@ def unbeaten(table: pd.DataFrame) -> pd.Series:
     """
     kept = pd.Series(False, table.index)
     fresh_ms = table["t_999_ms"].fillna(np.inf)
-    for _, own in table.groupby(CASE):
-        for place in own.index:
-            latency, fresh = own["latency_ms"], fresh_ms[own.index]
+    for _, group in table.groupby(CASE):
+        for place in group.index:
+            latency, fresh = group["latency_ms"], fresh_ms[group.index]
             as_good = (latency <= latency[place]) & (fresh <= fresh[place])
             kept[place] = not (as_good & ((latency < latency[place]) | (fresh < fresh[place]))).any()
     return kept

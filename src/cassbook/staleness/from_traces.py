@@ -74,7 +74,7 @@ class Traced:
     @cached_property
     def pairs(self) -> list[tuple[int, int]]:
         """Coordinators of a write and of a read through another."""
-        writers, readers = (np.unique(own.coordinator).tolist() for own in (self.writes, self.reads))
+        writers, readers = (np.unique(delays.coordinator).tolist() for delays in (self.writes, self.reads))
         return [(writer, reader) for writer in writers for reader in readers if writer != reader]
 
     @cached_property
@@ -103,12 +103,12 @@ class Traced:
     @property
     def _tracing_ms(self) -> float:
         """Little of it where reads are to be as little consistent as the traces allow."""
-        own = self.tracing_ms
-        return float(np.interp(self.moment, [-1.0, 0.0, 1.0], [own.high, own.value, own.low]))
+        cost = self.tracing_ms
+        return float(np.interp(self.moment, [-1.0, 0.0, 1.0], [cost.high, cost.value, cost.low]))
 
     @cached_property
     def _ordered(self) -> dict[tuple[int, int], Floats]:
-        return {pair: np.sort(own, axis=None) for pair, own in self.needed_ms.items()}
+        return {pair: np.sort(needed, axis=None) for pair, needed in self.needed_ms.items()}
 
     def of_pair(self, t_ms: Floats, writer: int, reader: int) -> Floats:
         """P(consistent) at some times through two coordinators (a `measured.Predictor`).
@@ -120,8 +120,8 @@ class Traced:
         """
         if (writer, reader) not in self._ordered:
             raise InputError(f"traces: none of a write through node {writer} and a read through node {reader}")
-        own = self._ordered[writer, reader]
-        return np.asarray(np.searchsorted(own, t_ms, side="right") / own.size)
+        needed = self._ordered[writer, reader]
+        return np.asarray(np.searchsorted(needed, t_ms, side="right") / needed.size)
 
     def p_consistent(self, t_ms: float) -> float:
         """P(consistent) at t, every pair of coordinators as often."""
@@ -149,24 +149,24 @@ class Traced:
         random = np.random.default_rng(seed)
         writers, readers = (
             {
-                own: _redrawn(int((delays.coordinator == own).sum()), random)
-                for own in np.unique(delays.coordinator).tolist()
+                coordinator: _redrawn(int((delays.coordinator == coordinator).sum()), random)
+                for coordinator in np.unique(delays.coordinator).tolist()
             }
             for delays in (self.writes, self.reads)
         )
-        found = np.zeros((len(times), _DRAWS))
+        drawn = np.zeros((len(times), _DRAWS))
         for (writer, reader), needed in self.needed_ms.items():
             for place, t in enumerate(times):
                 met = writers[writer] @ (needed <= t).astype(float)
-                found[place] += np.einsum("br,br->b", met, readers[reader])
-        return np.asarray(np.quantile(found / len(self.pairs), q, axis=1))
+                drawn[place] += np.einsum("br,br->b", met, readers[reader])
+        return np.asarray(np.quantile(drawn / len(self.pairs), q, axis=1))
 
     def t_visibility(self, p: float) -> float:
         """Time in ms from which on a read is consistent with probability p."""
         if not 0 < p <= 1:
             raise InputError(f"p: {p!r} is no probability above 0")
         values = np.concatenate(list(self._ordered.values()))
-        weights = np.concatenate([np.full(own.size, 1 / own.size) for own in self._ordered.values()])
+        weights = np.concatenate([np.full(needed.size, 1 / needed.size) for needed in self._ordered.values()])
         order = np.argsort(values)
         reached = np.cumsum(weights[order]) >= p * len(self.pairs) - 1e-9
         return float(values[order][np.argmax(reached)])
@@ -196,11 +196,14 @@ def as_wars(writes: MessageDelays, reads: Sequence[MessageDelays]) -> Wars:
         At one level or more.
     """
     there, back = _asked(writes)
-    asks, answers = np.concatenate([_asked(own)[0] for own in reads]), np.concatenate([_asked(own)[1] for own in reads])
+    asks, answers = (
+        np.concatenate([_asked(read)[0] for read in reads]),
+        np.concatenate([_asked(read)[1] for read in reads]),
+    )
     return Wars(empirical(there), empirical(back), empirical(asks), empirical(answers))
 
 
 def _asked(delays: MessageDelays) -> tuple[Floats, Floats]:
-    own = np.isfinite(delays.back_ms)
-    there = delays.there_ms[own]
-    return np.maximum(there, 0.0), np.maximum(delays.back_ms[own] - there, 0.0)
+    answered = np.isfinite(delays.back_ms)
+    there = delays.there_ms[answered]
+    return np.maximum(there, 0.0), np.maximum(delays.back_ms[answered] - there, 0.0)

@@ -158,8 +158,8 @@ def delays_of(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) ->
     by_session = dict(iter(events.groupby("session_id", sort=False)))
     rows, left_out = [], 0
     for request in asked:
-        own = by_session.get(request.session_id)
-        row = None if own is None else _row(request, own)
+        traced = by_session.get(request.session_id)
+        row = None if traced is None else _row(request, traced)
         if row is None or np.isfinite(row[1]).sum() < answers:
             left_out += 1
         else:
@@ -187,25 +187,25 @@ def _row(
 
     for replica in request.replicas:
         if replica == request.coordinator:
-            found = moment(replica)
-            if found is None:
+            looked = moment(replica)
+            if looked is None:
                 if request.kind == "UPDATE":
                     return None
-                found, answered = (np.inf, 0.0), np.inf
+                looked, answered = (np.inf, 0.0), np.inf
             else:
-                answered = found[0] + found[1]
-            add(found[0], answered, found[1])
+                answered = looked[0] + looked[1]
+            add(looked[0], answered, looked[1])
             continue
         if not trace.asked(request.coordinator, replica):
             if request.kind == "UPDATE":
                 return None
             add(np.inf, np.inf, 0.0)
             continue
-        arrival, found = trace.arrival(request.coordinator, replica), moment(replica)
+        arrival, looked = trace.arrival(request.coordinator, replica), moment(replica)
         came, answered_at = trace.came(replica), trace.answered(request.coordinator, replica)
-        if arrival is None or found is None or came is None or answered_at is None:
+        if arrival is None or looked is None or came is None or answered_at is None:
             return None
-        add(arrival.at_ms + found[0] - came, answered_at, found[1])
+        add(arrival.at_ms + looked[0] - came, answered_at, looked[1])
     place = request.replicas.index(request.coordinator) if request.coordinator in request.replicas else -1
     return there, back, uncertain, place, request.duration_ms, request.latency_ms
 
@@ -216,14 +216,14 @@ def settled(delays: MessageDelays) -> MessageDelays:
     It sends no answer, so that the next event of its trace may be of another thread, and a whole round trip later.
     """
     n = delays.there_ms.shape[1]
-    own = delays.coordinator[:, None] == np.arange(n)
-    others = delays.uncertain_ms[~own & np.isfinite(delays.back_ms)]
+    at_coordinator = delays.coordinator[:, None] == np.arange(n)
+    others = delays.uncertain_ms[~at_coordinator & np.isfinite(delays.back_ms)]
     if not others.size:
         return delays
-    half_ms = np.where(own, np.minimum(delays.uncertain_ms, np.median(others)), delays.uncertain_ms)
+    half_ms = np.where(at_coordinator, np.minimum(delays.uncertain_ms, np.median(others)), delays.uncertain_ms)
     begun_ms = delays.there_ms - delays.uncertain_ms
-    there_ms = np.where(own, begun_ms + half_ms, delays.there_ms)
-    back_ms = np.where(own, begun_ms + 2 * half_ms, delays.back_ms)
+    there_ms = np.where(at_coordinator, begun_ms + half_ms, delays.there_ms)
+    back_ms = np.where(at_coordinator, begun_ms + 2 * half_ms, delays.back_ms)
     return replace(delays, there_ms=there_ms, back_ms=back_ms, uncertain_ms=half_ms)
 
 
@@ -248,8 +248,8 @@ class _TraceEvents:
     def _first(
         self, source: str, pattern: re.Pattern[str], peer: str | None = None, asks: bool | None = None
     ) -> float | None:
-        for own, at, activity in self._rows:
-            if own == source and (match := pattern.search(activity)):
+        for host, at, activity in self._rows:
+            if host == source and (match := pattern.search(activity)):
                 if peer is not None and match["peer"] != peer:
                     continue
                 if asks is not None and match["verb"] and (match["verb"] in _ASKS) != asks:
@@ -312,10 +312,10 @@ class _TraceEvents:
         return self._between(source, _LOOKED) or self._between(source, _LOOKING)
 
     def _between(self, source: str, pattern: re.Pattern[str]) -> tuple[float, float] | None:
-        own = [(at, activity) for where, at, activity in self._rows if where == source]
-        for place, (at, activity) in enumerate(own):
+        here = [(at, activity) for where, at, activity in self._rows if where == source]
+        for place, (at, activity) in enumerate(here):
             if pattern.search(activity):
-                later = [when for when, _ in own[place + 1 :] if when >= at]
+                later = [when for when, _ in here[place + 1 :] if when >= at]
                 half = (min(later) - at) / 2 if later else 0.0
                 return at + half, half
         return None

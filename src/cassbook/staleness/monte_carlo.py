@@ -75,8 +75,8 @@ def _judge(times, size, r, w, carried, met, kept, fresh, histograms):  # type: i
             for t in range(size):
                 sooner = carried[t] < kept[k, t]
                 low, high = (carried[t], kept[k, t]) if sooner else (kept[k, t], carried[t])
-                own, other = (met[t], fresh[k, t]) if sooner else (fresh[k, t], met[t])
-                kept[k, t], carried[t], fresh[k, t], met[t] = low, high, own, other
+                with_low, with_high = (met[t], fresh[k, t]) if sooner else (fresh[k, t], met[t])
+                kept[k, t], carried[t], fresh[k, t], met[t] = low, high, with_low, with_high
     for k in range(1, r):
         for t in range(size):
             fresh[0, t] = min(fresh[0, t], fresh[k, t])

@@ -114,11 +114,11 @@ class Prediction:
             raise InputError(f"t: {ms!r} ms is no time after a commit; give 0 or more")
         edges, upto = _EDGES_MS, self._upto[what]
         place = int(np.searchsorted(edges, ms, side="right")) - 1  # the last bin that is all below
-        found = float(upto[place])
+        part = float(upto[place])
         if place + 1 < edges.size - 1:
             width = edges[place + 1] - edges[place]
-            found += float(self.counts[what, place + 1]) * (ms - edges[place]) / width
-        return found / self.trials
+            part += float(self.counts[what, place + 1]) * (ms - edges[place]) / width
+        return part / self.trials
 
     def _quantile(self, what: int, q: float) -> float:
         if not 0 < q < 1:
@@ -236,19 +236,19 @@ def _mixed(delay: Mixture, random: np.random.Generator, shape: tuple[int, ...]) 
     """Draw from a mixture with NumPy: for delays next to one that is a function, and to hold the fast path against."""
     weights = np.array([weight for weight, _ in delay.parts])
     chosen = random.choice(weights.size, size=shape, p=weights / weights.sum())
-    found = np.empty(shape)
+    delays = np.empty(shape)
     for k, (_, part) in enumerate(delay.parts):
-        own = chosen == k
-        count = int(own.sum())
+        drawn = chosen == k
+        count = int(drawn.sum())
         if part.kind == compiled.EXPONENTIAL:
-            found[own] = random.exponential(part.first, count)
+            delays[drawn] = random.exponential(part.first, count)
         elif part.kind == compiled.PARETO:
-            found[own] = part.first * np.exp(random.exponential(part.second, count))
+            delays[drawn] = part.first * np.exp(random.exponential(part.second, count))
         elif part.samples is not None:
-            found[own] = random.choice(part.samples, count)
+            delays[drawn] = random.choice(part.samples, count)
         else:
-            found[own] = part.first + part.second * random.random(count)
-    return found + delay.offset_ms
+            delays[drawn] = part.first + part.second * random.random(count)
+    return delays + delay.offset_ms
 
 
 def k_staleness(n: int, r: int, w: int, k: int) -> float:

@@ -147,7 +147,7 @@ def mixture(*parts: tuple[float, Mixture]) -> Mixture:
         raise InputError(f"mixture: weights {[weight for weight, _ in parts]} must be positive")
     if any(part.offset_ms for _, part in parts):
         raise InputError("mixture: parts with an offset; give it to the whole")
-    return Mixture(tuple((weight * own, part) for weight, mixed in parts for own, part in mixed.parts))
+    return Mixture(tuple((weight * share, part) for weight, mixed in parts for share, part in mixed.parts))
 
 
 @dataclass(frozen=True, slots=True)

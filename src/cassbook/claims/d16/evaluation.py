@@ -101,7 +101,7 @@ def saturation_rate() -> Answer:
 def reductions() -> Answer:
     """Levels at which the network of Tables 2 and 3 loses between 40% and 60% of its throughput at ONE, 45 jobs."""
     lost = network.reductions()
-    told = " and ".join(f"{percent:.1f}% at {level}" for level, percent in lost.items())
+    losses = " and ".join(f"{percent:.1f}% at {level}" for level, percent in lost.items())
     off = {level: float(middle(error)) / 100 for level, error in errors(THROUGHPUT).items()}
     ends = {level: network.widened(percent, off[level], off["ONE"]) for level, percent in lost.items()}
     return Answer(
@@ -111,7 +111,7 @@ def reductions() -> Answer:
                 sum(low <= _MOST_LOST and high > _LEAST_LOST for low, high in ends.values()), len(ends)
             )
         },
-        f"The model's, by analysis: {told}. What was measured stands in Figure 5, which is lost; d16-forensic-quorum "
+        f"The model's, by analysis: {losses}. What was measured stands in Figure 5, which is lost; d16-forensic-quorum "
         "and d16-forensic-all say what Table 2 alone forces.",
     )
 
@@ -142,10 +142,10 @@ def cpu_per_request() -> Answer:
 def response_over_jobs() -> Answer:
     """Whether the response times of the network of Tables 2 and 3 rise as a line with 5 to 100 jobs, R² above 0.99."""
     explained = network.straightness()
-    told = ", ".join(f"{part:.4f} at {level}" for level, part in explained.items())
+    text = ", ".join(f"{part:.4f} at {level}" for level, part in explained.items())
     return Answer(
         "linearly" if min(explained.values()) > _STRAIGHT else "not linearly",
-        note=f"R² of a line through the model's response times: {told}. What was measured stands in Figure 6, which is "
+        note=f"R² of a line through the model's response times: {text}. What was measured stands in Figure 6, which is "
         "lost.",
     )
 

@@ -43,24 +43,24 @@ RINGS = tuple((nodes, replication) for nodes in range(1, 9) for replication in r
 )
 def errors_between() -> Answer:
     """Averages of Tables 4 and 5 that lie between 6 % and 10 %."""
-    found = all_errors()
-    ends = f"{middle(least(found)):.2f}% to {middle(largest(found)):.2f}%"
-    inside = [possibly_at_most(6, e) and possibly_at_most(e, 10) for e in found]
-    return Answer(Count(sum(inside), len(found)), note=f"They span {ends}.")
+    every = all_errors()
+    ends = f"{middle(least(every)):.2f}% to {middle(largest(every)):.2f}%"
+    inside = [possibly_at_most(6, e) and possibly_at_most(e, 10) for e in every]
+    return Answer(Count(sum(inside), len(every)), note=f"They span {ends}.")
 
 
 @claim("d16-intro-throughput", "section 1", "average error for the throughput is lower than 7%", "7%", relation="below")
 def mean_throughput_error() -> Answer:
     """Mean of Table 4 over its levels."""
-    found = errors(THROUGHPUT).values()
-    return Answer(mean(found), note=f"The largest of the three is {middle(largest(found)):.2f}%.")
+    off = errors(THROUGHPUT).values()
+    return Answer(mean(off), note=f"The largest of the three is {middle(largest(off)):.2f}%.")
 
 
 @claim("d16-intro-response", "section 1", "lower than 10% for the response time", "10%", relation="below")
 def mean_response_error() -> Answer:
     """Mean of Table 5 over its levels."""
-    found = errors(RESPONSE).values()
-    return Answer(mean(found), note=f"The largest of the three is {middle(largest(found)):.2f}%.")
+    off = errors(RESPONSE).values()
+    return Answer(mean(off), note=f"The largest of the three is {middle(largest(off)):.2f}%.")
 
 
 untestable(

@@ -35,11 +35,13 @@ def widened(lost: float, off: float, off_at_one: float) -> tuple[float, float]:
 
 def straightness() -> dict[str, float]:
     """R² of a line through response times over 5 to 100 jobs, by level."""
-    found = {}
+    r_squared = {}
     for level in LEVELS:
-        own = _at(level)
-        found[level] = float(np.corrcoef(own.jobs[_FEWEST - 1 :], own.response_ms[_FEWEST - 1 :])[0, 1] ** 2)
-    return found
+        network = _at(level)
+        r_squared[level] = float(
+            np.corrcoef(network.jobs[_FEWEST - 1 :], network.response_ms[_FEWEST - 1 :])[0, 1] ** 2
+        )
+    return r_squared
 
 
 def gain_alone(law: Law) -> float:

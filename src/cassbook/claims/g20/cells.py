@@ -152,8 +152,8 @@ def coefficients() -> Iterator[Cell]:
             text,
             kind="cell",
         )
-        found = coefficient(column, int(power))
-        yield statement, Answer(found, {"the opposite sign": -found})
+        fitted = coefficient(column, int(power))
+        yield statement, Answer(fitted, {"the opposite sign": -fitted})
 
 
 @cells("g20")
@@ -191,10 +191,12 @@ def deviations() -> Iterator[Cell]:
             f"{text}%",
             kind="cell",
         )
-        found = residual_percent(int(threads), share, setting)
+        residual = residual_percent(int(threads), share, setting)
         yield (
             statement,
-            Answer(None, {RESIDUAL: found}, "The measured latencies of mixes are not printed; see g20-verification."),
+            Answer(
+                None, {RESIDUAL: residual}, "The measured latencies of mixes are not printed; see g20-verification."
+            ),
         )
 
 

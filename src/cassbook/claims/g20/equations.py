@@ -129,7 +129,7 @@ def signs() -> Answer:
 def goodness_of_fit_rows() -> Answer:
     """Cells of Table III that round to what fits of Tables I and II give."""
     printed = table("g20_table3", ("operation", "level", "model"), "r_squared")
-    found = {(o, level, m): r_squared((o, level), ORDERS[m]) for o, level, m in printed}
-    off = {key: value for key, value in found.items() if not overlap(as_printed(printed[key]), value)}
+    fitted = {(o, level, m): r_squared((o, level), ORDERS[m]) for o, level, m in printed}
+    off = {key: value for key, value in fitted.items() if not overlap(as_printed(printed[key]), value)}
     words = [f"{o.lower()} {level}, {m}: {middle(value):.5f}" for (o, level, m), value in off.items()]
     return Answer(Count(len(printed) - len(off), len(printed)), note="Other: " + "; ".join(words) + ".")

@@ -43,11 +43,11 @@ def deficit_of(operation: str) -> Deficit:
 
 
 def _shape(operation: str) -> Answer:
-    found = deficit_of(operation)
+    extra = deficit_of(operation)
     return Answer(
-        found.verdict,
-        note=f"A run lasts {found.seconds:.1f} s longer than 1000 mean latencies, or {100 * (found.factor - 1):.0f} % "
-        f"longer; the two differ by {abs(found.margin):.1f} in AICc. A cold start as section III.B gives it, cut "
+        extra.verdict,
+        note=f"A run lasts {extra.seconds:.1f} s longer than 1000 mean latencies, or {100 * (extra.factor - 1):.0f} % "
+        f"longer; the two differ by {abs(extra.margin):.1f} in AICc. A cold start as section III.B gives it, cut "
         f"from latency only, adds {cold_start_s():.1f} s; ramp-up and stragglers add time as well.",
     )
 

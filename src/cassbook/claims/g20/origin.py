@@ -42,12 +42,12 @@ def chances(from_run_to_run_percent: float = 0) -> NDArray[np.float64]:
     -------
     ndarray, shape (144,)
     """
-    found = []
+    chance = []
     for key in table4():
         error = float(np.hypot(sampling_error_percent(key), from_run_to_run_percent))
         slack = (high(residual_percent(*key)) - low(residual_percent(*key))) / 2
-        found.append(2 * norm.cdf((HALF_DIGIT_PERCENT + slack) / error) - 1)
-    return np.array(found)
+        chance.append(2 * norm.cdf((HALF_DIGIT_PERCENT + slack) / error) - 1)
+    return np.array(chance)
 
 
 @cache

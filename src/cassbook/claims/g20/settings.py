@@ -221,9 +221,9 @@ def average_speedup() -> Answer:
 )
 def accuracy() -> Untestable:
     """Mean deviation of Table V without its sign."""
-    found = mean(magnitude(printed_deviation(*key)) for key in table4())
+    deviation = mean(magnitude(printed_deviation(*key)) for key in table4())
     return Untestable(
-        f"No number is named. The mean deviation of Table V is {middle(found):.1f} % without its sign; what it "
+        f"No number is named. The mean deviation of Table V is {middle(deviation):.1f} % without its sign; what it "
         "measures is the subject of g20-verification."
     )
 
@@ -275,10 +275,10 @@ def right_choices() -> Answer:
     """Share of the 48 workloads at which the least estimate of Table IV is the underlined setting of Table V."""
     right = {(n, s): winners(s)[n] == setting for (n, s), setting in underlined().items()}
     missed = "; ".join(f"{round(100 * float(s))} % reads at {n} threads" for (n, s), good in right.items() if not good)
-    found, total = sum(right.values()), len(right)
+    hits, total = sum(right.values()), len(right)
     return Answer(
-        exactly(100 * found) / total,
-        note=f"{found} of {total}; missed: {missed}. One less would be {100 * (found - 1) / total:.1f} %.",
+        exactly(100 * hits) / total,
+        note=f"{hits} of {total}; missed: {missed}. One less would be {100 * (hits - 1) / total:.1f} %.",
     )
 
 

@@ -47,9 +47,9 @@ def _fits(quantity: str, of: str) -> tuple[Count, list[str]]:
                 continue
             total += 1
             at = (operation, level, int(threads))
-            found = latency_slowdown(*at) if quantity == "latency" else throughput_slowdown(*at, of)
-            if not overlap(found, as_printed(text)):
-                missed.append(f"{operation.lower()} {level} at {threads}: printed {text}, gives {middle(found):.2f}")
+            slowdown = latency_slowdown(*at) if quantity == "latency" else throughput_slowdown(*at, of)
+            if not overlap(slowdown, as_printed(text)):
+                missed.append(f"{operation.lower()} {level} at {threads}: printed {text}, gives {middle(slowdown):.2f}")
     return Count(total - len(missed), total), missed
 
 
@@ -200,13 +200,13 @@ def broken_rows() -> Iterator[Row]:
 
 def borne_out(row: Row) -> list[Repair]:
     """Slips of one or two keystrokes that mend a row and that the column's printed average asks for."""
-    found = [repair for of in row.definitions for n in (1, 2) for repair in row_repairs(row, of, n)]
-    good = [repair for repair in found if supported_by_average(row, repair) and not excluded_by_table4(row, repair)]
+    mended = [repair for of in row.definitions for n in (1, 2) for repair in row_repairs(row, of, n)]
+    good = [repair for repair in mended if supported_by_average(row, repair) and not excluded_by_table4(row, repair)]
     return list(dict.fromkeys(good))
 
 
-def _listed(found: list[Repair]) -> str:
-    return ", ".join(dict.fromkeys(map(str, found))) or "none"
+def _listed(mended: list[Repair]) -> str:
+    return ", ".join(dict.fromkeys(map(str, mended))) or "none"
 
 
 @cells("g20")

@@ -268,15 +268,15 @@ def max_write_all(study: Study) -> Answer:
 def _reads_lower(study: Study, level: str) -> Answer:
     """Largest throughput of reads below that of writes: of the level's own writes, or of writes at ONE."""
     reads = top_throughput(study, "READ", level)
-    own, weakest = top_throughput(study, "WRITE", level), top_throughput(study, "WRITE", "ONE")
+    writes, weakest = top_throughput(study, "WRITE", level), top_throughput(study, "WRITE", "ONE")
     if level == "ONE":
         return Answer(
-            percent_below(reads, own),
+            percent_below(reads, writes),
             note="The sentence's other two numbers come out with writes at ONE as their common base, which is the base "
-            f"here anyway. A slip of one digit for {middle(percent_below(reads, own)):.0f} would explain it.",
+            f"here anyway. A slip of one digit for {middle(percent_below(reads, writes)):.0f} would explain it.",
         )
     return Answer(
-        percent_below(reads, own), {"all three levels compared with writes at ONE": percent_below(reads, weakest)}
+        percent_below(reads, writes), {"all three levels compared with writes at ONE": percent_below(reads, weakest)}
     )
 
 

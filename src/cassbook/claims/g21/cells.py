@@ -60,10 +60,10 @@ def little() -> Iterator[Cell]:
             relation="below",
             kind="forensic",
         )
-        found = in_flight_at_peak((scenario, operation, level))
-        factor = PEAK_THREADS / middle(found)
+        requests = in_flight_at_peak((scenario, operation, level))
+        factor = PEAK_THREADS / middle(requests)
         note = f"The threads are {factor:.2f} times as many; what that can mean is under g21-little-model."
-        yield statement, Answer(found, note=note)
+        yield statement, Answer(requests, note=note)
 
 
 def peak_times() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -82,15 +82,15 @@ def peak_times() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 def factor_or_delay() -> Answer:
     """AICc of one factor against one added time for how long a thread takes, over the cells of Table 2."""
     whole, busy = peak_times()
-    found = deficit(whole, busy)
+    extra = deficit(whole, busy)
     ratio = whole / busy
     held = np.array([column in starred() for column in COLUMNS])
     ms = busy / REQUESTS_PER_THREAD * MS_PER_S
     return Answer(
-        found.verdict,
-        note=f"By Table 2 a thread sends once in {found.factor:.2f} latencies ({ratio.min():.2f} to {ratio.max():.2f}, "
-        f"from {ms.min():.0f} ms to {ms.max():.0f} ms; spread {found.factor_spread:.2f} in logarithms, with an added "
-        f"time {found.additive_spread:.2f}), as much where the network sets the latency ({np.median(ratio[held]):.2f}) "
+        extra.verdict,
+        note=f"By Table 2 a thread sends once in {extra.factor:.2f} latencies ({ratio.min():.2f} to {ratio.max():.2f}, "
+        f"from {ms.min():.0f} ms to {ms.max():.0f} ms; spread {extra.factor_spread:.2f} in logarithms, with an added "
+        f"time {extra.additive_spread:.2f}), as much where the network sets the latency ({np.median(ratio[held]):.2f}) "
         f"as elsewhere ({np.median(ratio[~held]):.2f}): no matter of busy servers. Most likely the two were not taken "
         "over the same window or the same clients; whether fewer than 1000 requests were in flight, the tables cannot "
         "tell.",
@@ -179,11 +179,11 @@ def round_trip() -> Answer:
         name: [s for s in SPREAD if admitted(placements(s, regions(between)), floors(s), between)]
         for name, between in readings.items()
     }
-    possible = [name for name, found in open_to.items() if len(found) == len(SPREAD)]
+    possible = [name for name, scenarios in open_to.items() if len(scenarios) == len(SPREAD)]
     return Answer(
         " or ".join(possible) or "neither",
         note="Scenarios that have a placement under which no request is quicker than the distances allow: "
-        + "; ".join(f"{name}: {', '.join(found) or 'none'}" for name, found in open_to.items())
+        + "; ".join(f"{name}: {', '.join(scenarios) or 'none'}" for name, scenarios in open_to.items())
         + ".",
     )
 
@@ -194,8 +194,8 @@ def placed() -> Iterator[Cell]:
     names = regions(distances())
     for scenario in SPREAD:
         every = placements(scenario, names)
-        found = admitted(every, floors(scenario), distances())
-        clients = sorted({placement.client for placement in found})
+        possible = admitted(every, floors(scenario), distances())
+        clients = sorted({placement.client for placement in possible})
         statement = Statement(
             _name("table1-placement", scenario),
             f"Tables 1, 3 and 4, ({scenario})",
@@ -204,10 +204,10 @@ def placed() -> Iterator[Cell]:
             kind="forensic",
         )
         note = (
-            f"{len(found)} of {len(every)} placements, with the client in {', '.join(clients) or 'none'}. The paper "
+            f"{len(possible)} of {len(every)} placements, with the client in {', '.join(clients) or 'none'}. The paper "
             "does not say which region held what, and Table 1 is a measurement apart."
         )
-        yield statement, Answer("possible" if found else "impossible", note=note)
+        yield statement, Answer("possible" if possible else "impossible", note=note)
 
 
 def nearest_pair(ms: Interval) -> tuple[str, str]:
@@ -218,11 +218,11 @@ def nearest_pair(ms: Interval) -> tuple[str, str]:
 
 def times_of_the_network() -> dict[Column, Interval]:
     """Least latency of (b: ONE) and of (d: ONE), and what QUORUM and ALL add to that of (d), in ms."""
-    found = {(s, o, "ONE"): floor((s, o, "ONE")) for s, o in product(("b", "d"), OPERATIONS)}
+    times = {(s, o, "ONE"): floor((s, o, "ONE")) for s, o in product(("b", "d"), OPERATIONS)}
     added = {
         ("d", o, level): floor(("d", o, level)) - floor(("d", o, "ONE")) for level, o in product(STRONG, OPERATIONS)
     }
-    return found | added
+    return times | added
 
 
 @claim(
@@ -234,11 +234,11 @@ def times_of_the_network() -> dict[Column, Interval]:
 )
 def distance_of_table_1() -> Answer:
     """Least latencies that the network sets, and what stronger levels add to them, that are a distance of Table 1."""
-    found = times_of_the_network()
-    near = {column: nearest_pair(ms) for column, ms in found.items()}
-    off = {column: abs(middle(ms) - middle(distances()[near[column]])) for column, ms in found.items()}
-    names = {(s, o, x): f"({s}: {x}) {'adds ' if x in STRONG else ''}" for s, o, x in found}
-    each = [f"{names[column]}{middle(ms):.2f} ms ({table1()[near[column]]})" for column, ms in found.items()]
+    times = times_of_the_network()
+    near = {column: nearest_pair(ms) for column, ms in times.items()}
+    off = {column: abs(middle(ms) - middle(distances()[near[column]])) for column, ms in times.items()}
+    names = {(s, o, x): f"({s}: {x}) {'adds ' if x in STRONG else ''}" for s, o, x in times}
+    each = [f"{names[column]}{middle(ms):.2f} ms ({table1()[near[column]]})" for column, ms in times.items()]
     _, operation, level = closest = min(off, key=lambda column: off[column])
     pair = near[closest]
     every = placements("d", regions(distances()))
@@ -249,7 +249,7 @@ def distance_of_table_1() -> Answer:
         f"{sum(ways)} of {len(every)} placements of (d). Table 1 is a measurement apart, so a near miss is no "
         "contradiction."
     )
-    return Answer(count(overlap(ms, distances()[near[column]]) for column, ms in found.items()), note=note)
+    return Answer(count(overlap(ms, distances()[near[column]]) for column, ms in times.items()), note=note)
 
 
 # The notation

@@ -52,9 +52,9 @@ def replicas(notation: str) -> list[str]:
 
 def in_cluster(notation: str) -> list[str]:
     """Replica symbols that stand inside round brackets."""
-    found, depth = [], 0
+    symbols, depth = [], 0
     for sign in re.findall(r"R\d|[()]", notation):
         if sign.startswith("R") and depth > 0:
-            found.append(sign)
+            symbols.append(sign)
         depth += (sign == "(") - (sign == ")")
-    return found
+    return symbols

@@ -62,16 +62,16 @@ def placements(scenario: str, names: Iterable[str]) -> list[Arrangement]:
     Replicas are alike, so that two placements that differ in the replicas' numbers only are one.
     """
     names = list(names)
-    found = []
+    arrangements = []
     for client in names:
         others = [name for name in names if name != client]
         if scenario == "b":
-            found += [Arrangement(client, (other,) * REPLICAS) for other in others]
+            arrangements += [Arrangement(client, (other,) * REPLICAS) for other in others]
         elif scenario == "c":
-            found += [Arrangement(client, (client, *rest)) for rest in combinations(others, REPLICAS - 1)]
+            arrangements += [Arrangement(client, (client, *rest)) for rest in combinations(others, REPLICAS - 1)]
         else:
-            found += [Arrangement(client, apart) for apart in combinations(others, REPLICAS)]
-    return found
+            arrangements += [Arrangement(client, apart) for apart in combinations(others, REPLICAS)]
+    return arrangements
 
 
 def admitted(chosen: Iterable[Arrangement], floors: Mapping[str, Interval], between: Distances) -> list[Arrangement]:

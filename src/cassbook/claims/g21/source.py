@@ -134,10 +134,10 @@ def spelled(columns: Iterable[Column], order: Iterable[str] = SCENARIOS) -> str:
     chosen = set(columns)
     parts = []
     for scenario in order:
-        found = [level for level in LEVELS if all((scenario, o, level) in chosen for o in OPERATIONS)]
-        if found:
+        levels = [level for level in LEVELS if all((scenario, o, level) in chosen for o in OPERATIONS)]
+        if levels:
             parts.append(
-                f"({scenario}: {'all consistency settings' if len(found) == len(LEVELS) else ', '.join(found)})"
+                f"({scenario}: {'all consistency settings' if len(levels) == len(LEVELS) else ', '.join(levels)})"
             )
     return " and ".join(parts)
 

@@ -119,7 +119,7 @@ def order_repairs() -> dict[str, list[str]]:
 )
 def reads_fall() -> Answer:
     """Steps ONE, QUORUM, ALL at which the printed throughput of reads does not rise, and what one keystroke repairs."""
-    counts = ", ".join(f"{len(found)} of {printed}" for printed, found in order_repairs().items())
+    counts = ", ".join(f"{len(mends)} of {printed}" for printed, mends in order_repairs().items())
     share = {op: rates(op)["ALL"] / rates(op)["ONE"] * 100 for op in ("READ", "WRITE")}
     return Answer(
         falling_steps(rates("READ")),
@@ -145,11 +145,11 @@ def comparable_repairs() -> list[str]:
 )
 def reads_at_all_like_writes() -> Answer:
     """Read throughput at ALL if reads kept the share of ONE that writes keep."""
-    found = comparable_repairs()
+    near = comparable_repairs()
     return Answer(
         rates("READ")["ONE"] / (rates("WRITE")["ONE"] / rates("WRITE")["ALL"]),
-        note=f"Of the numbers one keystroke away, {len(found)} lie between that and ONE, from {found[0]} to "
-        f"{found[-1]}: a digit lost in print would explain it. So would a range over thread counts, from 110 to 1240, "
+        note=f"Of the numbers one keystroke away, {len(near)} lie between that and ONE, from {near[0]} to "
+        f"{near[-1]}: a digit lost in print would explain it. So would a range over thread counts, from 110 to 1240, "
         "but then 1240 still exceeds the maximum at ONE.",
     )
 
@@ -165,8 +165,8 @@ def reads_at_all_like_writes() -> Answer:
 )
 def strong_settings() -> Answer:
     """Pairs of replicas read and written, 1 to 3 each, whose sum exceeds 3."""
-    found = [setting_waiting_for(*couple) for couple in strong_pairs()]
-    return Answer(in_words(len(found)), note=f"{', '.join(found)}: those that the thesis lists.")
+    settings = [setting_waiting_for(*couple) for couple in strong_pairs()]
+    return Answer(in_words(len(settings)), note=f"{', '.join(settings)}: those that the thesis lists.")
 
 
 @claim("thesis-66-1r3w", "section 4.3.2", "the two settings: 1R-3W and 2R-1W provide the 66.6% of consistency", "66.6%")

@@ -64,10 +64,10 @@ def chapter_about(topic: str) -> int | None:
 def chapters_as_planned() -> Answer:
     """Chapters that section 1.4 lists with the number under which they stand."""
     about = {number: chapter_about(topic) for number, topic in PLANNED.items()}
-    moved = [f"{PLANNED[said]} is chapter {found}" for said, found in about.items() if found not in (said, None)]
-    none = " and ".join(PLANNED[said] for said, found in about.items() if found is None)
+    moved = [f"{PLANNED[said]} is chapter {actual}" for said, actual in about.items() if actual not in (said, None)]
+    none = " and ".join(PLANNED[said] for said, actual in about.items() if actual is None)
     return Answer(
-        Count(sum(said == found for said, found in about.items()), len(about)),
+        Count(sum(said == actual for said, actual in about.items()), len(about)),
         note=f"By the titles {', '.join(moved)}; no chapter is called {none}, and other works are reviewed in section "
         "3.3. The list is likely that of an earlier plan.",
     )
@@ -198,9 +198,9 @@ def workload_shares() -> Iterator[Cell]:
 )
 def table_of_workloads() -> Answer:
     """The table whose caption speaks of workloads."""
-    (found,) = [table for table, caption in CAPTIONS.items() if "workloads" in caption]
+    (number,) = [table for table, caption in CAPTIONS.items() if "workloads" in caption]
     return Answer(
-        found,
+        number,
         note=f"The caption of Table 2.1 is '{CAPTIONS['Table 2.1']}'. The number would be right if benchmarking were "
         "the chapter before consistency; section 1.4 lists them in that order.",
     )
