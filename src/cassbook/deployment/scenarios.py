@@ -415,7 +415,5 @@ def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.
         regions (the client's first), coordinator, rms_percent, worst_percent.
     """
     columns = ["regions", "coordinator", "rms_percent", "worst_percent"]
-    parts = {
-        name: best.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, best in ways.items()
-    }
+    parts = {name: fit.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, fit in ways.items()}
     return pd.concat(parts, names=["scenario", "place"])
