@@ -99,7 +99,7 @@ class _Write(Advised):
         future.add_callbacks(self._answered, self._answered)
 
     def result(self) -> Any:
-        found = self.future.result()
+        rows = self.future.result()
         if self._believed is None:  # the thread that is called back has yet to say
             self._answered()
         believed = self._believed
@@ -107,7 +107,7 @@ class _Write(Advised):
             believed = self._member.believes(self._ticket)
         if not believed:
             raise OutcomeUnknown("the write was acknowledged after its lease was over: its outcome is unknown")
-        return found
+        return rows
 
     def _answered(self, *_: Any) -> None:
         """End the write, once, by whichever thread is first: the one that called back, or the one that waited."""
@@ -358,9 +358,9 @@ class Adviser:
 
 def _own(statement: Any) -> Any:
     """Copy a statement, so that the caller's keeps its level; `copy.copy` takes as long as all the rest together."""
-    own = object.__new__(type(statement))
-    own.__dict__ = statement.__dict__.copy()
-    return own
+    copied = object.__new__(type(statement))
+    copied.__dict__ = statement.__dict__.copy()
+    return copied
 
 
 @lru_cache(maxsize=4096)

@@ -125,9 +125,11 @@ class Probed:
         panels = run.panels[run.panels["versions"] == 1]
         self._run = run
         self._setup = str(_chosen("setup", setup, list(run.results.manifest["setups"]), run.name))
-        own = panels[panels["setup"] == self._setup]
-        self._threads = int(str(_chosen("threads", threads, sorted({int(own) for own in own["threads"]}), run.name)))
-        self._panels = own[own["threads"] == self._threads]
+        of_setup = panels[panels["setup"] == self._setup]
+        self._threads = int(
+            str(_chosen("threads", threads, sorted({int(number) for number in of_setup["threads"]}), run.name))
+        )
+        self._panels = of_setup[of_setup["threads"] == self._threads]
         self.n = int(self._panels["n"].iloc[0])
         self.settings = {(int(r), int(w)) for r, w in zip(self._panels["r"], self._panels["w"], strict=True)}
         engine = run.results.manifest["engine"]
@@ -144,10 +146,10 @@ class Probed:
         _check(r, w, self.n, t_ms)
         if (r, w) not in self.settings:
             raise InputError(f"r, w: {self._run.name} did not probe ({r}, {w}); it has {sorted(self.settings)}")
-        own = self._panels[(self._panels["r"] == r) & (self._panels["w"] == w)]
-        costs = (Estimate.mean(own["read_ms"]), Estimate.mean(own["write_ms"]))
+        rows = self._panels[(self._panels["r"] == r) & (self._panels["w"] == w)]
+        costs = (Estimate.mean(rows["read_ms"]), Estimate.mean(rows["write_ms"]))
         if r + w > self.n:
-            return Freshness(r, w, Estimate(1.0, 1.0, 1.0, int(own["reads"].sum())), None, *costs)
+            return Freshness(r, w, Estimate(1.0, 1.0, 1.0, int(rows["reads"].sum())), None, *costs)
         seen = curves.over_t(self._run.counted(self._setup, self._threads, r, w))
         p, low, high = (float(np.interp(t_ms, seen["t_ms"], seen[name])) for name in ("p", "low", "high"))
         predicted = None
@@ -172,7 +174,7 @@ class FromLatencies:
                        & set(at_all.loc[at_all["operation"] == "WRITE", "threads"]))  # fmt: skip
         if not known:
             raise InputError(f"{run.name}: has no reads and writes at ALL, which say how long the last replica takes")
-        self._threads = int(str(_chosen("threads", threads, [int(own) for own in known], run.name)))
+        self._threads = int(str(_chosen("threads", threads, [int(number) for number in known], run.name)))
         self._cells = cells[cells["threads"] == self._threads]
         self.n = int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor", 3))
         self.settings = set(product(levels(self.n), levels(self.n)))
@@ -184,27 +186,27 @@ class FromLatencies:
         )
 
     def _one_way(self, operation: str) -> Mixture:
-        own = self._cells[(self._cells["level"] == "ALL") & (self._cells["operation"] == operation)]
+        at_all = self._cells[(self._cells["level"] == "ALL") & (self._cells["operation"] == operation)]
         tag = {"READ": "READ", "WRITE": "UPDATE"}[operation]
-        whole = merged(self._run.histograms[f"{cell_id}.{tag}"] for cell_id in own["cell_id"])
+        whole = merged(self._run.histograms[f"{cell_id}.{tag}"] for cell_id in at_all["cell_id"])
         return empirical([quantile_us(whole, float(q)) / 2000 for q in _QUANTILES**self.n])
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting; the interval is that of the simulation alone."""
         _check(r, w, self.n, t_ms)
-        found = pbs.predict(self._wars, self.n, r, w, _TRIALS, ask="r").p_consistent_estimate(t_ms)
-        return Freshness(r, w, found, None, self._latency_ms("READ", r), self._latency_ms("WRITE", w))
+        fresh = pbs.predict(self._wars, self.n, r, w, _TRIALS, ask="r").p_consistent_estimate(t_ms)
+        return Freshness(r, w, fresh, None, self._latency_ms("READ", r), self._latency_ms("WRITE", w))
 
     def _latency_ms(self, operation: str, replicas: int) -> Estimate:
         level = level_waiting_for(replicas, self.n)
-        own = self._cells[(self._cells["level"] == level) & (self._cells["operation"] == operation)]
-        if own.empty:
+        at_level = self._cells[(self._cells["level"] == level) & (self._cells["operation"] == operation)]
+        if at_level.empty:
             return Estimate(float("nan"), float("nan"), float("nan"), 0)
-        return Estimate.mean(own["latency_us"] / 1000)
+        return Estimate.mean(at_level["latency_us"] / 1000)
 
 
 def stronger(known: Known, r: int, w: int, t_ms: float) -> list[Freshness]:
     """The next stronger settings that can be answered for: with more replicas for reads, and with more for writes."""
-    reads = min((own for own in known.settings if own[1] == w and own[0] > r), default=None)
-    writes = min((own for own in known.settings if own[0] == r and own[1] > w), default=None)
-    return [known.at(*own, t_ms) for own in (reads, writes) if own]
+    reads = min((pair for pair in known.settings if pair[1] == w and pair[0] > r), default=None)
+    writes = min((pair for pair in known.settings if pair[0] == r and pair[1] > w), default=None)
+    return [known.at(*pair, t_ms) for pair in (reads, writes) if pair]

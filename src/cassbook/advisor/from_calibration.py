@@ -41,8 +41,8 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
         raise InputError("; ".join(outside))
     cells = [
         cell.assign(block=block)
-        for block, own in enumerate(run.calibrated(), start=1)
-        for cell in _cells(own, nodes, int(run.cells["jobs"].max()))
+        for block, fit in enumerate(run.calibrated(), start=1)
+        for cell in _cells(fit, nodes, int(run.cells["jobs"].max()))
     ]
     return LatencyMap(pd.concat(cells, ignore_index=True), f"{run.name}, predicted for {nodes} nodes")
 
@@ -50,20 +50,20 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
 def turns_at(latency_map: LatencyMap, threads: float) -> float:
     """Percent of reads from which on the setting that reads one replica is the fastest; NaN where it never is."""
     shares = np.linspace(0, 1, 101)
-    found = latency_map.domain([threads], shares)
-    others = found[found["best"] != STRONG_SETTINGS[0].name]
+    fastest = latency_map.domain([threads], shares)
+    others = fastest[fastest["best"] != STRONG_SETTINGS[0].name]
     beyond = shares[shares > others["read_share"].max()] if len(others) else shares
     return _PERCENT * float(beyond[0]) if beyond.size else float("nan")
 
 
-def _cells(own: Calibrated, nodes: int, most_jobs: int) -> Iterator[pd.DataFrame]:
+def _cells(fit: Calibrated, nodes: int, most_jobs: int) -> Iterator[pd.DataFrame]:
     """A mix of a setting each, with 1, 2, 3, ... jobs, in the form of `cell_statistics`."""
     for setting in STRONG_SETTINGS:
         for share in _READ_SHARES:
-            found = analyse(own.mixed(_shares(setting, share, nodes)), most_jobs)
+            analysis = analyse(fit.mixed(_shares(setting, share, nodes)), most_jobs)
             yield pd.DataFrame({
                 "kind": "mixed", "read_cl": setting.read_cl, "write_cl": setting.write_cl, "read_share": share,
-                "threads": found.jobs, "latency_us": _US * found.response_ms, "cell_id": np.arange(most_jobs),
+                "threads": analysis.jobs, "latency_us": _US * analysis.response_ms, "cell_id": np.arange(most_jobs),
             })  # fmt: skip
 
 

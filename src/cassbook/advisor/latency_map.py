@@ -106,12 +106,14 @@ class LatencyMap:
         parts = [_mixed_columns(cell_stats), _pure_columns(cell_stats)]
         columns = pd.concat(parts, ignore_index=True)
         both = columns.groupby("setting")["read_share"].agg(lambda shares: shares.min() < shares.max())
-        asked = set(parts[0]["setting"]) | {setting.name for setting in STRONG_SETTINGS}
-        self.settings = tuple(s for s in SETTINGS if s.name in asked and both.get(s.name, False))
+        wanted = set(parts[0]["setting"]) | {setting.name for setting in STRONG_SETTINGS}
+        self.settings = tuple(s for s in SETTINGS if s.name in wanted and both.get(s.name, False))
         if not self.settings:
             raise InputError(f"{name}: no strong setting has both its reads and its writes measured")
-        own = columns[columns["setting"].isin([s.name for s in self.settings])]
-        self._columns = own.groupby(["setting", "block", "read_share", "threads"], as_index=False)["latency_us"].mean()
+        usable = columns[columns["setting"].isin([s.name for s in self.settings])]
+        self._columns = usable.groupby(["setting", "block", "read_share", "threads"], as_index=False)[
+            "latency_us"
+        ].mean()
         self._mixed_threads = parts[0]["threads"]
         self.blocks = tuple(sorted(self._columns["block"].unique()))
 
@@ -152,15 +154,15 @@ class LatencyMap:
         ndarray, shape (settings, blocks, S, T)
             In us; NaN outside what was measured.
         """
-        asked, shares = np.asarray(threads, dtype=float), np.asarray(read_shares, dtype=float)
-        found = np.full((len(self.settings), len(self.blocks), shares.size, asked.size), np.nan)
+        counts, shares = np.asarray(threads, dtype=float), np.asarray(read_shares, dtype=float)
+        latency_us = np.full((len(self.settings), len(self.blocks), shares.size, counts.size), np.nan)
         cells = self._columns
         for k, setting in enumerate(self.settings):
             for b, block in enumerate(self.blocks):
-                own = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
-                if len(own):
-                    found[k, b] = _interpolated(own, asked, shares)
-        return found
+                measured = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
+                if len(measured):
+                    latency_us[k, b] = _interpolated(measured, counts, shares)
+        return latency_us
 
     def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
         """`latencies_us`, mean over the blocks that know them: shape (settings, S, T)."""
@@ -245,9 +247,9 @@ class LatencyMap:
             read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
             one block); points outside what was measured are left out.
         """
-        asked = self.threads if threads is None else np.asarray(threads, dtype=float)
+        counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
-        by_block = self.latencies_us(asked, shares)
+        by_block = self.latencies_us(counts, shares)
         means = _mean(by_block, axis=1)
         ranked = np.argsort(means, axis=0)  # NaN come last
         second = ranked[min(1, len(self.settings) - 1)]
@@ -258,8 +260,8 @@ class LatencyMap:
         alone = np.isnan(next_us) | (len(self.settings) == 1)
         table = pd.DataFrame(
             {
-                "read_share": np.repeat(shares, asked.size),
-                "threads": np.tile(asked, shares.size),
+                "read_share": np.repeat(shares, counts.size),
+                "threads": np.tile(counts, shares.size),
                 "best": names[ranked[0]].ravel(),
                 "latency_us": lowest.ravel(),
                 "runner_up": np.where(alone, "", names[second]).ravel(),
@@ -267,8 +269,8 @@ class LatencyMap:
                 "p_value": np.where(alone, np.nan, p_value).ravel(),
             }
         )
-        told = [None if np.isnan(p) else bool(p < 1 - uncertainty.LEVEL) for p in table["p_value"]]
-        table["told"] = pd.Series(told, dtype=object)
+        distinguishable = [None if np.isnan(p) else bool(p < 1 - uncertainty.LEVEL) for p in table["p_value"]]
+        table["told"] = pd.Series(distinguishable, dtype=object)
         return table[table["latency_us"].notna()].reset_index(drop=True)
 
 
@@ -290,8 +292,8 @@ def _pure_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
     parts = []
     for setting in SETTINGS:
         for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
-            own = cells[(cells["operation"] == operation) & (cells["level"] == level)]
-            parts.append(own[["block", "threads", "latency_us"]].assign(setting=setting.name, read_share=share))
+            pure = cells[(cells["operation"] == operation) & (cells["level"] == level)]
+            parts.append(pure[["block", "threads", "latency_us"]].assign(setting=setting.name, read_share=share))
     return pd.concat(parts, ignore_index=True)
 
 
@@ -301,9 +303,9 @@ def _interpolated(cells: pd.DataFrame, threads: Floats, shares: Floats) -> Float
     at = wide.columns.to_numpy(dtype=float)
     columns = [wide[share].dropna() for share in wide.columns]
     table = np.stack([np.interp(threads, c.index, c.to_numpy(), left=np.nan, right=np.nan) for c in columns])
-    found = np.full((shares.size, threads.size), np.nan)
+    grid = np.full((shares.size, threads.size), np.nan)
     for place in range(threads.size):
         known = np.isfinite(table[:, place])
         if known.any():
-            found[:, place] = np.interp(shares, at[known], table[known, place], left=np.nan, right=np.nan)
-    return found
+            grid[:, place] = np.interp(shares, at[known], table[known, place], left=np.nan, right=np.nan)
+    return grid

@@ -84,12 +84,12 @@ _Latencies = dict[Setting, float]
 
 def _latencies(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[_Latencies]:
     """Mean latency in each phase, by setting."""
-    found = []
+    by_phase = []
     for phase in schedule:
         latency_map.check(phase.threads, phase.read_share)
         means = latency_map.means_us([phase.threads], [phase.read_share])[:, 0, 0]
-        found.append(dict(zip(latency_map.settings, map(float, means), strict=True)))
-    return found
+        by_phase.append(dict(zip(latency_map.settings, map(float, means), strict=True)))
+    return by_phase
 
 
 def fastest(latency_map: LatencyMap, schedule: Sequence[Phase]) -> list[str]:
@@ -138,11 +138,11 @@ class _Way:
     def _decide(self, phase: Phase, latency: _Latencies) -> None:
         load = Load(phase.threads / (latency[self._now] / 1e6), phase.read_share, phase.threads)
         regime = Regime.settled(_REPLICAS, *self._now.waits(_REPLICAS))
-        found = self._policy.weigh(load, regime, self._sweep, latency)
-        if found is None:
+        proposal = self._policy.weigh(load, regime, self._sweep, latency)
+        if proposal is None:
             return
-        self._then = found.setting
-        if found.sweeps:
+        self._then = proposal.setting
+        if proposal.sweeps:
             self._left_s = self._sweep.seconds
         else:
             self._now = self._then

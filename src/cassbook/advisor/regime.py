@@ -90,19 +90,19 @@ class Regime:
     def faults(self) -> list[str]:
         """What is wrong with it, in words; empty if it is safe."""
         n = self.replicas
-        found = [
+        wrong = [
             f"{name} {value} is not from 1 to {n}"
             for name, value in (("reads", self.reads), ("writes", self.writes), ("floor", self.floor))
             if not 1 <= value <= n
         ]
         if self.floor > self.writes:
-            found.append(f"no write is on {self.floor} replicas when writes wait for {self.writes}")
+            wrong.append(f"no write is on {self.floor} replicas when writes wait for {self.writes}")
         if self.reads + self.floor <= n:
-            found.append(
+            wrong.append(
                 f"a read of {self.reads} can miss a write on {self.floor} of {n} replicas "
                 f"({self.reads} + {self.floor} is not more than {n})"
             )
-        return found
+        return wrong
 
     @classmethod
     def settled(cls, replicas: int, reads: int, writes: int) -> Regime:
@@ -202,12 +202,12 @@ def breaks(now: tuple[int, int], then: tuple[int, int], replicas: int) -> list[s
         'old writes' where reads of the new setting can miss rows written in the old; 'other clients' where a client
         that has not switched yet can miss writes of one that has. Empty where the switch is safe.
     """
-    found = []
+    broken = []
     if then[0] + now[1] <= replicas:
-        found.append("old writes")
+        broken.append("old writes")
     if now[0] + then[1] <= replicas:
-        found.append("other clients")
-    return found
+        broken.append("other clients")
+    return broken
 
 
 def bound_by_others(replicas: int, others: Iterable[tuple[int, int]]) -> tuple[int, int]:

@@ -160,14 +160,14 @@ class TableSweep:
 
 def _prepared(session: Session, keyspace: str, table: str, page_rows: int) -> Any:
     metadata = session.cluster.metadata.keyspaces.get(keyspace)
-    found = metadata.tables.get(table) if metadata else None
-    if found is None:
+    described = metadata.tables.get(table) if metadata else None
+    if described is None:
         raise InputError(f"tables: there is no {keyspace}.{table}")
-    if str(found.options.get("read_repair", "BLOCKING")).upper() == "NONE":
+    if str(described.options.get("read_repair", "BLOCKING")).upper() == "NONE":
         raise InputError(
             f"tables: {keyspace}.{table} has read_repair = 'NONE': reads at ALL leave its replicas as they are"
         )
-    key = ", ".join(f'"{column.name}"' for column in found.partition_key)
+    key = ", ".join(f'"{column.name}"' for column in described.partition_key)
     # The lowest token belongs to no row: the partitioner maps it to the highest.
     statement = session.prepare(f'SELECT * FROM "{keyspace}"."{table}" WHERE token({key}) > ? AND token({key}) <= ?')
     statement.consistency_level = ConsistencyLevel.ALL

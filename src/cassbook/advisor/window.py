@@ -29,12 +29,12 @@ class Load:
     @classmethod
     def together(cls, loads: Iterable[Load]) -> Load:
         """Return the load of several clients on one cluster."""
-        own = [load for load in loads if load.per_s > 0]
-        per_s = sum(load.per_s for load in own)
+        active = [load for load in loads if load.per_s > 0]
+        per_s = sum(load.per_s for load in active)
         if not per_s:
             return cls(0.0, float("nan"), 0.0)
-        reads = sum(load.per_s * load.read_share for load in own)
-        return cls(per_s, reads / per_s, sum(load.in_flight for load in own))
+        reads = sum(load.per_s * load.read_share for load in active)
+        return cls(per_s, reads / per_s, sum(load.in_flight for load in active))
 
 
 #: Latencies that wait to be summed, at most: what is left where nobody looks at the load.

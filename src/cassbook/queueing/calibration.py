@@ -241,15 +241,15 @@ def calibrate(
     InputError
         If the cells do not tell the parts apart, or how they change with the load.
     """
-    own, others = cells[cells["nodes"] == nodes], cells[cells["nodes"] != nodes]
-    if usual is None and (own.empty or own["jobs"].min() > 1):
+    near, others = cells[cells["nodes"] == nodes], cells[cells["nodes"] != nodes]
+    if usual is None and (near.empty or near["jobs"].min() > 1):
         raise InputError("calibrate: no cell has one job only; what a request costs that is alone cannot be seen")
-    begun = {str(name): by_cpu(some, phases[phases["operation"] == name]) for name, some in own.groupby("operation")}
-    costs, slower = by_response(own, begun, cores, usual.slowdown if usual else None, waiting)
-    found = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
+    begun = {str(name): by_cpu(some, phases[phases["operation"] == name]) for name, some in near.groupby("operation")}
+    costs, slower = by_response(near, begun, cores, usual.slowdown if usual else None, waiting)
+    fit = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
     if usual is None and len(others):
-        found = replace(found, crowding={name: crowding(found, others, name) for name in costs})
-    return found
+        fit = replace(fit, crowding={name: crowding(fit, others, name) for name in costs})
+    return fit
 
 
 def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
@@ -299,7 +299,7 @@ def by_response(
     free = [(name, part) for name in begun for part in _FREE[name] if waiting or part != "waiting"]
 
     def calibrated(x: Floats) -> Calibrated:
-        costs = {name: replace(own, waiting=0.0) for name, own in begun.items()}
+        costs = {name: replace(cost, waiting=0.0) for name, cost in begun.items()}
         for (name, part), ms in zip(free, np.exp(x), strict=False):
             costs[name] = replace(costs[name], **{part: float(ms)})
         if write := costs.get("UPDATE"):
@@ -314,8 +314,8 @@ def by_response(
     high = np.full(len(start), np.log(_MOST_MS))
     if knots:  # more at the processors make work no slower
         start[-1], high[-1] = -0.1, 0.0
-    found = calibrated(_fit(lambda x: _off(calibrated(x), kinds), start, low, high))
-    return dict(found.costs), found.slowdown
+    fit = calibrated(_fit(lambda x: _off(calibrated(x), kinds), start, low, high))
+    return dict(fit.costs), fit.slowdown
 
 
 def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> float:
@@ -337,19 +337,19 @@ def _kinds(cells: pd.DataFrame) -> list[tuple[Question, NDArray[np.int64], Float
     ]
 
 
-def _off(own: Calibrated, kinds: list[tuple[Question, NDArray[np.int64], Floats]]) -> Floats:
+def _off(fit: Calibrated, kinds: list[tuple[Question, NDArray[np.int64], Floats]]) -> Floats:
     """Logarithms of predicted over measured response times."""
     return np.concatenate([
-        np.log(analyse(own.network(question), int(jobs.max())).response_ms[jobs - 1]) - log_ms
+        np.log(analyse(fit.network(question), int(jobs.max())).response_ms[jobs - 1]) - log_ms
         for question, jobs, log_ms in kinds
     ])  # fmt: skip
 
 
 def _fit(off: Callable[[Floats], Floats], start: list[float], low: Floats, high: Floats) -> Floats:
-    found = least_squares(
+    solution = least_squares(
         off, start, bounds=(low, high), ftol=_ENOUGH, xtol=_ENOUGH, loss="soft_l1", f_scale=_USUAL_OFF
     )
-    return np.asarray(found.x)
+    return np.asarray(solution.x)
 
 
 def slowdown(at_knots: Floats) -> tuple[float, ...]:
@@ -385,8 +385,8 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
             "calibrate: these cells cannot tell what a coordinator costs from what a local look does; measure other "
             "numbers of replicas or nodes too"
         )
-    found, _ = nnls(design / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
-    costs = dict.fromkeys(PARTS, 0.0) | dict(zip(free, map(float, found), strict=True))
+    weights, _ = nnls(design / cells["node_ms"].to_numpy(float)[:, None], np.ones(len(rows)))
+    costs = dict.fromkeys(PARTS, 0.0) | dict(zip(free, map(float, weights), strict=True))
     return costs if replica_part is None else costs | {"local": replica_part * costs["elsewhere"]}
 
 

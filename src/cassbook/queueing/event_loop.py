@@ -83,10 +83,10 @@ def empty_tree(stations: int) -> np.ndarray:
 
 def chained(rows: int, kind: np.dtype) -> np.ndarray:
     """Free rows, each of which knows the next."""
-    found = np.zeros(rows, kind)
-    found["following"] = np.arange(1, rows + 1)
-    found["following"][-1] = -1
-    return found
+    table = np.zeros(rows, kind)
+    table["following"] = np.arange(1, rows + 1)
+    table["following"][-1] = -1
+    return table
 
 
 #: What `run` fills in, by batch: when it ended (batches + 1,), requests by operation and the sum of their latencies
@@ -139,14 +139,14 @@ def _drawn(net, step):  # type: ignore[no-untyped-def]
 @compiled(**_LEAF)
 def _schedule(net, s):  # type: ignore[no-untyped-def]
     """Say when station s is done next, and find the first of all anew."""
-    own = net.stations[s]
-    n = own.count
+    station = net.stations[s]
+    n = station.count
     if n == 0:
-        own.next_ms, own.clock = np.inf, 0.0
-    elif own.kind == SHARED:
-        own.next_ms = net.whole[0].now + max(0.0, net.heaps[s, 0].key - own.clock) / _rate(net, s, n)
+        station.next_ms, station.clock = np.inf, 0.0
+    elif station.kind == SHARED:
+        station.next_ms = net.whole[0].now + max(0.0, net.heaps[s, 0].key - station.clock) / _rate(net, s, n)
     else:
-        own.next_ms = net.heaps[s, 0].key
+        station.next_ms = net.heaps[s, 0].key
     tree = net.tree
     i = (tree.size // 2 + s) // 2
     while i >= 1:
@@ -205,34 +205,34 @@ def _pop(net, s, n):  # type: ignore[no-untyped-def]
 @compiled(**_LEAF)
 def _account(net, s):  # type: ignore[no-untyped-def]
     """Count what station s has done since it was last seen."""
-    own, now = net.stations[s], net.whole[0].now
-    passed, n = now - own.seen, own.count
+    station, now = net.stations[s], net.whole[0].now
+    passed, n = now - station.seen, station.count
     if passed > 0.0 and n:
-        own.busy += passed * min(float(n), own.servers - _taken(net, s))
-        own.area += passed * n
-        if own.kind == SHARED:
-            own.clock += passed * _rate(net, s, n)
-    own.seen = now
+        station.busy += passed * min(float(n), station.servers - _taken(net, s))
+        station.area += passed * n
+        if station.kind == SHARED:
+            station.clock += passed * _rate(net, s, n)
+    station.seen = now
 
 
 @compiled(**_LOOP)
 def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
     """Let a token join a station, to be served for so long."""
     _account(net, s)
-    own, shared = net.stations[s], net.whole[0].shared
-    n = own.count
+    station, shared = net.stations[s], net.whole[0].shared
+    n = station.count
     if s == CLIENT_CPU and shared >= 0:
         _account(net, shared)
-    own.count = n + 1
+    station.count = n + 1
     if s == CLIENT_CPU and shared >= 0:
         _schedule(net, shared)
-    if own.kind == SHARED:
-        _push(net, s, n, own.clock + ms, token)
-    elif n < own.servers:
+    if station.kind == SHARED:
+        _push(net, s, n, station.clock + ms, token)
+    elif n < station.servers:
         _push(net, s, n, net.whole[0].now + ms, token)
     else:
         net.tokens[token].ms = ms
-        _append(net, own, token)
+        _append(net, station, token)
         return
     _schedule(net, s)
 
@@ -241,21 +241,21 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
 def _complete(net, s):  # type: ignore[no-untyped-def]
     """Take away whom station s has served; its token."""
     _account(net, s)
-    own, shared = net.stations[s], net.whole[0].shared
-    n, token = own.count, net.heaps[s, 0].token
+    station, shared = net.stations[s], net.whole[0].shared
+    n, token = station.count, net.heaps[s, 0].token
     if s == CLIENT_CPU and shared >= 0:
         _account(net, shared)
-    own.count = n - 1
+    station.count = n - 1
     if s == CLIENT_CPU and shared >= 0:
         _schedule(net, shared)
-    if own.kind == SHARED:
-        own.clock = net.heaps[s, 0].key  # exactly, whatever rounding has made of it
+    if station.kind == SHARED:
+        station.clock = net.heaps[s, 0].key  # exactly, whatever rounding has made of it
         _pop(net, s, n)
     else:
-        serving = min(n, int(own.servers))
+        serving = min(n, int(station.servers))
         _pop(net, s, serving)
-        if own.first >= 0:
-            following = _take(net, own)
+        if station.first >= 0:
+            following = _take(net, station)
             _push(net, s, serving - 1, net.whole[0].now + net.tokens[following].ms, following)
     _schedule(net, s)
     return token
@@ -286,9 +286,9 @@ def _new_token(net, request, node):  # type: ignore[no-untyped-def]
     number = net.whole[0].token
     if number < 0:
         return FULL
-    own = net.tokens[number]
-    net.whole[0].token = own.following
-    own.request, own.node, own.holds = request, node, 0
+    row = net.tokens[number]
+    net.whole[0].token = row.following
+    row.request, row.node, row.holds = request, node, 0
     net.requests[request].open += 1
     return number
 
@@ -296,14 +296,14 @@ def _new_token(net, request, node):  # type: ignore[no-untyped-def]
 @compiled(**_LEAF)
 def _drop(net, token):  # type: ignore[no-untyped-def]
     """Give a token back, and its request when that was the last."""
-    whole, own = net.whole[0], net.tokens[token]
-    own.following = whole.token
+    whole, row = net.whole[0], net.tokens[token]
+    row.following = whole.token
     whole.token = token
-    request = net.requests[own.request]
+    request = net.requests[row.request]
     request.open -= 1
     if request.open == 0:
         request.following = whole.request
-        whole.request = own.request
+        whole.request = row.request
 
 
 @compiled(**_LEAF)
@@ -349,10 +349,10 @@ def _enter(net, token, stage):  # type: ignore[no-untyped-def]
 @compiled(**_LEAF)
 def _leave(net, token):  # type: ignore[no-untyped-def]
     """Let the next one into the region, if a token's stage ends what the region covers."""
-    own, step = net.tokens[token], _step(net, token)
-    if not (own.holds and step.leaves):
+    row, step = net.tokens[token], _step(net, token)
+    if not (row.holds and step.leaves):
         return
-    own.holds = 0
+    row.holds = 0
     region = net.regions[_machine(net, token, step)]
     if region.first < 0:
         region.inside -= 1
@@ -369,8 +369,8 @@ def _begin(net):  # type: ignore[no-untyped-def]
     number = whole.request
     if number < 0:
         return FULL
-    own = net.requests[number]
-    whole.request = own.following
+    request = net.requests[number]
+    whole.request = request.following
     chance, op = _evenly(net, ROUTING), 0
     while op < net.operations.size - 1 and chance >= net.operations[op].upto:
         op += 1
@@ -379,33 +379,33 @@ def _begin(net):  # type: ignore[no-untyped-def]
         first += 1
     place = int(_evenly(net, ROUTING) * (whole.replication if whole.token_aware else whole.nodes))
     coordinator = (first + place) % whole.nodes if whole.token_aware else place
-    own.operation, own.coordinator, own.open = op, coordinator, 0
-    own.local = 1 if (coordinator - first) % whole.nodes < whole.replication else 0
-    own.missing = net.operations[op].waits
+    request.operation, request.coordinator, request.open = op, coordinator, 0
+    request.local = 1 if (coordinator - first) % whole.nodes < whole.replication else 0
+    request.missing = net.operations[op].waits
     mask = 0  # who may be asked
     for i in range(whole.nodes):
         if i != coordinator and (whole.any_target or (i - first) % whole.nodes < whole.replication):
             mask |= 1 << i
-    own.mask = mask
+    request.mask = mask
     return _new_token(net, number, coordinator)
 
 
 @compiled(**_LOOP)
 def _ask_another(net, number):  # type: ignore[no-untyped-def]
     """Send a request to one more node, chosen by chance; False where there is no room."""
-    own, left = net.requests[number], 0
+    request, left = net.requests[number], 0
     for i in range(net.whole[0].nodes):
-        left += (own.mask >> i) & 1
+        left += (request.mask >> i) & 1
     if left == 0:
         return True
     chosen, node = int(_evenly(net, TARGETS) * left), 0
     while True:
-        if (own.mask >> node) & 1:
+        if (request.mask >> node) & 1:
             if chosen == 0:
                 break
             chosen -= 1
         node += 1
-    own.mask &= ~(1 << node)
+    request.mask &= ~(1 << node)
     token = _new_token(net, number, node)
     if token == FULL:
         return False
@@ -419,9 +419,9 @@ def _ask_another(net, number):  # type: ignore[no-untyped-def]
 def _fork(net, token):  # type: ignore[no-untyped-def]
     """Ask whom the level needs; False where there is no room."""
     number, whole = net.tokens[token].request, net.whole[0]
-    own = net.requests[number]
-    asked = net.operations[own.operation].asked
-    for _ in range(asked - own.local):
+    request = net.requests[number]
+    asked = net.operations[request.operation].asked
+    for _ in range(asked - request.local):
         if not _ask_another(net, number):
             return False
     if whole.retry_ms > 0.0 and asked < whole.replication:
@@ -436,8 +436,8 @@ def _fork(net, token):  # type: ignore[no-untyped-def]
 @compiled(**_LEAF)
 def _after(net, token, stage):  # type: ignore[no-untyped-def]
     """What a token does that is done with a stage: the stage it goes on to, or STAYS where its way ends, or FULL."""
-    own = net.tokens[token]
-    request = net.requests[own.request]
+    row = net.tokens[token]
+    request = net.requests[row.request]
     if stage == PARSE:
         if not _fork(net, token):
             return FULL
@@ -448,7 +448,7 @@ def _after(net, token, stage):  # type: ignore[no-untyped-def]
         if request.missing == 0:  # the join fires; answers that come later are discarded
             return END
     elif stage == TIMER:
-        if request.missing > 0 and not _ask_another(net, own.request):
+        if request.missing > 0 and not _ask_another(net, row.request):
             return FULL
     else:
         if stage == CLIENT:

@@ -37,12 +37,12 @@ class Loads:
     @cached_property
     def ms(self) -> dict[str, float]:
         """By station, ms of its servers for one request; of one machine for all, its CPU's are the client's too."""
-        return {own.name: self._all[own.name] for own in self._queues}
+        return {station.name: self._all[station.name] for station in self._queues}
 
     @cached_property
     def _all(self) -> dict[str, float]:
         """The same with stations at which nobody waits."""
-        total = dict.fromkeys((own.name for own in stations(self.network)), 0.0)
+        total = dict.fromkeys((station.name for station in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])
         for number, weight in enumerate(weights / weights.sum()):
             for name, ms in _of_operation(self.network, number, self.steps[number]).items():
@@ -56,7 +56,7 @@ class Loads:
 
     @cached_property
     def _queues(self) -> list[Station]:
-        return [own for own in stations(self.network) if np.isfinite(own.servers)]
+        return [station for station in stations(self.network) if np.isfinite(station.servers)]
 
     @cached_property
     def per_server_ms(self) -> dict[str, float]:
@@ -64,11 +64,11 @@ class Loads:
 
         With `slowdown` the least of it over the jobs that may be there.
         """
-        found = {}
-        for own in self._queues:
-            least = min(self.network.slowdown, default=1.0) if own.shared else 1.0
-            found[own.name] = self.ms[own.name] * least / own.servers
-        return found
+        per_server = {}
+        for station in self._queues:
+            least = min(self.network.slowdown, default=1.0) if station.shared else 1.0
+            per_server[station.name] = self.ms[station.name] * least / station.servers
+        return per_server
 
     @property
     def bottleneck(self) -> str:
@@ -109,7 +109,7 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
     """Work at each station for one request of an operation, ms."""
     names = [station.name for station in stations(network)]
     where = machines(network, {name: place for place, name in enumerate(names)})
-    found = np.zeros(len(names))
+    work_ms = np.zeros(len(names))
 
     def work(way: NDArray[np.void], stages: Sequence[int]) -> list[tuple[int, int, float]]:
         return [
@@ -123,7 +123,7 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
     def add(parts: list[tuple[int, int, float]], coordinator: int, node: int, often: float) -> None:
         machine = {event_loop.COORDINATOR: coordinator, event_loop.OWN: node, event_loop.CLIENTS: network.nodes}
         for which, part, ms in parts:
-            found[where[machine[which], part]] += often * ms
+            work_ms[where[machine[which], part]] += often * ms
 
     for coordinator, held, chance in coordinators(network):
         local = int(held[coordinator])
@@ -136,20 +136,20 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
         asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
             add(branch[local], coordinator, node, chance * asked / len(others))
-    loads = dict(zip(names, map(float, found), strict=True))
+    loads = dict(zip(names, map(float, work_ms), strict=True))
     return loads | {"CPU": loads["CPU"] + loads["client CPU"]} if network.shared_cores else loads
 
 
 def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:
     """All (coordinator, nodes that hold the row, probability) that there are."""
     n, rf = network.nodes, network.replication
-    found = []
+    cases = []
     for first, share in enumerate(ring_shares(n, network.shares)):
         held = np.zeros(n, dtype=bool)
         held[[(first + k) % n for k in range(rf)]] = True
         choices = np.flatnonzero(held) if network.token_aware else np.arange(n)
-        found += [(int(coordinator), held, float(share) / len(choices)) for coordinator in choices]
-    return found
+        cases += [(int(coordinator), held, float(share) / len(choices)) for coordinator in choices]
+    return cases
 
 
 def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:
@@ -162,6 +162,6 @@ def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:
         alone, branch = (float(way[list(stages)]["ms"].sum()) for stages in (ALONE, BRANCH))
         total += chance * alone
         if operation.waits == operation.asked and not network.retry_ms:
-            own = float(way[event_loop.LOCAL_DISK]["ms"])
-            total += chance * (branch if not local else own if operation.asked == 1 else max(own, branch))
+            look_ms = float(way[event_loop.LOCAL_DISK]["ms"])
+            total += chance * (branch if not local else look_ms if operation.asked == 1 else max(look_ms, branch))
     return total

@@ -73,8 +73,8 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     if network.rate_per_s or network.retry_ms:
         raise InputError("analysis: for closed networks without speculative retry; simulate the others")
     loads = Loads(network)
-    found = [own for own in stations(network) if own.name not in DELAYS]
-    demand = {own.name: loads.ms.get(own.name, 0.0) for own in found}  # of what nobody waits for, none
+    places = [station for station in stations(network) if station.name not in DELAYS]
+    demand = {station.name: loads.ms.get(station.name, 0.0) for station in places}  # of what nobody waits for, none
     if network.shared_cores:
         demand["CPU"] -= demand["client CPU"]
     weights, ways, counts = _paths(network, loads.steps)
@@ -82,12 +82,14 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     at_once = _at_once(demand["CPU"], ways, weights, counts, scv) if network.shared_cores else 0.0
     model = Model(
         demand=np.array(list(demand.values())),
-        squared=np.array([_squared(network, own, demand[own.name]) for own in found]),
-        shared=np.array([_is_processor(own) for own in found]),
-        servers=np.array([own.servers for own in found]),
-        steady=np.array([_steady(own.servers) for own in found]),
-        slower=np.array([_slower(network, own, most_jobs, at_once if own.name == "CPU" else 1.0) for own in found]),
-        machines=machines(network, {own.name: number for number, own in enumerate(stations(network))}),
+        squared=np.array([_squared(network, station, demand[station.name]) for station in places]),
+        shared=np.array([_is_processor(station) for station in places]),
+        servers=np.array([station.servers for station in places]),
+        steady=np.array([_steady(station.servers) for station in places]),
+        slower=np.array(
+            [_slower(network, station, most_jobs, at_once if station.name == "CPU" else 1.0) for station in places]
+        ),
+        machines=machines(network, {station.name: number for number, station in enumerate(stations(network))}),
         roles=_roles(network),
         weights=weights,
         ways=ways,
@@ -100,11 +102,11 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
     x, response, present = recursion(most_jobs, model)
     jobs = np.arange(1, most_jobs + 1)
     busy = {}
-    for number, own in enumerate(found):
-        if np.isfinite(own.servers):
-            busy[own.name] = x * loads.ms[own.name] / own.servers
-            if network.slowdown and own.shared:  # work takes what it takes with those who are there
-                busy[own.name] = present[:, number] / own.servers + x * loads.ms["client CPU"] / own.servers
+    for number, station in enumerate(places):
+        if np.isfinite(station.servers):
+            busy[station.name] = x * loads.ms[station.name] / station.servers
+            if network.slowdown and station.shared:  # work takes what it takes with those who are there
+                busy[station.name] = present[:, number] / station.servers + x * loads.ms["client CPU"] / station.servers
     return Analysed(jobs, 1000.0 * x, response, {name: np.minimum(1.0, part) for name, part in busy.items()})
 
 
@@ -112,9 +114,9 @@ def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: ND
     """How many of a request's visits are at a processor at once, on average: all its work over what its answer waits
     for. Branches run side by side, and those that nobody waits for go on.
     """
-    own = ways.copy()
-    own["ms"][own["part"] != event_loop.CPU] = 0.0
-    waited_ms = waited(own, weights, counts, scv)
+    at_cpu = ways.copy()
+    at_cpu["ms"][at_cpu["part"] != event_loop.CPU] = 0.0
+    waited_ms = waited(at_cpu, weights, counts, scv)
     return max(1.0, work_ms / waited_ms) if waited_ms else 1.0
 
 
@@ -127,48 +129,52 @@ def _slower(network: Network, station: Station, most_jobs: int, at_once: float) 
     """Stretch of a visit with 1, 2, ... jobs at a station, each there so many times; shape (taken, jobs)."""
     if not _is_processor(station):
         return np.ones((taken(network).size, most_jobs))
-    found = 1.0 / rates(network, station, int(np.ceil(most_jobs * at_once)))[:, 1:]
+    stretch = 1.0 / rates(network, station, int(np.ceil(most_jobs * at_once)))[:, 1:]
     visits = np.arange(1, most_jobs + 1) * at_once
-    return np.array([np.interp(visits, np.arange(1, found.shape[1] + 1), own) for own in found])
+    return np.array([np.interp(visits, np.arange(1, stretch.shape[1] + 1), row) for row in stretch])
 
 
 def _squared(network: Network, station: Station, load_ms: float) -> float:
     """Sum over visits of the square of their demand, for stations that serve in order: residual work, ms²."""
     if _is_processor(station) or not load_ms:
         return 0.0
-    total, weights = 0.0, sum(own.share for own in network.operations)
-    for own in network.operations:
-        sizes = (own.demands.disk_ms,) if "disk" in station.name else (own.demands.request_ms, own.demands.data_ms)
+    total, weights = 0.0, sum(operation.share for operation in network.operations)
+    for operation in network.operations:
+        sizes = (
+            (operation.demands.disk_ms,)
+            if "disk" in station.name
+            else (operation.demands.request_ms, operation.demands.data_ms)
+        )
         if sum(sizes):
             # Sizes come in pairs everywhere: a query there, a row back.
-            total += own.share / weights * load_ms * sum(size**2 for size in sizes) / sum(sizes)
+            total += operation.share / weights * load_ms * sum(size**2 for size in sizes) / sum(sizes)
     return total * (1 + network.readings.law.scv) / 2
 
 
 def _roles(network: Network) -> Floats:
     """How often a machine coordinates, is asked, and is the client; shape (3, nodes + 1)."""
-    found = np.zeros((3, network.nodes + 1))
+    roles = np.zeros((3, network.nodes + 1))
     for coordinator, held, chance in coordinators(network):
-        found[event_loop.COORDINATOR, coordinator] += chance
+        roles[event_loop.COORDINATOR, coordinator] += chance
         others = held.copy() if network.readings.targets == "replicas" else np.ones(network.nodes, dtype=bool)
         others[coordinator] = False
-        found[event_loop.OWN, :-1] += chance * others
-    asked = found[event_loop.OWN].sum()
-    found[event_loop.OWN, :-1] = found[event_loop.OWN, :-1] / asked if asked else 1 / network.nodes
-    found[event_loop.CLIENTS, -1] = 1.0
-    return found
+        roles[event_loop.OWN, :-1] += chance * others
+    elsewhere = roles[event_loop.OWN].sum()
+    roles[event_loop.OWN, :-1] = roles[event_loop.OWN, :-1] / elsewhere if elsewhere else 1 / network.nodes
+    roles[event_loop.CLIENTS, -1] = 1.0
+    return roles
 
 
 def _paths(network: Network, steps: NDArray[np.void]) -> tuple[Floats, NDArray[np.void], NDArray[np.int64]]:
     """Requests by operation, remote and local: weights, what they do, and how many are asked elsewhere, whether the
     coordinator looks, and how many answers are waited for.
     """
-    total, weights, counts = sum(own.share for own in network.operations), [], []
-    for own in network.operations:
+    total, weights, counts = sum(operation.share for operation in network.operations), [], []
+    for operation in network.operations:
         for local in (0, 1):
-            weights.append(own.share / total * (network.local_share if local else 1 - network.local_share))
+            weights.append(operation.share / total * (network.local_share if local else 1 - network.local_share))
             others = network.nodes - 1 if network.readings.targets == "any" else network.replication - local
-            counts.append([min(own.asked - local, others), local, own.waits])
+            counts.append([min(operation.asked - local, others), local, operation.waits])
     return np.array(weights), records(steps.reshape(-1, event_loop.STAGES)), np.array(counts, dtype=np.int64)
 
 
@@ -182,5 +188,5 @@ def _steady(servers: float) -> float:
     if not 1 < servers < math.inf:
         return math.inf
     terms = [1 / math.factorial(k) for k in range(int(servers) + 1)]
-    own = [1.0] + [terms[k] - terms[k - 1] / servers for k in range(1, int(servers))]
-    return float(np.abs(np.roots(own[::-1])).min())
+    polynomial = [1.0] + [terms[k] - terms[k - 1] / servers for k in range(1, int(servers))]
+    return float(np.abs(np.roots(polynomial[::-1])).min())

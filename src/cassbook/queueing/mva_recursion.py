@@ -72,7 +72,7 @@ class _At(NamedTuple):
         Stretch of a visit with so many jobs there.
     queue : ndarray, shape (S, S)
         Of each network that is without one of its processors.
-    found : ndarray, shape (S,)
+    ahead : ndarray, shape (S,)
         What a request finds at a station: a wait, ms, or at a processor a stretch less one.
     more : ndarray, shape (3, parts)
         The same by role and part of a machine.
@@ -81,7 +81,7 @@ class _At(NamedTuple):
     chance: Floats
     slow: Floats
     queue: Floats
-    found: Floats
+    ahead: Floats
     more: Floats
 
 
@@ -102,20 +102,20 @@ def _below(x, mean, variance):  # type: ignore[no-untyped-def]
 
 
 @compiled(cache=True)
-def _joined(count, mean, variance, own_mean, own_variance, own, waits):  # type: ignore[no-untyped-def]
-    """Expected time until `waits` branches are done, of `count` alike and, if `own`, one other."""
-    if count + own == 1:
-        return mean if count else own_mean
-    most = max(mean + _DEVIATIONS * math.sqrt(variance), own * (own_mean + _DEVIATIONS * math.sqrt(own_variance)))
+def _joined(count, mean, variance, local_mean, local_variance, local, waits):  # type: ignore[no-untyped-def]
+    """Expected time until `waits` branches are done, of `count` alike and, if `local`, one other."""
+    if count + local == 1:
+        return mean if count else local_mean
+    most = max(mean + _DEVIATIONS * math.sqrt(variance), local * (local_mean + _DEVIATIONS * math.sqrt(local_variance)))
     step = most / _POINTS
     total = 0.0
-    done = np.zeros(count + own + 1)
+    done = np.zeros(count + local + 1)
     for i in range(_POINTS):
         x = (i + 0.5) * step
-        p, q = _below(x, mean, variance), _below(x, own_mean, own_variance)
+        p, q = _below(x, mean, variance), _below(x, local_mean, local_variance)
         done[:] = 0.0
         done[0] = 1.0
-        for branch in range(count + own):
+        for branch in range(count + local):
             chance = p if branch < count else q
             for k in range(branch + 1, 0, -1):
                 done[k] = done[k] * (1.0 - chance) + done[k - 1] * chance
@@ -137,7 +137,7 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
 
 
 @compiled(cache=True)
-def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
+def _between(way, count, local, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
     """Time from fork to join."""
     mean = variance = 0.0
     for stage in range(event_loop.ASK_OUT, event_loop.RETURN + 1):
@@ -147,7 +147,7 @@ def _between(way, count, own, waits, more, scv, in_line):  # type: ignore[no-unt
         mean += service + wait
         variance += scv * service * (service + 2.0 * wait) + wait * wait
     service, wait = _stay(way[event_loop.LOCAL_DISK], more)
-    return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, own, waits)
+    return _joined(count, mean, variance, service + wait, scv * service * service + wait * wait, local, waits)
 
 
 @compiled(cache=True)
@@ -155,8 +155,8 @@ def waited(ways, weights, counts, scv):  # type: ignore[no-untyped-def]
     """Time at processors for which an answer waits, of a request that is alone."""
     more, total = np.zeros((3, 4)), 0.0
     for row in range(weights.size):
-        count, own, waits = counts[row]
-        ms = _between(ways[row], count, own, waits, more, scv, False)
+        count, local, waits = counts[row]
+        ms = _between(ways[row], count, local, waits, more, scv, False)
         for stage in (event_loop.PARSE, event_loop.END):
             ms += ways[row][stage].ms
         total += weights[row] * ms
@@ -169,7 +169,7 @@ def recursion(most, model):  # type: ignore[no-untyped-def]
     stations = model.demand.size
     at = _At(
         chance=np.zeros((stations, most + 1)), slow=model.slower[:, 0].copy(), queue=np.zeros((stations, stations)),
-        found=np.zeros(stations), more=np.zeros((3, 4)),
+        ahead=np.zeros(stations), more=np.zeros((3, 4)),
     )  # fmt: skip
     at.chance[:, 0] = 1.0
     found_x, found_ms, present = np.zeros(most), np.zeros(most), np.zeros((most, stations))
@@ -193,14 +193,14 @@ def _look(model, at, n):  # type: ignore[no-untyped-def]
     """What a request finds that comes as the n-th: at processors, and then by role and part of a machine."""
     for i in range(model.demand.size):
         if model.shared[i]:
-            at.found[i] = -1.0
+            at.ahead[i] = -1.0
             for j in range(1, n + 1):
-                at.found[i] += at.slow[i, j - 1] * at.chance[i, j - 1]
+                at.ahead[i] += at.slow[i, j - 1] * at.chance[i, j - 1]
     for role in range(3):
         for part in range(4):
             at.more[role, part] = 0.0
             for k in range(model.machines.shape[0]):
-                at.more[role, part] += model.roles[role, k] * at.found[model.machines[k, part]]
+                at.more[role, part] += model.roles[role, k] * at.ahead[model.machines[k, part]]
 
 
 @compiled(cache=True)
@@ -211,12 +211,12 @@ def _request(model, more):  # type: ignore[no-untyped-def]
         if model.weights[row] == 0.0:
             continue
         way, ms = model.ways[row], 0.0
-        count, own, waits = model.counts[row]
+        count, local, waits = model.counts[row]
         for stage in range(event_loop.CLIENT_OUT, event_loop.CLIENT_IN + 1):
             if stage <= event_loop.PARSE or stage >= event_loop.END:
                 service, wait = _stay(way[stage], more)
                 ms += service + wait
-        ms += _between(way, count, own, waits, more, model.scv, model.in_line)
+        ms += _between(way, count, local, waits, more, model.scv, model.in_line)
         total += model.weights[row] * ms
         service, wait = _stay(way[event_loop.CLIENT], more)
         client += model.weights[row] * (service + wait)
@@ -242,7 +242,7 @@ def _join(model, at, x, n, present):  # type: ignore[no-untyped-def]
         _leave(at.slow[busy], model.slower[busy], x * model.demand[event_loop.CLIENT_CPU])
     for i in range(model.demand.size):
         if not model.shared[i]:
-            at.found[i] = x * (model.squared[i] + at.found[i] * model.demand[i])
+            at.ahead[i] = x * (model.squared[i] + at.ahead[i] * model.demand[i])
             continue
         load, before, slowed = _load(model, i), at.chance[i, 0], together and i == busy
         less = 1.0

@@ -212,8 +212,8 @@ class Network:
 
 def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:
     """Parts of the ring, shape (nodes,), that sum to 1."""
-    own = np.asarray(shares or np.ones(nodes), dtype=float)
-    return np.asarray(own / own.sum())
+    parts = np.asarray(shares or np.ones(nodes), dtype=float)
+    return np.asarray(parts / parts.sum())
 
 
 def _check(network: Network) -> None:
@@ -224,15 +224,15 @@ def _check(network: Network) -> None:
         raise InputError(f"replication: {rf} replicas do not fit on {n} nodes; use 1 to {n}")
     if not network.operations:
         raise InputError("operations: a request does something; give one operation at least")
-    for own in network.operations:
+    for operation in network.operations:
         most = n if network.readings.targets == "any" else rf
-        if not 1 <= own.waits <= own.asked <= most:
+        if not 1 <= operation.waits <= operation.asked <= most:
             raise InputError(
-                f"{own.name}: waits for {own.waits} of {own.asked} replicas that it asks; "
+                f"{operation.name}: waits for {operation.waits} of {operation.asked} replicas that it asks; "
                 f"use 1 <= waits <= asked <= {most}"
             )
-        if not own.share > 0:
-            raise InputError(f"{own.name}: a share of {own.share!r} of the requests; it must be above 0")
+        if not operation.share > 0:
+            raise InputError(f"{operation.name}: a share of {operation.share!r} of the requests; it must be above 0")
     if network.shares and (len(network.shares) != n or min(network.shares) <= 0):
         raise InputError(f"shares: {len(network.shares)} for {n} nodes; give one above 0 for each")
     if network.region_limit < 1:

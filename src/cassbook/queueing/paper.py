@@ -29,10 +29,10 @@ def demands(level: str) -> Demands:
     if level not in LEVELS:
         raise InputError(f"level: Table 2 has no {level!r}; use one of {', '.join(LEVELS)}, or give demands")
     cpu = published.table("d16_table2")
-    own = cpu[(cpu["level"] == level) & cpu["cpu_demand_ms"].notna()]
+    at_level = cpu[(cpu["level"] == level) & cpu["cpu_demand_ms"].notna()]
     others = dict(published.table("d16_table3").itertuples(index=False, name=None))
     return Demands(
-        dict(zip(own["class"], own["cpu_demand_ms"].astype(float), strict=True)), others["Disk"],
+        dict(zip(at_level["class"], at_level["cpu_demand_ms"].astype(float), strict=True)), others["Disk"],
         others["Network Request"], others["Network Data"], others["YCSB CPU"],
     )  # fmt: skip
 

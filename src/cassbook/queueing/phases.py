@@ -55,12 +55,12 @@ def phases(coordinator: str, duration_us: float, events: Iterable[Event]) -> Pha
     events : iterable of Event
         In the order of recording.
     """
-    own, elsewhere = list[Event](), dict[str, list[Event]]()
+    here, elsewhere = list[Event](), dict[str, list[Event]]()
     for event in events:
-        (own if event.source == coordinator else elsewhere.setdefault(event.source, [])).append(event)
-    left = [event.elapsed_us for event in own if _ASKING.search(event.activity)]
-    looked = [event.elapsed_us for event in own if _OWN.search(event.activity)]
-    came = [event.elapsed_us for event in own if _CAME.search(event.activity)]
+        (here if event.source == coordinator else elsewhere.setdefault(event.source, [])).append(event)
+    left = [event.elapsed_us for event in here if _ASKING.search(event.activity)]
+    looked = [event.elapsed_us for event in here if _OWN.search(event.activity)]
+    came = [event.elapsed_us for event in here if _CAME.search(event.activity)]
     if not (left or looked) or (left and not came) or len(elsewhere) < len(left):
         return None
     serve = []

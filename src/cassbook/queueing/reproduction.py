@@ -58,11 +58,11 @@ def curves(
     for level in levels:
         network = make(level)
         for count in jobs:
-            found = run(network, count, requests, seed=seed)
+            simulated = run(network, count, requests, seed=seed)
             rows.append({
-                "level": level, "jobs": count, "throughput_per_s": found.throughput_per_s,
-                "response_ms": found.response_ms, "node_cpu": found.utilisation["node1 CPU"],
-                "bottleneck": found.bottleneck,
+                "level": level, "jobs": count, "throughput_per_s": simulated.throughput_per_s,
+                "response_ms": simulated.response_ms, "node_cpu": simulated.utilisation["node1 CPU"],
+                "bottleneck": simulated.bottleneck,
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -75,8 +75,8 @@ def sentences(readings: Readings, requests: int = 40_000, seed: int = 0) -> dict
     }
     one = at["ONE"]
     less = {
-        level: Estimate(1 - own.value / one.value, 1 - own.high / one.low, 1 - own.low / one.high, own.n)
-        for level, own in at.items()
+        level: Estimate(1 - rate.value / one.value, 1 - rate.high / one.low, 1 - rate.low / one.high, rate.n)
+        for level, rate in at.items()
     }
     return {"at_one_per_s": one, "less_at_quorum": less["QUORUM"], "less_at_all": less["ALL"]}
 
@@ -163,10 +163,10 @@ def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
         network = paper.network(level, readings=Readings(node_cores=cores))
         analysed = analyse(network, max(SOME_JOBS)).throughput_per_s
         for jobs in SOME_JOBS:
-            found = run(network, jobs, requests, seed=seed).throughput_per_s
+            simulated = run(network, jobs, requests, seed=seed).throughput_per_s
             rows.append({
-                "level": level, "cores": cores, "jobs": jobs, "off": analysed[jobs - 1] / found.value - 1,
-                "noise": (found.high - found.low) / 2 / found.value,
+                "level": level, "cores": cores, "jobs": jobs, "off": analysed[jobs - 1] / simulated.value - 1,
+                "noise": (simulated.high - simulated.low) / 2 / simulated.value,
             })  # fmt: skip
     return pd.DataFrame(rows)
 
@@ -181,8 +181,8 @@ def scylla(cpu: float) -> Network:
 
     Its own demands are not printed.
     """
-    own = paper.demands("QUORUM")
-    demands = replace(own, cpu_ms={name: ms * cpu for name, ms in own.cpu_ms.items()})
+    at_quorum = paper.demands("QUORUM")
+    demands = replace(at_quorum, cpu_ms={name: ms * cpu for name, ms in at_quorum.cpu_ms.items()})
     return paper.network("QUORUM", own_demands=demands, readings=Readings(region="none"))
 
 
@@ -198,12 +198,13 @@ def scylla_needs() -> dict[str, float]:
     """
     loads = Loads(scylla(1.0)).per_server_ms
     cpu = loads["client network"] / loads["node1 CPU"]
-    found = analyse(scylla(cpu / 2), JOBS)
-    cycle_ms = 1000.0 * JOBS / found.throughput_per_s[-1]
-    own = loads["client network"]
+    analysis = analyse(scylla(cpu / 2), JOBS)
+    cycle_ms = 1000.0 * JOBS / analysis.throughput_per_s[-1]
+    network_ms = loads["client network"]
     return {
-        "cpu": cpu, "most_per_s": 1000.0 / own, "network_ms": own,
-        "network_low_ms": own * (1 - SCYLLA_THROUGHPUT_OFF), "network_high_ms": own * (1 + SCYLLA_THROUGHPUT_OFF),
-        "amplified": cycle_ms / float(found.response_ms[-1]),
+        "cpu": cpu, "most_per_s": 1000.0 / network_ms, "network_ms": network_ms,
+        "network_low_ms": network_ms * (1 - SCYLLA_THROUGHPUT_OFF),
+        "network_high_ms": network_ms * (1 + SCYLLA_THROUGHPUT_OFF),
+        "amplified": cycle_ms / float(analysis.response_ms[-1]),
         "printed_amplified": SCYLLA_RESPONSE_OFF / SCYLLA_THROUGHPUT_OFF,
     }  # fmt: skip

@@ -82,21 +82,21 @@ class Simulated:
     @cached_property
     def utilisation(self) -> dict[str, Estimate]:
         """By station, the part of its servers that is busy; delays have none."""
-        found = {}
-        for place, own in enumerate(stations(self.network)):
+        busy_parts = {}
+        for place, station in enumerate(stations(self.network)):
             busy = np.diff(self.busy_ms[:, place])
-            if own.name == "CPU":  # of all; the client's work is there too
+            if station.name == "CPU":  # of all; the client's work is there too
                 busy += np.diff(self.busy_ms[:, event_loop.CLIENT_CPU])
-            if np.isfinite(own.servers):
-                found[own.name] = _ratio(busy, self._length_ms * own.servers)
-        return found
+            if np.isfinite(station.servers):
+                busy_parts[station.name] = _ratio(busy, self._length_ms * station.servers)
+        return busy_parts
 
     @cached_property
     def jobs_at(self) -> dict[str, Estimate]:
         """By station, how many are there, in service or waiting; a region's own queue not counted."""
         return {
-            own.name: _ratio(np.diff(self.area_ms[:, place]), self._length_ms)
-            for place, own in enumerate(stations(self.network))
+            station.name: _ratio(np.diff(self.area_ms[:, place]), self._length_ms)
+            for place, station in enumerate(stations(self.network))
         }
 
     @property
@@ -134,8 +134,8 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
         raise InputError(f"jobs: {jobs} and arrivals {network.rate_per_s:g}/s; give the one or the other")
     if batches < 2 or requests < batches:  # noqa: PLR2004
         raise InputError(f"requests: {requests} in {batches} batches; there are two batches at least, none empty")
-    asked = max(own.asked for own in network.operations)
-    room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (asked + 2)))))
+    most_asked = max(operation.asked for operation in network.operations)
+    room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (most_asked + 2)))))
     need_numba()
     net = build(network, room, streams(seed, event_loop.STREAMS))
     count, operations = net.stations.size, len(network.operations)

@@ -43,17 +43,21 @@ class Station:
 
 def stations(network: Network) -> list[Station]:
     """Names and servers: client's CPU and network, nodes' CPUs, disks and networks, then the two delays."""
-    own = network.readings
-    found = [Station("client CPU", network.client_threads if network.shared_cores else own.client_cores)]
-    found += [Station(f"client network{way}", *_network(own.client_network)) for way in _ways(own.client_network)]
+    readings = network.readings
+    listed = [Station("client CPU", network.client_threads if network.shared_cores else readings.client_cores)]
+    listed += [
+        Station(f"client network{way}", *_network(readings.client_network)) for way in _ways(readings.client_network)
+    ]
     for i in range(1, network.nodes + 1):
         if not network.shared_cores:
-            found.append(Station(f"node{i} CPU", own.node_cores, shared=True))
-        found.append(Station(f"node{i} disk", 1))
-        found += [Station(f"node{i} network{way}", *_network(own.node_network)) for way in _ways(own.node_network)]
+            listed.append(Station(f"node{i} CPU", readings.node_cores, shared=True))
+        listed.append(Station(f"node{i} disk", 1))
+        listed += [
+            Station(f"node{i} network{way}", *_network(readings.node_network)) for way in _ways(readings.node_network)
+        ]
     if network.shared_cores:
-        found.append(Station("CPU", network.shared_cores, shared=True))
-    return [*found, *(Station(name, np.inf, shared=True) for name in DELAYS)]
+        listed.append(Station("CPU", network.shared_cores, shared=True))
+    return [*listed, *(Station(name, np.inf, shared=True) for name in DELAYS)]
 
 
 def _ways(network: str) -> tuple[str, ...]:
@@ -67,10 +71,10 @@ def _network(network: str) -> tuple[float, bool]:
 
 def build(network: Network, room: int, rng: NDArray[np.uint64]) -> event_loop.Net:
     """The same in arrays, empty, with room for so many tokens and requests."""
-    found = stations(network)
-    rows = np.zeros(len(found), event_loop.STATION)
-    rows["kind"] = [event_loop.SHARED if station.shared else event_loop.FCFS for station in found]
-    rows["servers"] = [station.servers for station in found]
+    listed = stations(network)
+    rows = np.zeros(len(listed), event_loop.STATION)
+    rows["kind"] = [event_loop.SHARED if station.shared else event_loop.FCFS for station in listed]
+    rows["servers"] = [station.servers for station in listed]
     rows["next_ms"], rows["first"] = np.inf, -1
     tokens = event_loop.chained(room, event_loop.TOKEN)
     tokens["following"][-2] = -1  # the last is the source's own
@@ -83,62 +87,69 @@ def build(network: Network, room: int, rng: NDArray[np.uint64]) -> event_loop.Ne
         operations[name] = [getattr(operation, name) for operation in network.operations]
     regions = np.zeros(network.nodes, event_loop.REGION)
     regions["limit"], regions["first"] = network.region_limit, -1
-    place = {station.name: number for number, station in enumerate(found)}
+    place = {station.name: number for number, station in enumerate(listed)}
     return event_loop.Net(
-        _whole(network, place), rows, np.array([rates(network, station) for station in found]),
-        np.zeros((len(found), room), event_loop.HEAP), event_loop.empty_tree(len(found)), machines(network, place),
+        _whole(network, place), rows, np.array([rates(network, station) for station in listed]),
+        np.zeros((len(listed), room), event_loop.HEAP), event_loop.empty_tree(len(listed)), machines(network, place),
         regions, nodes, operations, steps(network), tokens, event_loop.chained(room, event_loop.REQUEST), rng,
     )  # fmt: skip
 
 
 def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
-    found = np.zeros(1, event_loop.WHOLE)
-    found["nodes"], found["replication"] = network.nodes, network.replication
-    found["token_aware"], found["any_target"] = network.token_aware, network.readings.targets == "any"
-    found["retry_ms"], found["timer"], found["source"] = network.retry_ms, place["delay"], place["source"]
-    found["shared"] = place.get("CPU", -1)
-    found["interarrival_ms"] = 1000.0 / network.rate_per_s if network.rate_per_s else np.inf
-    return found
+    row = np.zeros(1, event_loop.WHOLE)
+    row["nodes"], row["replication"] = network.nodes, network.replication
+    row["token_aware"], row["any_target"] = network.token_aware, network.readings.targets == "any"
+    row["retry_ms"], row["timer"], row["source"] = network.retry_ms, place["delay"], place["source"]
+    row["shared"] = place.get("CPU", -1)
+    row["interarrival_ms"] = 1000.0 / network.rate_per_s if network.rate_per_s else np.inf
+    return row
 
 
 def machines(network: Network, place: Mapping[str, int]) -> NDArray[np.int64]:
     """Numbers of the stations of each machine, the client's last; shape (nodes + 1, parts)."""
-    own = network.readings
-    found = np.zeros((network.nodes + 1, event_loop.PARTS), np.int64)
+    readings = network.readings
+    numbers = np.zeros((network.nodes + 1, event_loop.PARTS), np.int64)
     for i in range(network.nodes + 1):
-        machine, ways = (f"node{i + 1}", _ways(own.node_network)) if i < network.nodes else (
-            "client", _ways(own.client_network)
+        machine, ways = (f"node{i + 1}", _ways(readings.node_network)) if i < network.nodes else (
+            "client", _ways(readings.client_network)
         )  # fmt: skip
-        found[i, event_loop.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))
-        found[i, event_loop.OUT], found[i, event_loop.IN] = (
+        numbers[i, event_loop.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))
+        numbers[i, event_loop.OUT], numbers[i, event_loop.IN] = (
             place[f"{machine} network{way}"] for way in (ways[0], ways[-1])
         )
-        found[i, event_loop.DISKS] = place.get(f"{machine} disk", 0)
-        found[i, event_loop.DELAY] = place["delay"]
-    return found
+        numbers[i, event_loop.DISKS] = place.get(f"{machine} disk", 0)
+        numbers[i, event_loop.DELAY] = place["delay"]
+    return numbers
 
 
 def steps(network: Network) -> NDArray[np.void]:
     """What is done at each stage, by operation and whether the coordinator holds the row."""
-    found = np.zeros((len(network.operations), 2, event_loop.STAGES), event_loop.STEP)
+    table = np.zeros((len(network.operations), 2, event_loop.STAGES), event_loop.STEP)
     readings = network.readings
     receiver = float(readings.receiver)
-    for rows, operation in zip(found, network.operations, strict=True):
-        own, cpu = operation.demands, operation.demands.cpu_ms
-        there, back = (own.data_ms, own.request_ms) if operation.write else (own.request_ms, own.data_ms)
+    for rows, operation in zip(table, network.operations, strict=True):
+        demands, cpu = operation.demands, operation.demands.cpu_ms
+        there, back = (
+            (demands.data_ms, demands.request_ms) if operation.write else (demands.request_ms, demands.data_ms)
+        )
         for local, own_steps in enumerate(rows):
             kind = "read-local" if local else "read-remote"
             ways = {
                 event_loop.THINK: (network.think_ms, event_loop.CLIENT_TIMES, event_loop.CLIENTS, event_loop.DELAY),
-                event_loop.CLIENT: (own.client_ms, event_loop.CLIENT_TIMES, event_loop.CLIENTS, event_loop.CPU),
+                event_loop.CLIENT: (demands.client_ms, event_loop.CLIENT_TIMES, event_loop.CLIENTS, event_loop.CPU),
                 event_loop.CLIENT_OUT: (there, event_loop.NET_TIMES, event_loop.CLIENTS, event_loop.OUT),
                 event_loop.COORDINATOR_IN: (there, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.IN),
                 event_loop.PARSE: (cpu[kind], event_loop.CPU_TIMES, event_loop.COORDINATOR, event_loop.CPU),
-                event_loop.LOCAL_DISK: (own.disk_ms, event_loop.DISK_TIMES, event_loop.COORDINATOR, event_loop.DISKS),
+                event_loop.LOCAL_DISK: (
+                    demands.disk_ms,
+                    event_loop.DISK_TIMES,
+                    event_loop.COORDINATOR,
+                    event_loop.DISKS,
+                ),
                 event_loop.ASK_OUT: (there, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.OUT),
                 event_loop.ASK_IN: (receiver * there, event_loop.NET_TIMES, event_loop.OWN, event_loop.IN),
                 event_loop.SERVE: (cpu["read-remote-ID"], event_loop.CPU_TIMES, event_loop.OWN, event_loop.CPU),
-                event_loop.DISK: (own.disk_ms, event_loop.DISK_TIMES, event_loop.OWN, event_loop.DISKS),
+                event_loop.DISK: (demands.disk_ms, event_loop.DISK_TIMES, event_loop.OWN, event_loop.DISKS),
                 event_loop.ANSWER_OUT: (back, event_loop.NET_TIMES, event_loop.OWN, event_loop.OUT),
                 event_loop.ANSWER_IN: (receiver * back, event_loop.NET_TIMES, event_loop.COORDINATOR, event_loop.IN),
                 event_loop.RETURN: (
@@ -164,7 +175,7 @@ def steps(network: Network) -> NDArray[np.void]:
             think["law"], think["shape"] = _KINDS[network.think.kind], network.think.shape
             for enters, leaves in _covered(network, bool(local)):
                 own_steps[enters]["enters"], own_steps[leaves]["leaves"] = 1, 1
-    return found
+    return table
 
 
 def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
@@ -172,13 +183,13 @@ def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
     region = network.readings.region
     if region == "none":
         return []
-    found = [(event_loop.SERVE, event_loop.SERVE if region == "cpu" else event_loop.DISK)]
+    covered = [(event_loop.SERVE, event_loop.SERVE if region == "cpu" else event_loop.DISK)]
     if local:
-        found.append((event_loop.PARSE, event_loop.PARSE if region == "cpu" else event_loop.LOCAL_DISK))
+        covered.append((event_loop.PARSE, event_loop.PARSE if region == "cpu" else event_loop.LOCAL_DISK))
     if region == "reads":
-        return found
+        return covered
     alone = (event_loop.RETURN, event_loop.END) if local else (event_loop.PARSE, event_loop.RETURN, event_loop.END)
-    return found + [(stage, stage) for stage in alone]
+    return covered + [(stage, stage) for stage in alone]
 
 
 def returned_ms(network: Network, operation: Operation) -> float:
@@ -200,8 +211,8 @@ def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
     """
     n = np.arange(most + 1)
     left = np.maximum(station.servers - taken(network) * (station.name == "CPU"), LEAST_LEFT)
-    own = np.minimum(1.0, left[:, None] / np.maximum(n, 1))
+    speed = np.minimum(1.0, left[:, None] / np.maximum(n, 1))
     if network.slowdown and station.name.endswith("CPU") and station.shared:
         factors = np.asarray(network.slowdown)
-        own = own / factors[np.clip(n - 1, 0, factors.size - 1)]
-    return np.asarray(own)
+        speed = speed / factors[np.clip(n - 1, 0, factors.size - 1)]
+    return np.asarray(speed)
