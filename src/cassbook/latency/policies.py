@@ -189,3 +189,33 @@ def _from_others(measured: pd.DataFrame, best: Choices) -> dict[str, object]:
     percent = pd.Series((picked(known, chosen) / picked(known, least) - 1) * 100, index=known.index)
     right = int((chosen.to_numpy() == least.to_numpy()).sum())
     return _figures(percent, validation.Share.of(right, len(known)))
+
+
+def savings(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Return the latency saved against always 1R-3W, in percent, by a choice that the *other* cluster starts made
+    (Fig. 7).
+
+    The best of three noisy means is too good by selection; a choice made on other starts is not.
+
+    Returns
+    -------
+    DataFrame
+        block, read_share, threads, chosen, speedup_percent (negative where the choice was wrong).
+    """
+    measured = by_block(cell_stats)
+    chosen = by_other_starts(measured)
+    if chosen.empty:  # one start: it is judged by itself
+        chosen = measured.idxmin(axis=1)
+    judged = measured.loc[chosen.index]
+    saved = (1 - picked(judged, chosen) / judged["1R-3W"]) * 100
+    return pd.DataFrame({"chosen": chosen, "speedup_percent": saved}).reset_index()
+
+
+def always_best_from(cell_stats: pd.DataFrame) -> float:
+    """Return the least measured share of reads from which on 1R-3W is the fastest over all thread counts; NaN if
+    there is none.
+    """
+    measured = by_block(cell_stats)
+    wins = pd.DataFrame(np.log(measured)).groupby("read_share").mean().idxmin(axis=1) == "1R-3W"
+    from_here = [float(share) for share in wins.index if wins[wins.index >= share].all()]
+    return min(from_here, default=float("nan"))

@@ -19,6 +19,7 @@ from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency.mixing import WORKLOAD, best_setting, mixed, surface
+from cassbook.latency.summaries import mixed_cells
 
 _KEYS = ["setting", *WORKLOAD]
 
@@ -106,6 +107,33 @@ def deviations(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     pairs = _pairs(estimated, measured)
     error_us = pairs["estimated_us"] - pairs["measured_us"]
     return pairs.assign(deviation_percent=error_us / pairs["measured_us"] * 100)
+
+
+def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) -> pd.DataFrame:
+    """Give the deviations of estimates from measured mixes with intervals, over blocks.
+
+    Parameters
+    ----------
+    estimated : DataFrame
+        As for `deviations`.
+    cell_stats : DataFrame
+        From `summaries.cell_statistics`; mixed cells of the strong settings are used.
+
+    Returns
+    -------
+    DataFrame
+        setting, read_share, threads, deviation (`Estimate` of (estimated - measured) / measured in percent), told
+        (whether its interval leaves out 0; None with one block).
+    """
+    cells = mixed_cells(cell_stats)
+    both = cells.merge(estimated, on=_KEYS, suffixes=("", "_estimated"))
+    both["percent"] = (both["latency_us_estimated"] / both["latency_us"] - 1) * 100
+    rows = []
+    for key, group in both.groupby(_KEYS):
+        found = Estimate.mean(group.groupby("block")["percent"].mean())
+        told = None if np.isnan(found.low) else bool(found.low > 0 or found.high < 0)
+        rows.append((*key, found, told))
+    return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told"]).astype({"told": object})
 
 
 def regret(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:

@@ -1,13 +1,10 @@
 """Ways of choosing a setting, on mixes whose best is known."""
 
-import pandas as pd
 import pytest
 
-from cassbook.book.chapters import choosing
-from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.latency import mix_excess, model_selection, policies, summaries
+from cassbook.latency import mix_excess, model_selection, policies, wider_settings
 from cassbook.latency.mixing import WORKLOAD
 from tests.helpers import made_runs
 
@@ -78,49 +75,25 @@ def test_mixes_without_their_parts_are_refused(cells):
         mix_excess.against_parts(cells[cells["kind"] == "mixed"])
 
 
-def source(cells):
-    made = Source("made")
-    made.__dict__.update(cell_stats=cells, level_stats=summaries.level_stats(cells))
-    return made
-
-
-def test_deviations_carry_intervals_over_blocks():
-    found = choosing.deviations(source(made_runs.run(noise=0.01, excess={"3R-1W": 0.25})), order=1)
-    far = found[(found["setting"] == "3R-1W") & (found["threads"] == 500)]
-    assert [d.value for d in far["deviation"]] == pytest.approx([-20] * 3, abs=3)
-    assert set(far["told"]) == {True}
-    assert far["deviation"].iloc[0].n == 3
-
-
 def test_savings_are_judged_by_starts_that_did_not_choose(cells):
-    saved = choosing.savings(source(cells))
+    saved = policies.savings(cells)
     assert len(saved) == 3 * 3 * len(made_runs.THREADS)
     by_share = saved.groupby("read_share")["speedup_percent"].mean()
     assert by_share[0.9] == pytest.approx(0, abs=0.01)
     assert by_share[0.1] == pytest.approx((1 - 107 / 154) * 100, abs=1.0)
 
 
-def test_wider_settings_against_what_they_contain():
+def test_the_share_of_reads_from_which_on_1r_3w_is_the_fastest(cells):
+    assert policies.always_best_from(cells) == 0.5
 
+
+def test_wider_settings_against_what_they_contain():
     cells = made_runs.run(noise=0.001, settings=(*STRONG_SETTINGS, *WIDER_SETTINGS))
-    found = choosing.wider(source(cells))
+    found = wider_settings.against_contained(cells)
     assert list(found.index) == [
         ("2R-3W", "1R-3W"), ("2R-3W", "2R-2W"), ("3R-2W", "2R-2W"), ("3R-2W", "3R-1W"),
         ("3R-3W", "1R-3W"), ("3R-3W", "2R-2W"), ("3R-3W", "3R-1W"),
     ]  # fmt: skip
     assert all(ratio.value > 1 for ratio in found["ratio"])
     assert found["faster"].sum() == 0
-    assert choosing.wider_best(source(cells)) == (0, 18)
-
-
-def test_tables_for_readers(cells):
-    made = source(cells)
-    table = choosing.regret_table(made)
-    assert table.columns.tolist() == ["best chosen", "mean regret, %", "worst, %"]
-    assert table.loc["always 3R-1W", "best chosen"] == "6 of 18"
-    assert choosing.always_best_from(made) == 0.5
-    assert isinstance(choosing.mixes_and_parts([made], ["setting"]), pd.DataFrame)
-    assert (
-        choosing.deviation_table(choosing.deviations(made, order=1)).loc[500, ("50/50", "1R-3W")].startswith(("+", "-"))
-    )
-    assert choosing.undecided(made)[1] == 6 * 5
+    assert wider_settings.times_best(cells) == (0, 18)

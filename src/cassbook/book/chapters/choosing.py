@@ -3,46 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import product
 
-import numpy as np
 import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book.paper_tables import estimated
 from cassbook.book.source import Source
-from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.estimate import Estimate
-from cassbook.latency import mix_excess, model_selection, policies, uncertainty
-from cassbook.latency.mixing import WORKLOAD, mix_label
-from cassbook.latency.summaries import mixed_cells
+from cassbook.latency import mix_excess, model_selection, policies, validation, wider_settings
+from cassbook.latency.mixing import mix_label
 
-_REPLICAS = 3
 _CELL = ("setting", "read_share", "threads")
 
 
 def deviations(source: Source, order: int = 4) -> pd.DataFrame:
-    """Return Table V with intervals: (estimated - measured) / measured in percent, over blocks of measured mixes.
-
-    The estimate is the run's; the interval is of what the cluster starts measured.
-
-    Returns
-    -------
-    DataFrame
-        setting, read_share, threads, deviation (`Estimate`, percent), told (whether its interval leaves out 0; None
-        with one block).
+    """Return Table V with intervals: how far the run's own estimates are from what its blocks measured (see
+    `validation.deviations_over_blocks`).
     """
-    cells = mixed_cells(source.cell_stats)
-    own = cells[cells["setting"].isin([setting.name for setting in STRONG_SETTINGS])]
-    guess = estimated(source, sorted(own["read_share"].unique()), order)
-    both = own.merge(guess, on=["setting", *WORKLOAD], suffixes=("", "_estimated"))
-    both["percent"] = (both["latency_us_estimated"] / both["latency_us"] - 1) * 100
-    rows = []
-    for key, group in both.groupby(["setting", *WORKLOAD]):
-        found = Estimate.mean(group.groupby("block")["percent"].mean())
-        told = None if np.isnan(found.low) else bool(found.low > 0 or found.high < 0)
-        rows.append((*key, found, told))
-    return pd.DataFrame(rows, columns=["setting", *WORKLOAD, "deviation", "told"]).astype({"told": object})
+    shares = sorted(source.mixed_stats["read_share"].unique())
+    return validation.deviations_over_blocks(estimated(source, shares, order), source.cell_stats)
 
 
 def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
@@ -162,38 +141,9 @@ def regret_figures(source: Source, suffix: str) -> dict[str, str]:
     return found
 
 
-def wider(source: Source) -> pd.DataFrame:
-    """Return each wider setting against the paper's settings it contains: more replicas on one side, no fewer on the
-    other.
-
-    Returns
-    -------
-    DataFrame
-        Index (wider, instead of); ratio (`Estimate`: latency of the wider by that of the other, geometric mean over
-        workloads, over blocks), faster (in how many workloads the mean is lower), told_faster (in how many of those
-        that holds at 5 %, paired within blocks), workloads.
-    """
-    cells = mixed_cells(source.cell_stats)
-    table = cells.pivot_table("latency_us", ["block", *WORKLOAD], "setting")
-    waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
-    rows = {}
-    for more, less in product(WIDER_SETTINGS, STRONG_SETTINGS):
-        more_waits, less_waits = waits[more.name], waits[less.name]
-        if not all(a >= b for a, b in zip(more_waits, less_waits, strict=True)) or more.name not in table:
-            continue
-        logs = pd.Series(np.log(table[more.name] / table[less.name])).dropna()
-        ratio = Estimate.ratio(np.exp(logs.groupby("block").mean()))
-        by_workload = logs.groupby(WORKLOAD)
-        faster = by_workload.mean() < 0
-        told = by_workload.agg(lambda d: uncertainty.paired_p(d.to_numpy())) < 1 - uncertainty.LEVEL
-        rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & told).sum()), len(faster))
-    index = pd.MultiIndex.from_tuples(list(rows), names=["wider", "instead of"])
-    return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
-
-
 def wider_table(source: Source) -> pd.DataFrame:
-    """Return `wider` for readers."""
-    found = wider(source)
+    """Return `wider_settings.against_contained` for readers."""
+    found = wider_settings.against_contained(source.cell_stats)
     return pd.DataFrame(
         {
             "times as slow": [f"{ratio:.2f}" for ratio in found["ratio"]],
@@ -204,41 +154,13 @@ def wider_table(source: Source) -> pd.DataFrame:
     )
 
 
-def wider_best(source: Source) -> tuple[int, int]:
-    """Return in how many workloads a wider setting has the least mean latency of all six, and of how many."""
-    cells = mixed_cells(source.cell_stats)
-    means = cells.pivot_table("latency_us", WORKLOAD, "setting").dropna()
-    names = {setting.name for setting in WIDER_SETTINGS}
-    return int(means.idxmin(axis=1).isin(names).sum()), len(means)
-
-
-def savings(source: Source) -> pd.DataFrame:
-    """Return the latency saved against always 1R-3W, in percent, by a choice that the *other* cluster starts made
-    (Fig. 7).
-
-    The best of three noisy means is too good by selection; a choice made on other starts is not.
-
-    Returns
-    -------
-    DataFrame
-        block, read_share, threads, chosen, speedup_percent (negative where the choice was wrong).
-    """
-    measured = policies.by_block(source.cell_stats)
-    chosen = policies.by_other_starts(measured)
-    if chosen.empty:  # one start: it is judged by itself
-        chosen = measured.idxmin(axis=1)
-    own = measured.loc[chosen.index]
-    saved = (1 - policies.picked(own, chosen) / own["1R-3W"]) * 100
-    return pd.DataFrame({"chosen": chosen, "speedup_percent": saved}).reset_index()
-
-
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
     """Return the mean saving by mix and source, with 95 % intervals over blocks of each block's mean over thread
     counts.
     """
     columns = {}
     for source in sources:
-        groups = savings(source).groupby("read_share")
+        groups = policies.savings(source.cell_stats).groupby("read_share")
         columns[source.label] = {
             f"{share:.0%}": format(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "+.1f")
             for share, group in groups
@@ -257,13 +179,3 @@ def undecided(source: Source) -> tuple[int, int]:
     """Return points of the map whose winner is not distinguishable from the runner-up, and all."""
     found = domain(source)
     return int((found["told"] != True).sum()), len(found)  # noqa: E712 - None is not told either
-
-
-def always_best_from(source: Source) -> float:
-    """Return the least measured share of reads from which on 1R-3W is the fastest over all thread counts; NaN if
-    there is none.
-    """
-    measured = policies.by_block(source.cell_stats)
-    wins = pd.DataFrame(np.log(measured)).groupby("read_share").mean().idxmin(axis=1) == "1R-3W"
-    from_here = [float(share) for share in wins.index if wins[wins.index >= share].all()]
-    return min(from_here, default=float("nan"))

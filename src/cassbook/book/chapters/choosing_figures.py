@@ -11,10 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cassbook.advisor.latency_map import SETTINGS, LatencyMap
-from cassbook.book.chapters.choosing import savings
 from cassbook.book.figure_style import SETTING_COLOURS, done, panels
 from cassbook.book.source import Source
-from cassbook.latency import mix_excess
+from cassbook.latency import mix_excess, policies
 
 _ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}
 _GRID = 60
@@ -70,7 +69,7 @@ def saved(sources: Sequence[Source]) -> Figure:
     """
     figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
     for panel, source in zip(axes[0], sources, strict=True):
-        table = savings(source)
+        table = policies.savings(source.cell_stats)
         table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
         sns.boxplot(
             table,
