@@ -211,3 +211,14 @@ def predictors(fits: pd.DataFrame, order: int = 4) -> dict[tuple[str, str], Fit]
         raise InputError(f"no fit of order {order} among orders {sorted(set(fits['order']))}")
     keys = zip(chosen["operation"], chosen["level"], strict=True)
     return dict(zip(keys, chosen["fit"], strict=True))
+
+
+def worst_miss(level_stats: pd.DataFrame, order: int = 4) -> tuple[float, int]:
+    """Return the largest miss of regressions at the very points that they are fitted to: percent of the measured mean,
+    and the threads.
+    """
+    fits = predictors(fit_all(level_stats, orders=(order,)), order)
+    keys = zip(level_stats["operation"], level_stats["level"], level_stats["threads"], strict=True)
+    fitted = np.array([fits[operation, level].predict(float(threads)) for operation, level, threads in keys])
+    off_percent = np.abs(fitted / level_stats["latency_us"].to_numpy() - 1) * 100
+    return float(off_percent.max()), int(level_stats["threads"].iloc[int(off_percent.argmax())])

@@ -136,6 +136,14 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told"]).astype({"told": object})
 
 
+def block_spread_percent(cell_stats: pd.DataFrame) -> float:
+    """Return the typical spread of a cell from block to block: median standard deviation in percent of the mean, all
+    cells.
+    """
+    groups = cell_stats.groupby(cell_stats["cell_id"].str.partition("-")[2])["latency_us"]
+    return float((groups.std(ddof=1) / groups.mean()).median() * 100)
+
+
 def regret(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     """Compute what following the prediction costs against the setting that measured best.
 

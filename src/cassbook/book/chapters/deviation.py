@@ -1,4 +1,4 @@
-"""Tables of the chapter on Table V: where its numbers come from, measured deviations, orders and choices."""
+"""Tables of the chapter on Table V: as printed, measured deviations, orders and choices."""
 
 from __future__ import annotations
 
@@ -15,9 +15,6 @@ from cassbook.latency import (
 )
 from cassbook.latency.mixing import mix_label
 
-_SHARES = (0.1, 0.3, 0.5, 0.9)
-_KEYS = ["setting", "read_share", "threads"]
-
 
 def table5_printed() -> pd.DataFrame:
     """Return Table V as printed, the underlined cells (least measured delay) marked by an asterisk."""
@@ -25,45 +22,6 @@ def table5_printed() -> pd.DataFrame:
     text = table["deviation_percent"].map("{:+.1f}".format)
     marked = text.where(~table["underlined"], text + " *")
     return by_workload(table.assign(deviation=marked), "deviation", "{}", least=False)
-
-
-def table5_origin() -> pd.DataFrame:
-    """Compare Table V with what remains of Tables I and II after the fits: no mixed workload enters.
-
-    The 'measured' delay is the mix of the pure means (equations 8 to 10 on Tables I and II), the estimate is
-    Table IV's, the deviation (measured - estimated) / measured.
-
-    Returns
-    -------
-    DataFrame
-        'reads, %', threads, setting, printed, residual, difference (percentage points), agrees (the residual rounds
-        to the printed digit).
-    """
-    mixed = validation.mixed_from_pure(published.level_stats(), list(_SHARES))
-    pairs = published.mixed_estimates().merge(mixed, on=_KEYS, suffixes=("", "_pure"))
-    pairs = pairs.merge(published.table("g20_table5"), on=_KEYS)
-    residual = (pairs["latency_us_pure"] - pairs["latency_us"]) / pairs["latency_us_pure"] * 100
-    difference = residual - pairs["deviation_percent"]
-    return pd.DataFrame(
-        {
-            "reads, %": (100 * pairs["read_share"]).round().astype(int),
-            "threads": pairs["threads"],
-            "setting": pairs["setting"],
-            "printed": pairs["deviation_percent"],
-            "residual": residual,
-            "difference": difference,
-            "agrees": (residual.round(1) - pairs["deviation_percent"]).abs() < 0.05,  # noqa: PLR2004 - half a digit
-        }
-    )
-
-
-def block_spread_percent(source: Source) -> float:
-    """Return the typical spread of a cell from block to block: median standard deviation in percent of the mean, all
-    cells.
-    """
-    stats = source.cell_stats.assign(point=source.cell_stats["cell_id"].str.partition("-")[2])
-    groups = stats.groupby("point")["latency_us"]
-    return float((groups.std(ddof=1) / groups.mean()).median() * 100)
 
 
 def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""Tables of the chapter on regressions: coefficients, misses, and Tables III and IV recomputed from Tables I and II."""
+"""Tables of the chapter on regressions: coefficients, and Tables III and IV against what Tables I and II give."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ import pandas as pd
 from cassbook import published
 from cassbook.book.source import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
-from cassbook.latency import (
-    mixing,
-    regression,
-)
+from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label
-
-_SHARES = (0.1, 0.3, 0.5, 0.9)
-_KEYS = ["setting", "read_share", "threads"]
 
 
 def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
@@ -41,56 +35,20 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     )
 
 
-def worst_fit(source: Source, order: int = 4) -> tuple[float, int]:
-    """Return the largest miss of a source's own regressions at its own points: percent of the measured mean, and the
-    threads.
-    """
-    fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
-    stats = source.level_stats
-    keys = zip(stats["operation"], stats["level"], stats["threads"], strict=True)
-    fitted = np.array([fits[operation, level].predict(float(threads)) for operation, level, threads in keys])
-    off_percent = np.abs(fitted / stats["latency_us"].to_numpy() - 1) * 100
-    return float(off_percent.max()), int(stats["threads"].iloc[int(off_percent.argmax())])
-
-
 def table3_check() -> pd.DataFrame:
-    """Compare Table III as printed with R² of the same fits to Tables I and II.
-
-    Returns
-    -------
-    DataFrame
-        Index operation, level, model; printed, recomputed (six decimals), agrees ('yes' where the recomputed value
-        rounds to the printed four digits).
-    """
-    printed = published.table("g20_table3").set_index(["operation", "level", "model"])["r_squared"]
-    fits = regression.fit_all(published.level_stats()).set_index(["operation", "level", "model"])["r_squared"]
-    table = pd.DataFrame({"printed": printed, "recomputed": fits.reindex(printed.index)})
-    agrees = (table["recomputed"].round(4) - table["printed"]).abs() < 1e-9  # noqa: PLR2004 - both have four digits
-    return table.round(6).assign(agrees=np.where(agrees, "yes", "no"))
+    """Return `reproduction.table3` for readers: R² of the recomputed fits with six decimals."""
+    table = reproduction.table3()
+    return table.round(6).assign(agrees=np.where(table["agrees"], "yes", "no"))
 
 
 def printed_equations_check() -> pd.DataFrame:
-    """Return Table IV three ways: printed, by equations (2) to (7) as printed, by a fit whose coefficients are not
-    rounded.
-
-    Returns
-    -------
-    DataFrame
-        threads, read/write, setting, Table IV (us), then what each way is off by in percent.
+    """Return `reproduction.table4` for readers: threads, read/write, setting, 'Table IV, us', and what each way is off
+    by in percent.
     """
-    stats = published.level_stats()
-    threads = sorted(stats["threads"].unique())
-    ways = {
-        "equations": mixing.estimates(regression.printed_fits(), threads, _SHARES),
-        "refit": mixing.estimates(regression.predictors(regression.fit_all(stats)), threads, _SHARES),
-    }
-    table = published.mixed_estimates().rename(columns={"latency_us": "Table IV, us"})
-    for name, estimates in ways.items():
-        table = table.merge(estimates.rename(columns={"latency_us": name}), on=_KEYS)
-        off = (table[name] - table["Table IV, us"]) / table["Table IV, us"] * 100
-        table = table.drop(columns=name).assign(**{f"{name}, %": off.round(3)})
+    table = reproduction.table4().round({"equations_percent": 3, "refit_percent": 3})
     mix = table["read_share"].map(mix_label)
-    return table.drop(columns="read_share").assign(**{"read/write": mix})
+    titles = {"latency_us": "Table IV, us", "equations_percent": "equations, %", "refit_percent": "refit, %"}
+    return table.drop(columns="read_share").rename(columns=titles).assign(**{"read/write": mix})
 
 
 def equations_at(table: pd.DataFrame, threads: Sequence[int]) -> pd.DataFrame:
