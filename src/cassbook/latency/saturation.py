@@ -222,3 +222,38 @@ def growth_table(
         fields = {name: getattr(growth, name) for name in Growth.__slots__}
         rows.append({"operation": operation, "level": level, "from_threads": start} | fields)
     return pd.DataFrame(rows)
+
+
+def cpu_budget(level_stats: pd.DataFrame, cells: pd.DataFrame, cores: float) -> pd.DataFrame:
+    """Return the processor time of an operation at saturation: of the whole machine, of the client, and the rest, of
+    the nodes.
+
+    Cores divided by throughput, at the thread count with the most of it.
+
+    Parameters
+    ----------
+    level_stats : DataFrame
+        Columns `schema.LEVEL_STATS`.
+    cells : DataFrame
+        Of a run, of which the pure ones are used: kind, read_share, read_cl, threads, client_cpu_us_per_op; means over
+        blocks.
+    cores : float
+        Of the machine that runs client and nodes; NaN where it is unknown.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, level); threads, throughput_per_s, machine_us, client_us, nodes_us (each for one operation),
+        times_one (the nodes' share against ONE).
+    """
+    table = level_stats.loc[level_stats.groupby(["operation", "level"], sort=False)["throughput_per_s"].idxmax()]
+    table = table.set_index(["operation", "level"])[["threads", "throughput_per_s"]]
+    pure = cells[cells["kind"] == "pure"]
+    operation = np.where(pure["read_share"] == 1.0, "READ", "WRITE")
+    of_client = pure.groupby([operation, pure["read_cl"], pure["threads"]])["client_cpu_us_per_op"].mean()
+    client_us = of_client.reindex(table.set_index("threads", append=True).index).to_numpy()
+    machine_us = cores * 1e6 / table["throughput_per_s"]
+    nodes_us = machine_us - client_us
+    one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
+    own = {"machine_us": machine_us, "client_us": client_us, "nodes_us": nodes_us, "times_one": nodes_us / one_us}
+    return table.assign(**own)

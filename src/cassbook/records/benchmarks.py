@@ -67,24 +67,6 @@ def conditions() -> dict[str, Any]:
     return dict(json.loads(_recorded("generator.json").read_text()))
 
 
-def beside_stress() -> pd.DataFrame:
-    """The ratios as a table of text: one row per point."""
-    table = throughput_ratios()
-    interval = [
-        f"{Estimate(value, low, high, 0):.2f}" for value, low, high in table[["ratio", "low", "high"]].to_numpy()
-    ]
-    text = pd.DataFrame(
-        {
-            "ours, 1/s": table["ours_per_s"].map("{:.0f}".format),
-            "cassandra-stress, 1/s": table["stress_per_s"].map("{:.0f}".format),
-            "ratio": interval,
-            "CPU of ours, us/op": table["ours_cpu_us_per_op"].map("{:.0f}".format),
-            "CPU of cassandra-stress, us/op": table["stress_cpu_us_per_op"].map("{:.0f}".format),
-        }
-    )
-    return text.set_index(pd.MultiIndex.from_frame(table[["operation", "level", "threads"]]))
-
-
 def adviser() -> pd.DataFrame:
     """What the adviser adds to a request, us: index operation; median, least and most over rounds."""
     added = pd.read_csv(_recorded("adviser.csv")).groupby("operation")["added_us"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -24,6 +24,7 @@ from cassbook.records.experiment import Results
 FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
 #: What can be left out of the model, to see what it is worth.
 CROWDING, WAITING = "crowding", "waiting"
+_CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
 
 
 @dataclass(frozen=True)
@@ -214,3 +215,24 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
             within=[seen.low <= x <= seen.high for seen, x in zip(cells["measured"], per_s, strict=True)],
         ))  # fmt: skip
     return pd.concat(parts, ignore_index=True)
+
+
+def repeatability(runs: Iterable[CalibrationRun]) -> dict[str, float]:
+    """Return how well the throughput of a cell is known, over all cells of calibrations, in percent.
+
+    Returns
+    -------
+    dict
+        noise: by which repetitions of a cell differ (standard deviation within a start, median over cells); known: to
+        which the mean of a cell is known (its standard error over starts, median); floor: by which a perfect prediction
+        would seem off on average.
+    """
+    noise, known = [], []
+    for run in runs:
+        x = run.cells.groupby([*_CELL, "start"])["throughput_per_s"]
+        noise.append(x.std() / x.mean())
+        means = x.mean().groupby(_CELL)
+        known.append(means.sem() / means.mean())
+    sem = float(pd.concat(known).median())
+    floor = sem * float(np.sqrt(2 / np.pi))
+    return {"noise": 100.0 * float(pd.concat(noise).median()), "known": 100.0 * sem, "floor": 100.0 * floor}

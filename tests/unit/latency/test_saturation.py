@@ -1,6 +1,7 @@
 """Saturation by a rule, and linear against exponential growth."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -157,3 +158,13 @@ def test_growth_table_from_a_common_start():
     table = saturation.growth_table(published.level_stats(), from_threads=500)
     assert set(table["from_threads"]) == {500}
     assert set(table["n"]) == {6}
+
+
+def test_the_processor_time_of_an_operation_is_shared_by_client_and_nodes():
+    stats = pd.DataFrame({"operation": "READ", "level": ["ONE", "ONE", "ALL"], "threads": [10, 100, 100],
+                          "throughput_per_s": [5_000.0, 10_000.0, 4_000.0]})  # fmt: skip
+    cells = pd.DataFrame({"kind": "pure", "read_share": 1.0, "read_cl": ["ONE", "ONE", "ALL"], "threads": 100,
+                          "client_cpu_us_per_op": [90.0, 110.0, 100.0]})  # fmt: skip
+    budget = saturation.cpu_budget(stats, cells, cores=2)
+    assert budget.loc[("READ", "ONE")].tolist() == [100, 10_000, 200, 100, 100, 1]
+    assert budget.loc[("READ", "ALL")].tolist() == [100, 4_000, 500, 100, 400, 4]

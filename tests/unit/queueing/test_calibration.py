@@ -18,7 +18,7 @@ from cassbook.core.files import sums
 from cassbook.lab.experiments.calibration.cells import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
-from cassbook.records.calibration import CROWDING, CalibrationRun, by_level
+from cassbook.records.calibration import CROWDING, CalibrationRun, by_level, repeatability
 
 COSTS = {
     "READ": Costs(0.10, 0.08, 0.12, 0.04, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.04, 0.05, 0.6, 0.5)
@@ -97,6 +97,12 @@ def test_longer_rows_have_costs_of_their_own_and_the_usual_slowdown(run):
     usual, longer = run.calibrated()[0], run.calibrated(400)[0]
     assert longer.slowdown == usual.slowdown
     assert longer.costs["READ"].elsewhere == pytest.approx(COSTS["READ"].elsewhere, rel=0.1)
+
+
+def test_how_well_a_cell_is_known_is_over_its_starts(run):
+    known = repeatability([run])
+    assert known["known"] == pytest.approx(100 * 0.5 * (1 / 1.01 - 1 / 1.02) / np.mean([1 / 1.01, 1 / 1.02]))
+    assert known["floor"] == pytest.approx(known["known"] * 0.798, abs=0.001)
 
 
 def test_tables_tell_of_it(run):

@@ -13,12 +13,11 @@ from cassbook.core.estimate import Estimate
 from cassbook.queueing.calibration import KNOTS, PARTS, Question
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.paper import FIELD_LENGTH
-from cassbook.records.calibration import CROWDING, FITTED_NODES, WAITING, CalibrationRun, by_level
+from cassbook.records.calibration import CROWDING, FITTED_NODES, WAITING, CalibrationRun, by_level, repeatability
 
 _PERCENT, _US = 100.0, 1000.0
 #: What the paper reaches.
 _AIM_PERCENT = 10.0
-_CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
 #: What most cells were asked of, and of them the question that the chapters dwell on.
 _CLUSTER = FITTED_NODES, 3
 QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
@@ -50,26 +49,15 @@ def protocol(runs: Runs) -> dict[str, object]:
     Returns
     -------
     dict
-        version, later (the first and the last); starts, repetitions, seconds, cores; noise: percent by which
-        repetitions of a cell differ (standard deviation of throughput within a start, median over cells); known:
-        percent to which the mean of a cell is known (its standard error over starts, median); floor: percent by which
-        a perfect prediction would seem off on average.
+        version, later (the first and the last); starts, repetitions, seconds, cores; and those of `repeatability`.
     """
     first = next(iter(runs.values())).results.manifest
-    noise, known = [], []
-    for run in runs.values():
-        x = run.cells.groupby([*_CELL, "start"])["throughput_per_s"]
-        noise.append(x.std() / x.mean())
-        means = x.mean().groupby(_CELL)
-        known.append(means.sem() / means.mean())
-    sem = float(pd.concat(known).median())
     versions = list(runs)
     return {
         "version": versions[0], "later": versions[-1], "starts": first["starts"],
         "repetitions": first["numbers"]["repetitions"],
         "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
-        "noise": _PERCENT * float(pd.concat(noise).median()), "known": _PERCENT * sem,
-        "floor": _PERCENT * sem * np.sqrt(2 / np.pi),
+        **repeatability(runs.values()),
     }  # fmt: skip
 
 
