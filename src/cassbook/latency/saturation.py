@@ -255,5 +255,5 @@ def cpu_budget(level_stats: pd.DataFrame, cells: pd.DataFrame, cores: float) -> 
     machine_us = cores * 1e6 / table["throughput_per_s"]
     nodes_us = machine_us - client_us
     one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
-    own = {"machine_us": machine_us, "client_us": client_us, "nodes_us": nodes_us, "times_one": nodes_us / one_us}
-    return table.assign(**own)
+    columns = {"machine_us": machine_us, "client_us": client_us, "nodes_us": nodes_us, "times_one": nodes_us / one_us}
+    return table.assign(**columns)
