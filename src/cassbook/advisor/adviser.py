@@ -304,12 +304,12 @@ class Adviser:
         if isinstance(statement, PreparedStatement):
             return is_read(statement.query_string), statement.bind(parameters or ()), None
         if isinstance(statement, BoundStatement):
-            return is_read(statement.prepared_statement.query_string), _own(statement), parameters
+            return is_read(statement.prepared_statement.query_string), _copied(statement), parameters
         if isinstance(statement, BatchStatement):
-            return False, _own(statement), parameters
+            return False, _copied(statement), parameters
         if isinstance(statement, str):
             return is_read(statement), SimpleStatement(statement), parameters
-        return is_read(statement.query_string), _own(statement), parameters
+        return is_read(statement.query_string), _copied(statement), parameters
 
     def _keep_house(self) -> None:
         while not self._stop.wait(self._interval_s):
@@ -356,7 +356,7 @@ class Adviser:
         return None if forecast is None else self.policy.waits(forecast.setting)
 
 
-def _own(statement: Any) -> Any:
+def _copied(statement: Any) -> Any:
     """Copy a statement, so that the caller's keeps its level; `copy.copy` takes as long as all the rest together."""
     copied = object.__new__(type(statement))
     copied.__dict__ = statement.__dict__.copy()

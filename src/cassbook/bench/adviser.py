@@ -81,11 +81,11 @@ def _rounds(
     operation: str, bare: Callable[[], object], advised: Callable[[], object]
 ) -> list[tuple[str, float, float, float]]:
     bare(), advised()
-    found = []
+    rounds = []
     for _ in range(_ROUNDS):
         figures = _per_request_us(bare), _per_request_us(advised)
-        found.append((operation, *figures, figures[1] - figures[0]))
-    return found
+        rounds.append((operation, *figures, figures[1] - figures[0]))
+    return rounds
 
 
 def measure() -> pd.DataFrame:
@@ -125,13 +125,13 @@ def main(folder: Path | None = None) -> None:
     """Measure, print and store; says whether the bar is met."""
     folder = folder or project_root() / "_build" / "bench"
     folder.mkdir(parents=True, exist_ok=True)
-    found = measure()
+    table = measure()
     lines = ["what the adviser adds to a request, us (bar: at most 5)"]
-    for operation, group in found.groupby("operation"):
+    for operation, group in table.groupby("operation"):
         added = group["added_us"]
         lines.append(
             f"  {operation:5}  {statistics.median(added):.2f}  ({added.min():.2f} to {added.max():.2f}), "
             f"{'met' if added.median() <= BAR_US else 'NOT met'}"
         )
     print("\n".join(lines))
-    found.round(3).to_csv(folder / "adviser.csv", index=False, lineterminator="\n")
+    table.round(3).to_csv(folder / "adviser.csv", index=False, lineterminator="\n")

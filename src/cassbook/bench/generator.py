@@ -79,12 +79,12 @@ class Ours:
             outcomes[outcome] += 1
 
         kind = READ if operation == "READ" else UPDATE
-        found = self._loop(threads, itertools.repeat(kind), level, note).run(Bound(_RAMP_S, _STEADY_S), Window())
+        loop_run = self._loop(threads, itertools.repeat(kind), level, note).run(Bound(_RAMP_S, _STEADY_S), Window())
         ended = np.array(starts) + np.array(latencies_s)
-        within = (ended >= found.window.steady_from) & (ended < found.window.steady_to)
+        within = (ended >= loop_run.window.steady_from) & (ended < loop_run.window.steady_to)
         count, latency_us = int(within.sum()), float(np.array(latencies_s)[within].mean() * 1e6)
-        rate = Rate(count / _STEADY_S, found.client_cpu_s * 1e6 / count, outcomes.total() - outcomes[schema.OK])
-        return rate, found.loop_lag_us, latency_us
+        rate = Rate(count / _STEADY_S, loop_run.client_cpu_s * 1e6 / count, outcomes.total() - outcomes[schema.OK])
+        return rate, loop_run.loop_lag_us, latency_us
 
     def _loop(self, threads: int, operations: Iterator[int], level: str, note: Record) -> ClosedLoop:
         requests = [self._table.requests(READ), self._table.requests(UPDATE)]

@@ -87,10 +87,10 @@ def measure(delay_ms: float, threads: int, steady_s: float = _STEADY_S) -> dict[
 
     with stub.stub(delay_ms) as (port, took):
         nodes = StubNodes(port)
-        found = stub_loop(nodes, threads, stub.READS, note).run(Bound(stub.RAMP_S, steady_s), Window())
+        loop_run = stub_loop(nodes, threads, stub.READS, note).run(Bound(stub.RAMP_S, steady_s), Window())
         nodes.close()
     started, latency_s, outcome = (np.array(column) for column in zip(*rows, strict=True))
-    steady = (started >= found.window.steady_from) & (started < found.window.steady_to)
+    steady = (started >= loop_run.window.steady_from) & (started < loop_run.window.steady_to)
     client_us = latency_s[steady] * 1e6
     p50_us, p99_us = np.quantile(client_us, [0.5, 0.99])
     return {
@@ -102,8 +102,8 @@ def measure(delay_ms: float, threads: int, steady_s: float = _STEADY_S) -> dict[
         "error_mean_us": float(client_us.mean()) - took["mean_us"],
         "error_p50_us": float(p50_us) - took["p50_us"],
         "error_p99_us": float(p99_us) - took["p99_us"],
-        "cpu_us_per_op": found.client_cpu_s * 1e6 / steady.sum(),
-        "loop_lag_us": found.loop_lag_us,
+        "cpu_us_per_op": loop_run.client_cpu_s * 1e6 / steady.sum(),
+        "loop_lag_us": loop_run.loop_lag_us,
         "wrong": int((outcome != schema.OK).sum()),
     }
 

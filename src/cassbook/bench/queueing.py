@@ -30,11 +30,11 @@ class Plain:
         import simpy  # noqa: PLC0415 - needed for this comparison only
 
         self.simpy, self.env, self.random = simpy, simpy.Environment(), random.Random(seed)  # noqa: S311
-        own = network.readings
+        readings = network.readings
         self.network, self.operation = network, network.operations[0]
-        self.client_cpu, self.client_net = self._queue(own.client_cores), self._queue(1)
+        self.client_cpu, self.client_net = self._queue(readings.client_cores), self._queue(1)
         self.nets, self.disks = ([self._queue(1) for _ in range(network.nodes)] for _ in range(2))
-        self.cpus = [_Sharing(self.env, own.node_cores) for _ in range(network.nodes)]
+        self.cpus = [_Sharing(self.env, readings.node_cores) for _ in range(network.nodes)]
         self.regions = [self._queue(network.region_limit) for _ in range(network.nodes)]
         self.completions = self.answered = 0
         for _ in range(jobs):
@@ -64,31 +64,31 @@ class Plain:
         self.completions += 1
 
     def _client(self) -> Generator[Any, Any, None]:
-        own, net = self.operation.demands, self.network
+        demands, net = self.operation.demands, self.network
         while True:
             first, coordinator = self.random.randrange(net.nodes), self.random.randrange(net.nodes)
             held = [(first + k) % net.nodes for k in range(net.replication)]
             local = coordinator in held
-            yield from self._served(self.client_cpu, own.client_ms)
-            yield from self._served(self.client_net, own.request_ms)
-            yield from self._served(self.nets[coordinator], own.request_ms)
-            yield from self._cpu(coordinator, own.cpu_ms["read-local" if local else "read-remote"])
+            yield from self._served(self.client_cpu, demands.client_ms)
+            yield from self._served(self.client_net, demands.request_ms)
+            yield from self._served(self.nets[coordinator], demands.request_ms)
+            yield from self._cpu(coordinator, demands.cpu_ms["read-local" if local else "read-remote"])
             others = self.random.sample([node for node in held if node != coordinator], self.operation.asked - local)
             parts = [self.env.process(self._remote(coordinator, node)) for node in others]
             if local:
-                parts.append(self.env.process(self._served(self.disks[coordinator], own.disk_ms)))
+                parts.append(self.env.process(self._served(self.disks[coordinator], demands.disk_ms)))
             yield self.env.all_of(parts)
-            yield from self._cpu(coordinator, own.cpu_ms["read-local-end" if local else "read-remote-end"])
-            yield from self._served(self.nets[coordinator], own.data_ms)
-            yield from self._served(self.client_net, own.data_ms)
+            yield from self._cpu(coordinator, demands.cpu_ms["read-local-end" if local else "read-remote-end"])
+            yield from self._served(self.nets[coordinator], demands.data_ms)
+            yield from self._served(self.client_net, demands.data_ms)
             self.answered += 1
 
     def _remote(self, coordinator: int, node: int) -> Generator[Any, Any, None]:
-        own = self.operation.demands
-        yield from self._served(self.nets[coordinator], own.request_ms)
-        yield from self._cpu(node, own.cpu_ms["read-remote-ID"])
-        yield from self._served(self.disks[node], own.disk_ms)
-        yield from self._served(self.nets[node], own.data_ms)
+        demands = self.operation.demands
+        yield from self._served(self.nets[coordinator], demands.request_ms)
+        yield from self._cpu(node, demands.cpu_ms["read-remote-ID"])
+        yield from self._served(self.disks[node], demands.disk_ms)
+        yield from self._served(self.nets[node], demands.data_ms)
 
 
 class _Sharing:
@@ -138,14 +138,14 @@ def main() -> None:
         network = paper.network(level)
         ours, ratios, same = [], [], []
         for seed in range(PAIRS):
-            found = simulation.run(network, paper.JOBS, _REQUESTS, seed=seed)
-            ours.append(found.events / found.seconds)
+            simulated = simulation.run(network, paper.JOBS, _REQUESTS, seed=seed)
+            ours.append(simulated.events / simulated.seconds)
             plain = Plain(network, paper.JOBS, seed)
             begun = time.perf_counter()
             per_s = plain.run(_SIMPY_REQUESTS)
             ratios.append(ours[-1] * (time.perf_counter() - begun) / plain.completions)
-            same.append(per_s / found.throughput_per_s.value)
-        each = _REQUESTS / found.events * statistics.median(ours)
+            same.append(per_s / simulated.throughput_per_s.value)
+        each = _REQUESTS / simulated.events * statistics.median(ours)
         print(
             f"{level:8}{statistics.median(ours) / 1e6:24.2f}{each:14,.0f}{statistics.median(ratios):14.0f}"
             f"{float(np.mean(same)):18.3f}"

@@ -41,12 +41,14 @@ def added() -> pd.DataFrame:
     DataFrame
         One row a round: round, straight_ms, relayed_ms (medians), added_ms.
     """
-    own, relayed = free_address(), free_address()
+    listening, relayed = free_address(), free_address()
     rows = []
     with (
-        Relay([Route(relayed, own, "s", "c")], {}),
+        Relay([Route(relayed, listening, "s", "c")], {}),
         Echo(
-            [own], [Call("c", "straight", "127.0.0.1", own), Call("c", "relayed", "127.0.0.1", relayed)], _PING_S
+            [listening],
+            [Call("c", "straight", "127.0.0.1", listening), Call("c", "relayed", "127.0.0.1", relayed)],
+            _PING_S,
         ) as echo,
     ):
         for number in range(1, _ROUNDS + 1):
@@ -65,19 +67,19 @@ def accuracy() -> pd.DataFrame:
     DataFrame
         asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
     """
-    own, relayed = free_address(), free_address()
+    listening, relayed = free_address(), free_address()
     rows = []
     with (
-        Relay([Route(relayed, own, "s", "c")], {}) as relay,
-        Echo([own], [Call("c", "s", "127.0.0.1", relayed)], interval_s=0.01) as echo,
+        Relay([Route(relayed, listening, "s", "c")], {}) as relay,
+        Echo([listening], [Call("c", "s", "127.0.0.1", relayed)], interval_s=0.01) as echo,
     ):
         for asked_ms in _ASKED_RTT_MS:
             relay.set_links({("c", "s"): Link(asked_ms / 2), ("s", "c"): Link(asked_ms / 2)})
             time.sleep(0.1 + asked_ms / 1000)
             echo.report()
             time.sleep(_ROUND_S + asked_ms / 1000)
-            found = echo.report()["rtt_ms"]
-            p50, p95, p99 = found.quantile([0.5, 0.95, 0.99])
+            rtt_ms = echo.report()["rtt_ms"]
+            p50, p95, p99 = rtt_ms.quantile([0.5, 0.95, 0.99])
             rows.append((asked_ms, p50, p95, p99, p50 - asked_ms, abs(p50 - asked_ms) <= allowed_ms(asked_ms)))
     return pd.DataFrame(rows, columns=["asked_ms", "median_ms", "p95_ms", "p99_ms", "off_ms", "kept"])
 
@@ -111,20 +113,20 @@ def ceiling(size: int) -> pd.DataFrame:
 
 
 def _offered(size: int, rate: int) -> tuple[Any, ...]:
-    own, relayed = free_address(), free_address()
+    listening, relayed = free_address(), free_address()
     link = Link(_CEILING_RTT_MS / 2)
     calls = [Call("c", f"s{k}", "127.0.0.1", relayed) for k in range(_CONNECTIONS)]
     with ExitStack() as stack:
-        routes = [Route(relayed, own, "s", "c")]
+        routes = [Route(relayed, listening, "s", "c")]
         relay = stack.enter_context(Relay(routes, {("c", "s"): link, ("s", "c"): link}))
-        stack.enter_context(Echo([own], [], size=size))
+        stack.enter_context(Echo([listening], [], size=size))
         calling = stack.enter_context(Echo([], calls, _CONNECTIONS / rate, size))
         time.sleep(0.5)
         calling.report()
         relay.report()
         time.sleep(_CEILING_S)
-        found, moved = calling.report()["rtt_ms"], relay.report()
-    p50, p95 = found.quantile([0.5, 0.95])
+        rtt_ms, moved = calling.report()["rtt_ms"], relay.report()
+    p50, p95 = rtt_ms.quantile([0.5, 0.95])
     kept = bool(abs(p50 - _CEILING_RTT_MS) <= allowed_ms(_CEILING_RTT_MS))
     return (size, rate, moved.chunks_per_s, moved.bytes_per_s, _CEILING_RTT_MS, p50, p95, kept)
 

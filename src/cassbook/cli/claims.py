@@ -31,7 +31,7 @@ def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tup
     from cassbook.ingest.folder import open_run
     from cassbook.latency.summaries import level_stats
 
-    asked = papers_named(paper)
+    papers = papers_named(paper)
     run = None if folder is None else Study.of(level_stats(open_run(folder).statistics))
-    findings = ledger(run, asked, progress=sys.stderr.isatty())
+    findings = ledger(run, papers, progress=sys.stderr.isatty())
     click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))

@@ -46,10 +46,10 @@ def deploy(
 
     level = level.upper()
     placement = answer.place(notation, rtt, regions)
-    found = answer.predict(placement, level, threads, name, coordinator, replication)
+    predictions = answer.predict(placement, level, threads, name, coordinator, replication)
     measured = None
     if form == "text":
-        click.echo(answer.text(found, name))
+        click.echo(answer.text(predictions, name))
     if measure:
         folder = output or project_root() / "_build" / "runs" / answer.folder_name(placement, level, threads)
         means = "netem" if netem else "relay"
@@ -57,4 +57,4 @@ def deploy(
         if form == "text":
             click.echo(f"measured, {folder.name}:\n{measured.to_string(index=False, float_format='{:.1f}'.format)}")
     if form == "json":
-        click.echo(answer.as_json(found, measured))
+        click.echo(answer.as_json(predictions, measured))

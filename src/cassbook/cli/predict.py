@@ -39,5 +39,5 @@ def predict(
     from cassbook.records.calibration import CalibrationRun
 
     question = Question(operation, level, nodes, replication, ask_all)
-    found = CalibrationRun(name).predict(question, answer.jobs_of(jobs), length, cores or 0, disk_ms)
-    click.echo((answer.as_json if form == "json" else answer.text)(question, found))
+    predicted = CalibrationRun(name).predict(question, answer.jobs_of(jobs), length, cores or 0, disk_ms)
+    click.echo((answer.as_json if form == "json" else answer.text)(question, predicted))

@@ -29,21 +29,21 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
     from cassbook.profile.profile import load_profile
 
     hosts = asked_hosts(existing, engine)
-    asked = load_profile(profile, engine=engine)
+    wanted = load_profile(profile, engine=engine)
     if dry_run:
         from cassbook.lab.run.plan import forecast_s, plan
 
-        cells = [cell for block in plan(asked) for cell in block]
-        click.echo(f"{len(cells)} cells in {asked.blocks} blocks, about {forecast_s(asked, cells) / 60:.0f} min")
+        cells = [cell for block in plan(wanted) for cell in block]
+        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {forecast_s(wanted, cells) / 60:.0f} min")
         return
 
     from cassbook.lab.run.measure import measure
 
     runs = project_root() / "_build" / "runs"
     if hosts is None:
-        measure(asked, output or runs / f"{asked.name}-{asked.engine}", resume=resume, log=log)
+        measure(wanted, output or runs / f"{wanted.name}-{wanted.engine}", resume=resume, log=log)
     else:
-        asked, there = look(hosts, asked, log)
-        folder = output or runs / f"{asked.name}-existing-{asked.engine}"
-        confirm(there, asked, folder, resume, existing, log)
-        measure(asked, folder, resume=resume, log=log, existing=there)
+        wanted, there = look(hosts, wanted, log)
+        folder = output or runs / f"{wanted.name}-existing-{wanted.engine}"
+        confirm(there, wanted, folder, resume, existing, log)
+        measure(wanted, folder, resume=resume, log=log, existing=there)

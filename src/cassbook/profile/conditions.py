@@ -21,8 +21,8 @@ _LONGEST_PAUSE_S = 5.0
 def _check_levels(levels: list[str], reads: bool, writes: bool) -> None:
     for level in levels:
         if (reads and level not in READ_LEVELS) or (writes and level not in WRITE_LEVELS):
-            asked = " and ".join(word for word, asked in (("reads", reads), ("writes", writes)) if asked)
-            raise ValueError(f"{level!r} is no consistency level for {asked}; use one such as ONE, QUORUM or ALL")
+            operations = " and ".join(word for word, checked in (("reads", reads), ("writes", writes)) if checked)
+            raise ValueError(f"{level!r} is no consistency level for {operations}; use one such as ONE, QUORUM or ALL")
 
 
 class ColdSection(Section):

@@ -39,10 +39,12 @@ class DistanceSection(Section):
     def table(self) -> Distances:
         """The distances, scaled."""
         rows = self.distances
-        found = printed() if rows is None else from_table(pd.DataFrame(rows, dtype=object), "distances")
-        return found if self.scale == 1 else found.scaled(self.scale)
+        table = printed() if rows is None else from_table(pd.DataFrame(rows, dtype=object), "distances")
+        return table if self.scale == 1 else table.scaled(self.scale)
 
     def placements(self) -> dict[str, Placement]:
         """Each deployment with its regions."""
         table = self.table()
-        return {name: placed(parse(own.notation), own.regions, table) for name, own in self.deployments.items()}
+        return {
+            name: placed(parse(section.notation), section.regions, table) for name, section in self.deployments.items()
+        }

@@ -195,15 +195,15 @@ def as_wars(writes: MessageDelays, reads: Sequence[MessageDelays]) -> Wars:
     reads : sequence of MessageDelays
         At one level or more.
     """
-    there, back = _asked(writes)
+    there, back = _answered(writes)
     asks, answers = (
-        np.concatenate([_asked(read)[0] for read in reads]),
-        np.concatenate([_asked(read)[1] for read in reads]),
+        np.concatenate([_answered(read)[0] for read in reads]),
+        np.concatenate([_answered(read)[1] for read in reads]),
     )
     return Wars(empirical(there), empirical(back), empirical(asks), empirical(answers))
 
 
-def _asked(delays: MessageDelays) -> tuple[Floats, Floats]:
+def _answered(delays: MessageDelays) -> tuple[Floats, Floats]:
     answered = np.isfinite(delays.back_ms)
     there = delays.there_ms[answered]
     return np.maximum(there, 0.0), np.maximum(delays.back_ms[answered] - there, 0.0)

@@ -99,7 +99,7 @@ def domain(latency_map: LatencyMap, form: str) -> str:
     if form == "json":
         # pandas writes NaN as null
         return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
-    signs = pd.Series([_SIGNS[told] for told in table["told"]], table.index)
+    signs = pd.Series([_SIGNS[differs] for differs in table["told"]], table.index)
     shown = table.assign(
         best=table["best"] + signs,
         reads=table["read_share"].map("{:.0%}".format),

@@ -35,20 +35,20 @@ def predict(
     return forecast(placement, level, threads, near(open_run(run).statistics), policy, replication)
 
 
-def text(found: Sequence[Forecast], run: str) -> str:
+def text(predictions: Sequence[Forecast], run: str) -> str:
     """As people read it."""
-    model = found[0].model
+    model = predictions[0].model
     placement = model.placement
     lines = [
         f"{placement.deployment}  in {', '.join(placement.regions)}",
         "round trips, ms:",
         placement.rtt_ms().to_string(float_format="{:.1f}".format, index_names=False),
-        f"{model.level}, {found[0].threads:g} in flight, coordinator {_coordinators(found[0])}",
+        f"{model.level}, {predictions[0].threads:g} in flight, coordinator {_coordinators(predictions[0])}",
     ]
-    for own in found:
-        latency, rate = own.latency_ms.at_least(0.0), own.throughput_per_s.at_least(0.0)
+    for one in predictions:
+        latency, rate = one.latency_ms.at_least(0.0), one.throughput_per_s.at_least(0.0)
         lines.append(
-            f"  {own.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[own.bound]}"
+            f"  {one.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[one.bound]}"
         )
     lines.append(f"  the baseline without distance is {run}; another machine differs, --run takes a run of yours")
     return "\n".join(lines)
@@ -61,24 +61,24 @@ _BOUNDS = {
 }
 
 
-def _coordinators(found: Forecast) -> str:
-    ways = found.model.ways()
+def _coordinators(prediction: Forecast) -> str:
+    ways = prediction.model.ways()
     return ", ".join(
         f"{way.coordinator} ({way.client_ms:.1f} ms away, waits {way.hold_ms:.1f} ms for replicas)" for way in ways
     )
 
 
-def as_json(found: Sequence[Forecast], measured: pd.DataFrame | None = None) -> str:
+def as_json(predictions: Sequence[Forecast], measured: pd.DataFrame | None = None) -> str:
     """The same for programs."""
-    model = found[0].model
+    model = predictions[0].model
     table: dict[str, Any] = {
         "deployment": str(model.placement.deployment), "regions": list(model.placement.regions), "level": model.level,
-        "threads": found[0].threads, "policy": model.policy, "replication": model.replication,
+        "threads": predictions[0].threads, "policy": model.policy, "replication": model.replication,
         "coordinators": [{"name": w.coordinator, "client_ms": w.client_ms, "hold_ms": w.hold_ms} for w in model.ways()],
         "predicted": [
-            {"operation": own.operation, "bound": own.bound, "latency_ms": own.latency_ms.as_dict(3),
-             "throughput_per_s": own.throughput_per_s.as_dict(3)}
-            for own in found
+            {"operation": one.operation, "bound": one.bound, "latency_ms": one.latency_ms.as_dict(3),
+             "throughput_per_s": one.throughput_per_s.as_dict(3)}
+            for one in predictions
         ],
     }  # fmt: skip
     if measured is not None:
@@ -121,14 +121,14 @@ def measure(
         }
     )  # fmt: skip
     store = open_run(str(run(profile, folder, log=log)))
-    found = store.statistics
-    found = found[found["kind"] == "pure"]
+    cells = store.statistics
+    cells = cells[cells["kind"] == "pure"]
     return pd.DataFrame(
         {
-            "operation": np.where(found["read_share"] == 1, "READ", "WRITE"),
-            "latency_ms": found["latency_us"] / 1000,
-            "throughput_per_s": found["throughput_per_s"],
-            "marks": found["marks"],
+            "operation": np.where(cells["read_share"] == 1, "READ", "WRITE"),
+            "latency_ms": cells["latency_us"] / 1000,
+            "throughput_per_s": cells["throughput_per_s"],
+            "marks": cells["marks"],
         }
     )
 
@@ -140,14 +140,14 @@ def _policy(policy: str, placement: Placement) -> str:
 
 def rows(distances: Distances) -> list[dict[str, Any]]:
     """Distances as the rows of a table."""
-    found = []
+    listed = []
     for (sender, receiver), link in distances.links.items():
         back = distances.links.get((receiver, sender), link)
         row = {"from": sender, "to": receiver, "there_ms": link.delay_ms, "back_ms": back.delay_ms}
         extra = {"jitter_ms": link.jitter_ms} if link.jitter_ms else {}
         extra |= {"mbit_per_s": link.mbit_per_s} if np.isfinite(link.mbit_per_s) else {}
-        found.append(row | extra)
-    return found
+        listed.append(row | extra)
+    return listed
 
 
 def folder_name(placement: Placement, level: str, threads: int) -> str:

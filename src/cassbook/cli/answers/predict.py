@@ -25,8 +25,8 @@ def jobs_of(text: str) -> list[int]:
         For anything else.
     """
     wrong = InputError(f"jobs: {text!r}; give a number, some with commas, or a range such as 1..{_MOST_JOBS}")
-    if found := re.fullmatch(r"(\d+)\.\.(\d+)", text):
-        low, high = map(int, found.groups())
+    if ends := re.fullmatch(r"(\d+)\.\.(\d+)", text):
+        low, high = map(int, ends.groups())
         jobs = list(range(low, high + 1))
     elif re.fullmatch(r"\d+(,\d+)*", text):
         jobs = sorted({int(part) for part in text.split(",")})
@@ -37,22 +37,22 @@ def jobs_of(text: str) -> list[int]:
     return jobs
 
 
-def text(question: Question, found: Predicted) -> str:
+def text(question: Question, predicted: Predicted) -> str:
     """For people: some of the numbers of jobs, if there are many."""
     lines = [
         f"{question.operation} at {question.level}, {question.nodes} nodes, replication {question.replication}: "
         f"{question.asked} asked, {question.waits} waited for",
         f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",
     ]
-    for place in _some(len(found.jobs)):
-        name = found.bottleneck(place)
-        busy = found.utilisation(place)[name].value
+    for place in _some(len(predicted.jobs)):
+        name = predicted.bottleneck(place)
+        busy = predicted.utilisation(place)[name].value
         lines.append(
-            f"{found.jobs[place]:>6}{format(found.throughput_per_s[place].at_least(0.0), '.0f'):>24}"
-            f"{format(found.response_ms[place].at_least(0.0), '.2f'):>26}   {name} {100 * busy:.0f} %"
+            f"{predicted.jobs[place]:>6}{format(predicted.throughput_per_s[place].at_least(0.0), '.0f'):>24}"
+            f"{format(predicted.response_ms[place].at_least(0.0), '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
-    if found.outside:
-        lines += ["outside what was measured, so take it as a guess:", *(f"  {said}" for said in found.outside)]
+    if predicted.outside:
+        lines += ["outside what was measured, so take it as a guess:", *(f"  {said}" for said in predicted.outside)]
     return "\n".join(lines)
 
 
@@ -63,19 +63,19 @@ def _some(count: int) -> Sequence[int]:
     return [int(place) for place in places]
 
 
-def as_json(question: Question, found: Predicted) -> str:
+def as_json(question: Question, predicted: Predicted) -> str:
     """For programs: all of them."""
     rows = [
         {
-            "jobs": int(jobs), "throughput_per_s": found.throughput_per_s[place].as_dict(5),
-            "response_ms": found.response_ms[place].as_dict(5), "bottleneck": found.bottleneck(place),
-            "utilisation": {name: own.as_dict(5) for name, own in found.utilisation(place).items()},
+            "jobs": int(jobs), "throughput_per_s": predicted.throughput_per_s[place].as_dict(5),
+            "response_ms": predicted.response_ms[place].as_dict(5), "bottleneck": predicted.bottleneck(place),
+            "utilisation": {name: busy.as_dict(5) for name, busy in predicted.utilisation(place).items()},
         }
-        for place, jobs in enumerate(found.jobs)
+        for place, jobs in enumerate(predicted.jobs)
     ]  # fmt: skip
     answer = {
         "operation": question.operation, "level": question.level, "nodes": question.nodes,
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
-        "outside": found.outside, "rows": rows,
+        "outside": predicted.outside, "rows": rows,
     }  # fmt: skip
     return json.dumps(answer, indent=2)

@@ -13,12 +13,12 @@ from cassbook.core.estimate import Estimate
 
 def text(known: Known, r: int, w: int, t_ms: float) -> str:
     """For people."""
-    own, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
+    fresh, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
     lines = [
         known.basis,
         f"{r} of {known.n} replicas read, {w} written, {t_ms:g} ms after the write was acknowledged:",
-        f"  {_chance(own)}",
-        f"  reads take {_ms(own.read_ms)} ms, writes {_ms(own.write_ms)} ms",
+        f"  {_chance(fresh)}",
+        f"  reads take {_ms(fresh.read_ms)} ms, writes {_ms(fresh.write_ms)} ms",
     ]
     if r + w > known.n:
         lines.append("  the quorums meet: always consistent, whatever t")
@@ -26,15 +26,15 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
         lines.append("next stronger:")
     for other in more:
         lines.append(
-            f"  {other.r} read, {other.w} written: {_chance(other)}; reads {_change(own.read_ms, other.read_ms)}, "
-            f"writes {_change(own.write_ms, other.write_ms)}"
+            f"  {other.r} read, {other.w} written: {_chance(other)}; reads {_change(fresh.read_ms, other.read_ms)}, "
+            f"writes {_change(fresh.write_ms, other.write_ms)}"
         )
     return "\n".join(lines)
 
 
-def _chance(own: Freshness) -> str:
-    predicted = f" (its traces predict {own.predicted:.4f})" if own.predicted else ""
-    return f"consistent with probability {own.p_consistent:.4f}{predicted}"
+def _chance(fresh: Freshness) -> str:
+    predicted = f" (its traces predict {fresh.predicted:.4f})" if fresh.predicted else ""
+    return f"consistent with probability {fresh.p_consistent:.4f}{predicted}"
 
 
 def _ms(value: Estimate) -> str:
@@ -51,17 +51,17 @@ def _change(before: Estimate, after: Estimate) -> str:
 
 def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
     """For programs."""
-    own = known.at(r, w, t_ms)
+    fresh = known.at(r, w, t_ms)
     answer = {
-        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(own),
+        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(fresh),
         "stronger": [_as_dict(other) for other in stronger(known, r, w, t_ms)],
     }  # fmt: skip
     return json.dumps(answer, indent=2)
 
 
-def _as_dict(own: Freshness) -> dict[str, Any]:
+def _as_dict(fresh: Freshness) -> dict[str, Any]:
     return {
-        "r": own.r, "w": own.w, "p_consistent": own.p_consistent.as_dict(5),
-        "predicted": own.predicted.as_dict(5) if own.predicted else None,
-        "read_ms": own.read_ms.as_dict(5), "write_ms": own.write_ms.as_dict(5),
+        "r": fresh.r, "w": fresh.w, "p_consistent": fresh.p_consistent.as_dict(5),
+        "predicted": fresh.predicted.as_dict(5) if fresh.predicted else None,
+        "read_ms": fresh.read_ms.as_dict(5), "write_ms": fresh.write_ms.as_dict(5),
     }  # fmt: skip

@@ -307,8 +307,8 @@ class CassandraCluster(Cleared):
             ccm.seeds = [self.spec.seed or ccm.nodelist()[0]]
             for node in ccm.nodelist():
                 node.set_configuration_options({})  # writes the seeds anew
-            for number, own in self.spec.node_options.items():
-                ccm.nodelist()[number - 1].set_configuration_options(dict(own))
+            for number, extra in self.spec.node_options.items():
+                ccm.nodelist()[number - 1].set_configuration_options(dict(extra))
         self._ccm = ccm
 
     def _launch(self) -> None:

@@ -130,7 +130,7 @@ class DistantCluster(CassandraCluster):
         InputError
             If the placement is of other hosts.
         """
-        names = [[host.name for host in own.deployment.replicas] for own in (self.placement, placement)]
+        names = [[host.name for host in where.deployment.replicas] for where in (self.placement, placement)]
         if names[0] != names[1]:
             raise InputError(f"{placement.deployment}: has other nodes than {self.placement.deployment}")
         self.placement = placement
@@ -153,9 +153,9 @@ class DistantCluster(CassandraCluster):
 
     def notes(self) -> dict[str, Any]:
         """As those of any cluster, with the round trips that were asked for and those that the echo found at rest."""
-        found = self._at_rest.drop(columns="kept").round(3)
+        at_rest = self._at_rest.drop(columns="kept").round(3)
         return super().notes() | {
-            "regions": list(self._home.regions), "distances": found.to_dict("records")
+            "regions": list(self._home.regions), "distances": at_rest.to_dict("records")
         }  # fmt: skip
 
     def echoes(self) -> pd.DataFrame:
@@ -232,9 +232,9 @@ class DistantCluster(CassandraCluster):
     def _routes(self) -> list[Route]:
         routes = []
         for i, name in zip(self._numbers, self._names, strict=True):
-            own, nodes, clients = own_address(i), broadcast_address(i), broadcast_rpc_address(i)
-            routes += [Route((nodes, port), (own, port), name) for port in (STORAGE_PORT, echo.PORT)]
-            routes += [Route((clients, port), (own, port), name, caller=CLIENT) for port in self._asked_at()]
+            address, nodes, clients = own_address(i), broadcast_address(i), broadcast_rpc_address(i)
+            routes += [Route((nodes, port), (address, port), name) for port in (STORAGE_PORT, echo.PORT)]
+            routes += [Route((clients, port), (address, port), name, caller=CLIENT) for port in self._asked_at()]
         return routes
 
     def _asked_at(self) -> list[int]:

@@ -210,11 +210,11 @@ class ExistingCluster(Cleared):
 
     def _version(self, session: Session) -> str:
         """Return the one release that all coordinators run."""
-        found = {}
+        by_address = {}
         for host in session.get_pool_state():
             row = session.execute("SELECT release_version FROM system.local", host=host).one()
-            found[host.address] = str(row.release_version)
-        versions = sorted(set(found.values()))
+            by_address[host.address] = str(row.release_version)
+        versions = sorted(set(by_address.values()))
         if len(versions) > 1:
             raise InputError(f"--hosts: the nodes run different releases ({', '.join(versions)}): finish the upgrade")
         if _major(versions[0]) < _OLDEST:

@@ -150,11 +150,11 @@ def _assemble(release: Release, scratch: Path, lib: Path) -> None:
     )
     _maven(scratch, f"{_PLUGIN}:copy-dependencies", "-DincludeScope=runtime", f"-DoutputDirectory={lib}")
     pinned = release.jar_sums()
-    found = {jar.name for jar in lib.glob("*.jar")}
-    if found != set(pinned):
+    jars = {jar.name for jar in lib.glob("*.jar")}
+    if jars != set(pinned):
         raise LaboratoryError(
             f"Maven resolved other jars for cassandra-all {release.version} than pinned: "
-            f"missing {sorted(set(pinned) - found)}, unknown {sorted(found - set(pinned))}"
+            f"missing {sorted(set(pinned) - jars)}, unknown {sorted(jars - set(pinned))}"
         )
     for name, digest in pinned.items():
         check(lib / name, digest)

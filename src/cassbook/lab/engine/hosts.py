@@ -25,13 +25,13 @@ def contact_points(text: str) -> tuple[tuple[str, ...], int]:
         bracketed = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::(\d+))?", part)
         plain = re.fullmatch(r"([^:\[\]\s]+)(?::(\d+))?", part)
         bare = re.fullmatch(r"([0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)()", part)
-        found = bracketed or plain or bare
-        if not found:
+        match = bracketed or plain or bare
+        if not match:
             raise InputError(f"--hosts: {part!r} is no HOST or HOST:PORT in {text!r}; separate hosts by commas")
-        port = int(found[2] or CQL_PORT)
+        port = int(match[2] or CQL_PORT)
         if not 0 < port < 1 << 16:
             raise InputError(f"--hosts: {part!r}: a port is 1 to 65535")
-        hosts.append(found[1])
+        hosts.append(match[1])
         ports.add(port)
     if len(ports) > 1:
         raise InputError(f"--hosts: one port for all nodes is supported, got {', '.join(map(str, sorted(ports)))}")
@@ -72,10 +72,10 @@ class Hosts:
         addresses: list[str] = []
         for name in self.contact_points:
             try:
-                found = socket.getaddrinfo(name, self.access.port, type=socket.SOCK_STREAM)
+                entries = socket.getaddrinfo(name, self.access.port, type=socket.SOCK_STREAM)
             except OSError as error:
                 raise InputError(f"--hosts: {name!r} has no address ({error.strerror})") from None
-            addresses += [str(entry[4][0]) for entry in found]
+            addresses += [str(entry[4][0]) for entry in entries]
         return list(dict.fromkeys(addresses))
 
     def __post_init__(self) -> None:

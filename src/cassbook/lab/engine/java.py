@@ -136,9 +136,9 @@ def candidates() -> Iterator[Java]:
             continue
         seen.add(real)
         # A Debian home may hold its runtime one level down (jre/), with no release file of its own.
-        found = feature_version(real)
-        if found:
-            yield Java(*found, real, source)
+        version = feature_version(real)
+        if version:
+            yield Java(*version, real, source)
 
 
 def locate(release: Release) -> Java | None:

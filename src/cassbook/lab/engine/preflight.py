@@ -54,7 +54,7 @@ def holder(listener: Listener) -> str:
 
 def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
     """Everything that would keep a cluster from starting, in words; empty if it can start."""
-    found = []
+    wrong = []
     for listener in listeners(nodes):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,18 +63,18 @@ def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
             except OSError as error:
                 place = f"{listener.host}:{listener.port} ({listener.purpose})"
                 if error.errno in {48, 98}:  # EADDRINUSE on macOS, Linux
-                    found.append(f"{place} is in use by {holder(listener)}")
+                    wrong.append(f"{place} is in use by {holder(listener)}")
                 else:
-                    found.append(f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`")
+                    wrong.append(f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`")
     need_mb = nodes * (heap_mb + _BEYOND_HEAP_MB)
     have_mb = psutil.virtual_memory().available // 2**20
     if have_mb < need_mb:
-        found.append(f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available")
+        wrong.append(f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available")
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     disk_mb = psutil.disk_usage(str(existing)).free // 2**20
     if disk_mb < nodes * _DISK_PER_NODE_MB:
-        found.append(f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free")
-    return found
+        wrong.append(f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free")
+    return wrong
 
 
 def check(nodes: int, heap_mb: int, folder: Path) -> None:
@@ -85,6 +85,6 @@ def check(nodes: int, heap_mb: int, folder: Path) -> None:
     LaboratoryError
         Naming ports with their holders, memory and disk.
     """
-    found = problems(nodes, heap_mb, folder)
-    if found:
-        raise LaboratoryError("a cluster cannot start here:\n  " + "\n  ".join(found))
+    wrong = problems(nodes, heap_mb, folder)
+    if wrong:
+        raise LaboratoryError("a cluster cannot start here:\n  " + "\n  ".join(wrong))

@@ -27,14 +27,14 @@ def processes(folder: Path) -> list[psutil.Process]:
     """Processes started from a cluster's folder: its JVMs, which name their storage there, and their launchers."""
     storage = f"-Dcassandra.storagedir={folder}"
     mine = {os.getpid(), os.getppid()}
-    found = []
+    started = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         node = any(word == storage or word.startswith(f"{storage}/") for word in words)
         launcher = any(word.startswith(f"{folder}/ccm/") and word.endswith("/bin/cassandra") for word in words)
         if process.pid not in mine and (node or launcher):
-            found.append(process)
-    return found
+            started.append(process)
+    return started
 
 
 def tear_down(folder: Path) -> None:

@@ -106,12 +106,12 @@ class StudyCluster(CassandraCluster):
 
     def replicas(self, keyspace: str) -> Callable[[bytes], tuple[str, ...]]:
         """Return a lookup of the replicas of a row, the owner of its range first, by the addresses that nodes use."""
-        asked = client(self.addresses[0])
+        node = client(self.addresses[0])
         try:
-            ring = asked.describe_ring(keyspace)
+            ring = node.describe_ring(keyspace)
         finally:
-            asked.close()
-        ranges = sorted((int(own.end_token), tuple(own.endpoints)) for own in ring)
+            node.close()
+        ranges = sorted((int(part.end_token), tuple(part.endpoints)) for part in ring)
         ends = [end for end, _ in ranges]
 
         def of_row(key: bytes) -> tuple[str, ...]:
@@ -121,20 +121,20 @@ class StudyCluster(CassandraCluster):
 
     def create(self, keyspace: str, table: str) -> None:
         """Create a table on which nothing but writes brings rows to replicas; waits until all nodes know it."""
-        own = interface()
+        thrift = interface()
         replication = {"replication_factor": str(self.spec.replication_factor)}
-        definition = own.CfDef(
+        definition = thrift.CfDef(
             keyspace=keyspace, name=table, read_repair_chance=0.0, dclocal_read_repair_chance=0.0,
             comparator_type="BytesType", default_validation_class="BytesType", key_validation_class="BytesType",
         )  # fmt: skip
         strategy = "org.apache.cassandra.locator.SimpleStrategy"
-        asked = client(self.addresses[0])
+        node = client(self.addresses[0])
         try:
-            asked.system_add_keyspace(
-                own.KsDef(name=keyspace, strategy_class=strategy, strategy_options=replication, cf_defs=[definition])
+            node.system_add_keyspace(
+                thrift.KsDef(name=keyspace, strategy_class=strategy, strategy_options=replication, cf_defs=[definition])
             )
         finally:
-            asked.close()
+            node.close()
         self._wait_for(self._agreed, "do not agree on the schema")
 
     def _wait_until_ready(self) -> None:
@@ -153,11 +153,11 @@ class StudyCluster(CassandraCluster):
     def _agreed(self) -> bool:
         """Whether each node knows all, and all have one schema."""
         for address in self._listening:
-            asked = client(address)
+            node = client(address)
             try:
-                versions = asked.describe_schema_versions()
+                versions = node.describe_schema_versions()
             finally:
-                asked.close()
+                node.close()
             if [len(nodes) for nodes in versions.values()] != [self.spec.nodes]:
                 return False
         return True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:  # to list the catalogue needs no driver
 
 _ANY = tuple(RELEASES)
 #: Their nodes know options of tables, or of cassandra.yaml, that 4.0 took away.
-_BEFORE_4 = tuple(version for version, own in RELEASES.items() if own.major < (4, 0))
+_BEFORE_4 = tuple(version for version, release in RELEASES.items() if release.major < (4, 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,10 +138,10 @@ def named(name: str, catalogue: Catalogue = CATALOGUE) -> tuple[str, Entry]:
     InputError
         If there is none of that name.
     """
-    found = {key: entry for key, entry in catalogue.items() if name in (key, entry.before)}
-    if not found:
+    matching = {key: entry for key, entry in catalogue.items() if name in (key, entry.before)}
+    if not matching:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
-    return next(iter(found.items()))
+    return next(iter(matching.items()))
 
 
 def usual_engine(entry: Entry) -> str:

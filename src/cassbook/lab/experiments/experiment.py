@@ -50,11 +50,11 @@ class Setup:
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
         where = self.placement
-        own = {
+        notes = {
             "deployment": str(where.deployment), "regions": list(where.regions), "distances": where.distances.name,
             "options": dict(self.options), "heap_mb": self.heap_mb,
         }  # fmt: skip
-        return own | ({"replication": self.replication} if self.replication else {})
+        return notes | ({"replication": self.replication} if self.replication else {})
 
     def __str__(self) -> str:
         return f"{self.placement.deployment} in {', '.join(self.placement.regions)}"

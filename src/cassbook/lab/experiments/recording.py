@@ -64,8 +64,8 @@ def record(
     """
     name, entry = named(name, catalogue)
     experiment = entry.make(**(needed or {}))
-    for own in experiment.setups.values():
-        own.cluster(engine, log)  # not started; raises where that version cannot be
+    for setup in experiment.setups.values():
+        setup.cluster(engine, log)  # not started; raises where that version cannot be
     if engine not in entry.engines:
         raise InputError(f"engine: {name} cannot be measured on {engine}; use one of {', '.join(entry.engines)}")
     notes = _begin(folder, name, entry, experiment, engine, blocks, resume)
@@ -83,7 +83,7 @@ def _measure_missing(
 ) -> None:  # fmt: skip
     units = [(start, setup) for start in range(1, notes["starts"] + 1) for setup in _order(experiment, start)]
     missing = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
-    total, left = (sum(experiment.rows(setup) for _, setup in own) for own in (units, missing))
+    total, left = (sum(experiment.rows(setup) for _, setup in listed) for listed in (units, missing))
     log(f"{name}: {entry.question}")
     with bar(total, total - left, "row") as progress:
         for start, setup in missing:
@@ -106,22 +106,22 @@ def _begin(
     folder: Path, name: str, entry: Entry, experiment: Experiment, engine: str, blocks: int, resume: bool
 ) -> dict[str, Any]:
     """Return the manifest of a record that begins, or is resumed."""
-    own = {
+    stated = {
         "trial": name, "starts": blocks, "seed": SEED, "numbers": experiment.notes(),
         "setups": {key: setup.notes() for key, setup in experiment.setups.items()},
     }  # fmt: skip
-    own = json.loads(json.dumps(own)) | {"engine": engine}
+    stated = json.loads(json.dumps(stated)) | {"engine": engine}
     if (folder / "manifest.json").is_file():
-        return _resumed(folder, own, entry, resume)
+        return _resumed(folder, stated, entry, resume)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: is not empty and holds no experiment; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
-    notes = own | circumstances() | {"complete": False, "cluster_starts": []}
+    notes = stated | circumstances() | {"complete": False, "cluster_starts": []}
     _save(folder, notes)
     return notes
 
 
-def _resumed(folder: Path, own: Mapping[str, Any], entry: Entry, resume: bool) -> dict[str, Any]:
+def _resumed(folder: Path, stated: Mapping[str, Any], entry: Entry, resume: bool) -> dict[str, Any]:
     """Return the manifest that a folder holds, if it is of the same experiment."""
     path = folder / "manifest.json"
     try:
@@ -130,8 +130,8 @@ def _resumed(folder: Path, own: Mapping[str, Any], entry: Entry, resume: bool) -
         raise InputError(f"{path}: is damaged ({error}); name a new folder") from None
     if "trial" not in there:
         raise InputError(f"{folder}: holds something else than an experiment of the catalogue; name a new folder")
-    same = dict(there, trial=own["trial"]) if entry.before and there["trial"] == entry.before else there
-    if differs := [key for key in _SAME if same.get(key) != own[key]]:
+    same = dict(there, trial=stated["trial"]) if entry.before and there["trial"] == entry.before else there
+    if differs := [key for key in _SAME if same.get(key) != stated[key]]:
         raise InputError(f"{path}: was begun with another {', '.join(differs)}; use another folder")
     if not resume:
         state = "complete" if there.get("complete") else "not complete"
@@ -160,7 +160,7 @@ def write_rows(path: Path, rows: list[Row]) -> None:
     """Write what a cluster start gave: tables within rows first, then the rows themselves; `rows` lose their tables."""
     start, name = rows[0]["start"], rows[0]["setup"]
     for table in [key for key, value in rows[0].items() if isinstance(value, pd.DataFrame)]:
-        parts = [own.assign(panel=row["panel"]) for row in rows if len(own := row.pop(table))]
+        parts = [of_row.assign(panel=row["panel"]) for row in rows if len(of_row := row.pop(table))]
         if parts:
             joined = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
             with whole(path.with_name(f"{path.stem}-{table}.parquet")) as draft:

@@ -29,10 +29,10 @@ _ANY_NUMBER = 2**31 - 1
 _MOST_ROWS = {"one": 1, "some": _ANY_NUMBER, "any": 0}
 
 
-def own_shares(own: OwnWorkload) -> dict[int, float]:
+def own_shares(workload: OwnWorkload) -> dict[int, float]:
     """Share of each kind of operation."""
     shares: dict[int, float] = {}
-    for operation in own.operations:
+    for operation in workload.operations:
         kind = OPERATIONS.index(operation.kind)
         shares[kind] = shares.get(kind, 0.0) + operation.share
     return shares
@@ -63,33 +63,35 @@ class Statements:
     def __init__(
         self,
         session: Session,
-        own: OwnWorkload,
+        workload: OwnWorkload,
         keyspace: str,
         route: Coordinators,
         rng: np.random.Generator,
         create: bool = True,
     ) -> None:
-        self._own, self._keyspace, self._route, self._rng = own, keyspace, route, rng
-        self._where = f"workloads.own.{own.name}"
+        self._workload, self._keyspace, self._route, self._rng = workload, keyspace, route, rng
+        self._where = f"workloads.own.{workload.name}"
         self._session, self._protocol = session, session.cluster.protocol_version
         session.set_keyspace(keyspace)
-        for statement in own.create if create else ():
+        for statement in workload.create if create else ():
             self._ask(session.execute, statement)
         #: Tables that loading fills.
-        self.tables = re.findall(r"\b(?:INTO|UPDATE)\s+(\w+)", own.load.statement, re.I)[:1] if own.load else []
+        self.tables = (
+            re.findall(r"\b(?:INTO|UPDATE)\s+(\w+)", workload.load.statement, re.I)[:1] if workload.load else []
+        )
         self._statements: list[list[PreparedStatement]] = [[] for _ in OPERATIONS]
         self._rings: dict[int, list[Request]] = {}
         self._used: set[str] = set()
-        draws = [(o, self._add(OPERATIONS.index(o.kind), o.statement), self._then(o)) for o in own.operations]
-        self._load_statement = self._add(INSERT, own.load.statement) if own.load else -1
-        for kind, share in own_shares(own).items():
+        draws = [(o, self._add(OPERATIONS.index(o.kind), o.statement), self._then(o)) for o in workload.operations]
+        self._load_statement = self._add(INSERT, workload.load.statement) if workload.load else -1
+        for kind, share in own_shares(workload).items():
             parts = [
                 self._draw(*one, round(RING * one[0].share / share)) for one in draws if one[0].kind == OPERATIONS[kind]
             ]
             order = np.arange(len(parts[0])) if len(parts) == 1 else rng.permutation(sum(map(len, parts)))
             together = list(itertools.chain.from_iterable(parts))
             self._rings[kind] = [together[i] for i in order.tolist()]
-        if own.load:
+        if workload.load:
             next(self._inserts())
         self._refuse_unused()
 
@@ -103,7 +105,7 @@ class Statements:
 
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation in the profile's shares; safe to share by threads."""
-        return kinds(own_shares(self._own), rng)
+        return kinds(own_shares(self._workload), rng)
 
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind, from a random place of the ring on; none of a kind that it does not have."""
@@ -138,7 +140,7 @@ class Statements:
 
     def _values(self, operation: OwnOperation | None, statement: PreparedStatement) -> dict[str, Values]:
         """Values of each marker of a statement: the operation's own, else the workload's."""
-        offered = {**self._own.values, **(operation.values if operation else {})}
+        offered = {**self._workload.values, **(operation.values if operation else {})}
         names = [column.name for column in statement.column_metadata]
         missing = [name for name in names if name not in offered]
         if missing:
@@ -150,7 +152,7 @@ class Statements:
         return {name: offered[name] for name in names}
 
     def _refuse_unused(self) -> None:
-        given = set(self._own.values).union(*(operation.values for operation in self._own.operations))
+        given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))
         if given - self._used:
             raise InputError(
                 f"{self._where}: values for {', '.join(sorted(given - self._used))}, which no statement asks for; "
@@ -195,7 +197,7 @@ class Statements:
             yield Request(node, number, b"".join(bound), None if verified is None else bound[verified])
 
     def _inserts(self) -> Iterator[Request]:
-        load = self._own.load
+        load = self._workload.load
         if load is None:
             return
         statement = self._statements[INSERT][self._load_statement]
@@ -223,9 +225,9 @@ def _verified(statement: PreparedStatement) -> int | None:
     if not statement.result_metadata:
         return None
     _, _, column, _ = statement.result_metadata[0]
-    asked = re.search(rf'(?<![\w."]){re.escape(column)}\s*=\s*(\?|:\w+)', statement.query_string)
-    if not asked:
+    condition = re.search(rf'(?<![\w."]){re.escape(column)}\s*=\s*(\?|:\w+)', statement.query_string)
+    if not condition:
         return None
-    marker = column if asked[1] == "?" else asked[1][1:]
+    marker = column if condition[1] == "?" else condition[1][1:]
     names = [bound.name for bound in statement.column_metadata]
     return names.index(marker) if marker in names else None

@@ -101,12 +101,12 @@ class Stress:
                         seen.append((figures[_SECONDS], figures[_OPERATIONS], times.user + times.system))
             finally:
                 process.kill()
-        found = re.search(r"Total errors\s*:\s*(\d+)", "".join(output))
-        if not seen or not found:
+        errors = re.search(r"Total errors\s*:\s*(\d+)", "".join(output))
+        if not seen or not errors:
             raise LaboratoryError("cassandra-stress gave no result:\n" + "".join(output[-15:]))
         if len(seen) > 1 and seen[-1][0] - seen[-2][0] < 0.5:  # noqa: PLR2004 - a remainder, too short to count
             seen.pop()
-        return seen, int(found[1])
+        return seen, int(errors[1])
 
 
 def java(cluster: CassandraCluster, home: Path, folder: Path) -> list[str]:
@@ -145,14 +145,14 @@ def standard(cluster: CassandraCluster, operation: str, count: int, level: str, 
         timeout=_PATIENCE_S, check=False,
     ).stdout  # fmt: skip
     errors = re.search(r"Total errors\s*:\s*(\d+)", output)
-    found = {
+    matches = {
         name: re.search(rf"latency {name}\s*:\s*([\d.]+)", output)
         for name in ("mean", "median", "95th percentile", "99th percentile")
     }
-    if not errors or int(errors[1]) or not all(found.values()):
+    if not errors or int(errors[1]) or not all(matches.values()):
         tail = "\n".join(output.splitlines()[-15:])
         raise LaboratoryError(f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}")
-    return {name: float(match[1]) for name, match in found.items() if match}
+    return {name: float(match[1]) for name, match in matches.items() if match}
 
 
 def _lines(process: subprocess.Popen[str]) -> Iterator[str]:

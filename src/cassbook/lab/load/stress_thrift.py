@@ -76,8 +76,8 @@ def kept_up(cluster: CassandraCluster, rows: int, level: str, threads: int) -> I
             for operation, process in running.items():
                 if process.poll() is not None or _wrong(logs[operation].read_text()):
                     raise LaboratoryError(_failed(operation, level, logs[operation].read_text()))
-                own = [int(line["rate"]) for line in _LINE.finditer(logs[operation].read_text())]
-                rates.per_s[operation] = sum(own) / len(own)
+                rates_seen = [int(line["rate"]) for line in _LINE.finditer(logs[operation].read_text())]
+                rates.per_s[operation] = sum(rates_seen) / len(rates_seen)
         finally:
             for process in running.values():
                 process.kill()

@@ -58,7 +58,7 @@ def circumstances() -> dict[str, Any]:
 
 def begin(profile: Profile) -> dict[str, Any]:
     """Return the manifest of a run that begins now; no path, no host name, no password goes in."""
-    own = {"engine": profile.engine, "seed": profile.seed, "profile": profile.model_dump(mode="json")}
+    of_profile = {"engine": profile.engine, "seed": profile.seed, "profile": profile.model_dump(mode="json")}
     return {
-        "schema_version": SCHEMA_VERSION, "complete": False, **own, **circumstances(), "cluster_starts": [],
+        "schema_version": SCHEMA_VERSION, "complete": False, **of_profile, **circumstances(), "cluster_starts": [],
     }  # fmt: skip

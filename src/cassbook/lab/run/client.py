@@ -135,13 +135,13 @@ class Client:
     def _loop(self, cell: Cell, record: Record) -> ClosedLoop:
         """Build the loop of a cell; closed unless the cell has a rate."""
         if cell.workload:
-            asked: Usertable | Workload = self.workloads[cell.workload].workload
+            statements: Usertable | Workload = self.workloads[cell.workload].workload
             operations = self.workloads[cell.workload].workload.operations(self._rng)
-            requests = [asked.requests(operation) for operation in range(len(OPERATIONS))]
+            requests = [statements.requests(operation) for operation in range(len(OPERATIONS))]
         else:
-            asked, operations = self.table, mix(cell.read_share, self._rng)
-            requests = [asked.requests(READ), asked.requests(UPDATE)]
-        prefixes = asked.prefixes(cell.read_cl, cell.write_cl)
+            statements, operations = self.table, mix(cell.read_share, self._rng)
+            requests = [statements.requests(READ), statements.requests(UPDATE)]
+        prefixes = statements.prefixes(cell.read_cl, cell.write_cl)
         if math.isnan(cell.rate_per_s):
             return self._closed(cell.threads, operations, requests, prefixes, record)
         timeout_s = self._profile.load.request_timeout_s

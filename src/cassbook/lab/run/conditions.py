@@ -75,7 +75,7 @@ class Bench:
     run: Callable[[Cell, Bound, list[str], During | None], None]
 
     @property
-    def own(self) -> CassandraCluster:
+    def own_cluster(self) -> CassandraCluster:
         """The cluster, where it is the laboratory's own: no other is restarted or paused."""
         if not isinstance(self.cluster, CassandraCluster):
             raise LaboratoryError("nodes that the laboratory has not started are neither restarted nor paused")
@@ -93,8 +93,8 @@ def cells(profile: Profile, block: int, place: int) -> list[Cell]:
     place : int
         `order` of the first.
     """
-    found = _paced(profile, block, place)
-    return found + _cold(profile, block, place + len(found))
+    paced = _paced(profile, block, place)
+    return paced + _cold(profile, block, place + len(paced))
 
 
 def _paced(profile: Profile, block: int, place: int) -> list[Cell]:
@@ -218,14 +218,14 @@ def _restarted_client(cell: Cell, bench: Bench) -> list[str]:
 
 
 def _restarted_server(cell: Cell, bench: Bench) -> list[str]:
-    bench.own.restart()
+    bench.own_cluster.restart()
     bench.reconnect()
     return []
 
 
 def _cold_pages(cell: Cell, bench: Bench) -> list[str]:
     """Drop the pages under the running nodes; a mark where too many stayed."""
-    before, after = pages.drop_pages(bench.own.node_folders(), bench.table)
+    before, after = pages.drop_pages(bench.own_cluster.node_folders(), bench.table)
     note(bench.notes, "cold_pages", {
         "cell_id": cell.cell_id, "data_bytes": after.size,
         "resident_before_bytes": before.resident, "resident_after_bytes": after.resident,
@@ -259,7 +259,7 @@ def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Ite
     LaboratoryError
         If the node could not be paused, or the loop ended before the pause did.
     """
-    found: list[tuple[float, float]] = []
+    pauses: list[tuple[float, float]] = []
 
     def keep_time(over: threading.Event) -> None:
         while math.isinf(window.steady_from):
@@ -267,14 +267,14 @@ def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Ite
                 return
         if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
             return
-        with bench.own.paused(part.node):
+        with bench.own_cluster.paused(part.node):
             began = time.perf_counter()
             if not over.wait(part.for_s):
-                found.append((began, time.perf_counter()))
+                pauses.append((began, time.perf_counter()))
 
     with meanwhile(keep_time, f"{cell.cell_id}: node{part.node} could not be paused"):
         yield
-    if not found:
+    if not pauses:
         raise LaboratoryError(f"{cell.cell_id}: the load ended before the pause of node{part.node} did")
-    from_s, to_s = (round(moment - bench.epoch, 6) for moment in found[0])
+    from_s, to_s = (round(moment - bench.epoch, 6) for moment in pauses[0])
     note(bench.notes, "pauses", {"cell_id": cell.cell_id, "node": part.node, "from_s": from_s, "to_s": to_s})

@@ -41,14 +41,14 @@ class Watch:
         """
         if self._cluster is None:
             return Seen()
-        found = self._cluster.distances(self._cluster.echoes())
+        distances = self._cluster.distances(self._cluster.echoes())
         moved = self._cluster.relay.report()
         if moved.strangers:
             raise LaboratoryError(f"the relay passed on {moved.strangers} chunks of callers that it does not know")
-        farthest = max(found["off_ms"].to_list(), key=abs, default=float("nan"))
+        farthest = max(distances["off_ms"].to_list(), key=abs, default=float("nan"))
         columns = {
             "distance_off_ms": round(float(farthest), 3), "relay_chunks_per_s": round(moved.chunks_per_s, 1),
         }  # fmt: skip
-        kept = len(found) == self._cluster.pairs and bool(found["kept"].all())
+        kept = len(distances) == self._cluster.pairs and bool(distances["kept"].all())
         marks = {Mark.DISTANCE: not kept, Mark.RELAY: moved.beyond_ceiling}
         return Seen(columns, [mark for mark, earned in marks.items() if earned])

@@ -83,11 +83,11 @@ def _bytes_an_operation(profile: Profile, cell: Cell) -> float:
 def _most_bytes(profile: Profile, workload: str) -> int:
     """Most bytes that one statement of a workload writes: a row of the usertable, or all values an own one names."""
     part = profile.workloads
-    for own in part.own if part else ():
-        if own.name == workload:
-            values = [*own.values.values(), *(v for o in own.operations for v in o.values.values())]
+    for section in part.own if part else ():
+        if section.name == workload:
+            values = [*section.values.values(), *(v for o in section.operations for v in o.values.values())]
             sizes = [v.size if isinstance(v.size, int) else max(v.size or (_NUMBER_BYTES,)) for v in values]
-            statements = [s for o in own.operations for s in (o.statement, o.then or "")]
+            statements = [s for o in section.operations for s in (o.statement, o.then or "")]
             return _ROW_BYTES + sum(size + _CELL_BYTES for size in sizes) + max(map(len, statements))
     return _row_bytes(profile.table)
 

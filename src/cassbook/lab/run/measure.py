@@ -72,9 +72,9 @@ def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingClus
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
-            for deployment, own in groupby(left, key=lambda cell: cell.deployment):
+            for deployment, of_deployment in groupby(left, key=lambda cell: cell.deployment):
                 cluster = existing or _cluster(profile, deployment, log)
-                _measure_cells(profile, store, number, list(own), log, progress.update, cluster)
+                _measure_cells(profile, store, number, list(of_deployment), log, progress.update, cluster)
             store.finish_block(number)
     store.complete()
 

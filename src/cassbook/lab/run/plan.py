@@ -79,7 +79,7 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     shares: dict[str, tuple[str, float]] = {
         f"ycsb-{name}": (name, read_share(PRESETS[name].shares)) for name in part.presets
     }
-    shares |= {f"own-{own.name}": (own.name, read_share(own_shares(own))) for own in part.own}
+    shares |= {f"own-{section.name}": (section.name, read_share(own_shares(section))) for section in part.own}
     points = [
         (threads, setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
         for threads in part.threads
@@ -129,5 +129,5 @@ def rows_to_load(profile: Profile, workload: str) -> int:
     if workload in PRESETS:
         return profile.table.record_count if PRESETS[workload].inserts else 0
     part = profile.workloads
-    own = [own.load.rows for own in (part.own if part else ()) if own.name == workload and own.load]
-    return sum(own)
+    rows = [section.load.rows for section in (part.own if part else ()) if section.name == workload and section.load]
+    return sum(rows)

@@ -78,11 +78,11 @@ def prepare(
     if part is None:
         return ready
     first = process == 0
-    for own in part.own:
+    for section in part.own:
         route = Coordinators(session, keyspace, nodes, policy, nearest)
-        statements = Statements(session, own, keyspace, route, rng, create=first)
-        load = statements if own.load else None
-        ready[own.name] = Ready(statements, load, tuple(f"{keyspace}.{table}" for table in statements.tables))
+        statements = Statements(session, section, keyspace, route, rng, create=first)
+        load = statements if section.load else None
+        ready[section.name] = Ready(statements, load, tuple(f"{keyspace}.{table}" for table in statements.tables))
     for name in part.presets:
         preset, table = PRESETS[name], usertable
         if preset.inserts:

@@ -30,7 +30,7 @@ class Callers:
         self._hosts, self._by_owner, self._at = dict(hosts), by_owner, frozenset(at)
         self._of_process: dict[int, frozenset[str]] = {}
 
-    def of(self, own: socket.socket) -> str:
+    def of(self, accepted: socket.socket) -> str:
         """Name of the host at the other end of an accepted connection; '' for a stranger.
 
         A process that listens for several hosts is taken for the one whose address it calls from.
@@ -40,7 +40,7 @@ class Callers:
         OSError
             If the connection is gone.
         """
-        peer, here = own.getpeername(), own.getsockname()
+        peer, here = accepted.getpeername(), accepted.getsockname()
         by_address = self._hosts.get(peer[0], "")
         if not self._by_owner:
             return by_address

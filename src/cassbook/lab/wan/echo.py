@@ -126,8 +126,8 @@ def held_against(echoes: pd.DataFrame, asked_rtt_ms: pd.DataFrame) -> pd.DataFra
         One row a pair: from, to, echoes (how many), asked_ms, median_ms, p95_ms, off_ms (median less asked), kept
         (whether that is within the tolerance).
     """
-    found = echoes.groupby(["from", "to"], sort=False)["rtt_ms"]
-    table = pd.DataFrame({"echoes": found.size(), "median_ms": found.median(), "p95_ms": found.quantile(0.95)})
+    rtt_ms = echoes.groupby(["from", "to"], sort=False)["rtt_ms"]
+    table = pd.DataFrame({"echoes": rtt_ms.size(), "median_ms": rtt_ms.median(), "p95_ms": rtt_ms.quantile(0.95)})
     table = table.reset_index()
     asked_ms = [float(asked_rtt_ms.loc[a, b]) for a, b in zip(table["from"], table["to"], strict=True)]
     table.insert(3, "asked_ms", asked_ms)

@@ -59,43 +59,43 @@ class Echoing:
 
     def call(self, sender: str, receiver: str, source: str, address: Sequence[Any]) -> None:
         """Call a host from the address of another; calls take turns within an interval, so that they make no bursts."""
-        own = socket.create_connection(
+        connection = socket.create_connection(
             (str(address[0]), int(address[1])), _CONNECT_TIMEOUT_S, source_address=(source, 0)
         )
-        call = Call(sender, receiver, own)
+        call = Call(sender, receiver, connection)
         self._calls.append(call)
-        self._read(own, partial(self._answered, call))
+        self._read(connection, partial(self._answered, call))
         turn = len(self._calls) * _GOLDEN % 1
         self._loop.at(clock() + turn * self._interval_s, partial(self._send, call))
 
     def report(self) -> list[dict[str, Any]]:
         """What each call found since the last report, in seconds; and how many messages wait for their answer."""
-        found = []
+        calls = []
         for call in self._calls:
-            found.append(
+            calls.append(
                 {"from": call.sender, "to": call.receiver, "there_s": call.there_s, "back_s": call.back_s,
                  "unanswered": call.unanswered}
             )  # fmt: skip
             call.there_s, call.back_s = [], []
-        return found
+        return calls
 
     def _accept(self, server: socket.socket, _: int) -> None:
-        own, _ = server.accept()
-        self._read(own, partial(self._echo, own))
+        connection, _ = server.accept()
+        self._read(connection, partial(self._echo, connection))
 
-    def _read(self, own: socket.socket, whole: Callable[[bytes], None]) -> None:
+    def _read(self, connection: socket.socket, whole: Callable[[bytes], None]) -> None:
         """Have something called with every whole message."""
-        own.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        fd, rest, size = own.fileno(), bytearray(), self._size
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        fd, rest, size = connection.fileno(), bytearray(), self._size
 
         def readable(_: int) -> None:
             try:
-                data = own.recv(1 << 16)
+                data = connection.recv(1 << 16)
             except OSError:
                 data = b""
             if not data:
                 self._loop.forget(fd)
-                own.close()
+                connection.close()
             rest.extend(data)
             while len(rest) >= size:
                 whole(bytes(rest[:size]))
@@ -103,9 +103,9 @@ class Echoing:
 
         self._loop.watch(fd, readable)
 
-    def _echo(self, own: socket.socket, message: bytes) -> None:
+    def _echo(self, connection: socket.socket, message: bytes) -> None:
         sent, _ = _STAMPS.unpack_from(message)
-        own.sendall(_STAMPS.pack(sent, clock()) + self._rest)
+        connection.sendall(_STAMPS.pack(sent, clock()) + self._rest)
 
     def _send(self, call: Call, due: float, now: float) -> None:
         if call.socket.fileno() < 0:  # it was closed: no more answers

@@ -47,8 +47,8 @@ class End:
         "socket", "waiting", "watched", "when_due",
     )  # fmt: skip
 
-    def __init__(self, own: socket.socket) -> None:
-        self.socket, self.fd = own, own.fileno()
+    def __init__(self, connection: socket.socket) -> None:
+        self.socket, self.fd = connection, connection.fileno()
         self.other: End
         self.between: Between  # from the other end to this one
         self.waiting: deque[tuple[float, Any]] = deque()  # (due, bytes); no bytes: the other's half has ended
@@ -101,19 +101,19 @@ class Relaying:
     def set_links(self, links: list[tuple[str, str, float, float, float]]) -> None:
         """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte."""
         for sender, receiver, delay_s, jitter_s, seconds_per_byte in links:
-            own = self.between(sender, receiver)
-            own.delay_s, own.jitter_s, own.seconds_per_byte = delay_s, jitter_s, seconds_per_byte
+            pair = self.between(sender, receiver)
+            pair.delay_s, pair.jitter_s, pair.seconds_per_byte = delay_s, jitter_s, seconds_per_byte
 
     def report(self) -> dict[str, Any]:
         """What was moved since the last report, and how late."""
-        found = {
-            "pairs": [[*pair, own.chunks, own.bytes] for pair, own in self._pairs.items()],
+        report = {
+            "pairs": [[*pair, moved.chunks, moved.bytes] for pair, moved in self._pairs.items()],
             "late": self._late, "longest_turn_s": self._loop.longest_turn_s, "connections": self._connections,
         }  # fmt: skip
         self._late, self._loop.longest_turn_s = [0] * _BINS, 0.0
-        for own in self._pairs.values():
-            own.chunks = own.bytes = 0
-        return found
+        for moved in self._pairs.values():
+            moved.chunks = moved.bytes = 0
+        return report
 
     # --- connections come in
 
@@ -128,21 +128,21 @@ class Relaying:
 
     def _accept(self, server: socket.socket, route: dict[str, Any]) -> None:
         try:
-            own, _ = server.accept()
+            accepted, _ = server.accept()
         except OSError:  # gone again
             return
         if route["caller"] is not None:
-            self._connect(own, route, route["caller"])
+            self._connect(accepted, route, route["caller"])
             return
         # Who it is takes milliseconds to find out, which others must not wait for.
-        threading.Thread(target=self._find_out, args=(own, route), daemon=True).start()
+        threading.Thread(target=self._find_out, args=(accepted, route), daemon=True).start()
 
-    def _find_out(self, own: socket.socket, route: dict[str, Any]) -> None:
+    def _find_out(self, accepted: socket.socket, route: dict[str, Any]) -> None:
         try:
-            caller = self._callers.of(own)
+            caller = self._callers.of(accepted)
         except OSError:
             caller = ""
-        self._known.append((own, route, caller))
+        self._known.append((accepted, route, caller))
         os.eventfd_write(self._wake, 1)
 
     def _connect_known(self, _: int) -> None:
@@ -288,8 +288,8 @@ class Relaying:
             self._loop.change(end.fd, mask)
 
 
-def _reset_on_close(own: socket.socket) -> None:
-    own.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+def _reset_on_close(connection: socket.socket) -> None:
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def serve(

@@ -61,8 +61,8 @@ def late_replica(
     InputError
         For an unknown version.
     """
-    broadcast, own = f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}"
-    route = Route((broadcast, _INTERNODE_PORT), (own, _INTERNODE_PORT), "late", caller="others")
+    broadcast, listening = f"127.0.1.{LATE_NODE}", f"127.0.0.{LATE_NODE}"
+    route = Route((broadcast, _INTERNODE_PORT), (listening, _INTERNODE_PORT), "late", caller="others")
     late = {("others", "late"): Link(late_s * 1000)}
     spec = Spec(node_options={LATE_NODE: {"broadcast_address": broadcast}})
     return _behind(Relay([route], late), CassandraCluster(engine, spec, name="late", log=log))

@@ -24,7 +24,7 @@ from cassbook.lab.load.ycsb import KEYSPACE, Usertable
 from cassbook.profile.profile import TableSection
 
 ADAPTIVE, NAIVE = "adaptive", "naive"
-ACTORS = (ADAPTIVE, NAIVE, *(own.name for own in STRONG_SETTINGS))
+ACTORS = (ADAPTIVE, NAIVE, *(setting.name for setting in STRONG_SETTINGS))
 #: Setting that all begin in; the table is loaded at ALL, so any would do.
 _START = "2R-2W"
 _WINDOW_S, _INTERVAL_S = 5.0, 0.5

@@ -28,7 +28,7 @@ LATE_S = 0.4
 #: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
 LATE_CLIENT_S = 1.0
 _REPLICAS = 3
-_PAIRS = tuple(permutations([own.name for own in STRONG_SETTINGS], 2))
+_PAIRS = tuple(permutations([strong.name for strong in STRONG_SETTINGS], 2))
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)
 #: The policy is to leave the switching to us.
 _NEVER = Terms(dwell_s=86_400.0)
@@ -112,8 +112,8 @@ class SwitchExperiment:
             scene.create(session)
             for panel, place in enumerate(rng.permutation(len(points))):
                 how, now, then = points[place]
-                found = self._naive(session, now, then) if how == "naive" else self._safe(session, now, then)
-                yield {"panel": panel, "how": how, "now": now, "then": then} | watched(found)
+                seen = self._naive(session, now, then) if how == "naive" else self._safe(session, now, then)
+                yield {"panel": panel, "how": how, "now": now, "then": then} | watched(seen)
         finally:
             session.cluster.shutdown()
 
@@ -138,7 +138,7 @@ def _late_s(now: str, then: str) -> float:
     return LATE_CLIENT_S if "other clients" in broken else 0.0
 
 
-def watched(found: scene.Watched) -> Row:
+def watched(seen: scene.Watched) -> Row:
     """Return what is kept of a scene.
 
     Returns
@@ -147,9 +147,9 @@ def watched(found: scene.Watched) -> Row:
         reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
         the read began, from the switch on), behind_ms and versions_behind.
     """
-    missed = found.reads.loc[~found.reads["consistent"], ["sent_s", "behind_ms", "versions_behind"]]
+    missed = seen.reads.loc[~seen.reads["consistent"], ["sent_s", "behind_ms", "versions_behind"]]
     return {
-        "reads": len(found.reads), "writes": found.writes, "errors": found.errors,
-        "switched_s": round(found.switched_s, 3), "violations": found.violations,
+        "reads": len(seen.reads), "writes": seen.writes, "errors": seen.errors,
+        "switched_s": round(seen.switched_s, 3), "violations": seen.violations,
         "missed": missed.rename(columns={"sent_s": "at_s"}).round({"at_s": 3, "behind_ms": 1}),
     }  # fmt: skip

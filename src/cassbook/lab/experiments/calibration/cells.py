@@ -22,8 +22,8 @@ def _cells(
     levels: Iterable[str], jobs: Iterable[int], field_length: int = FIELD_LENGTH, replication: int = 3
 ) -> list[Cell]:
     return [
-        Cell(*own, field_length=field_length, replication=replication)
-        for own in itertools.product(OPERATIONS, levels, jobs)
+        Cell(*point, field_length=field_length, replication=replication)
+        for point in itertools.product(OPERATIONS, levels, jobs)
     ]
 
 

@@ -54,8 +54,8 @@ class CpuTimes:
         row = [time.perf_counter()]
         for process in self._processes:
             with suppress(psutil.NoSuchProcess):  # a node that died: the load fails by itself
-                own = process.cpu_times()
-                row.append(own.user + own.system)
+                times = process.cpu_times()
+                row.append(times.user + times.system)
         busy = psutil.cpu_times()
         row.append(sum(getattr(busy, name, 0.0) for name in _BUSY))
         if len(row) == len(self._processes) + 2:

@@ -94,8 +94,8 @@ class CalibrationTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return every number."""
-        own = {each.name for each in fields(self)} - {"setups", "cells"}
-        return {name: getattr(self, name) for name in sorted(own)}
+        numbers = {each.name for each in fields(self)} - {"setups", "cells"}
+        return {name: getattr(self, name) for name in sorted(numbers)}
 
     def rows(self, setup: str) -> int:
         """Return how many cells a cluster start has."""
@@ -114,12 +114,12 @@ class CalibrationTrial:
         """
         cells = self.cells[setup]
         with Workbench(cluster, rng) as bench:
-            own = _Cells(bench, self, cells, rng)
-            compiling = own.warm_up()[-1]
-            phases = own.trace() if setup in self.traced_in else pd.DataFrame()
+            runner = _Cells(bench, self, cells, rng)
+            compiling = runner.warm_up()[-1]
+            phases = runner.trace() if setup in self.traced_in else pd.DataFrame()
             orders = [rng.permutation(len(cells)) for _ in range(self.repetitions)]
             for number, place in enumerate(np.concatenate(orders)):
-                row = own.run(cells[place]) | {"compiling": round(compiling, 3)}
+                row = runner.run(cells[place]) | {"compiling": round(compiling, 3)}
                 yield {"panel": number} | row | {"phases": phases if number == 0 else pd.DataFrame()}
 
 
@@ -172,9 +172,9 @@ class _Cells:
         window, bound = Window(), Bound(self._trial.ramp_s, self._trial.steady_s)
         with self._times.watched():
             samples = self._bench.run(table, operations, cell.level, cell.jobs, bound, window)
-        found, cpu = figures(samples, window), self._times.between(window)
-        each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / found["n_ok"], 2) for name in list(cpu)[:3]}
-        return {"nodes": self._cluster.spec.nodes, **asdict(cell), **found, **each, "busy": round(cpu["busy"], 4)}
+        columns, cpu = figures(samples, window), self._times.between(window)
+        each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / columns["n_ok"], 2) for name in list(cpu)[:3]}
+        return {"nodes": self._cluster.spec.nodes, **asdict(cell), **columns, **each, "busy": round(cpu["busy"], 4)}
 
     def trace(self) -> pd.DataFrame:
         """Trace requests one at a time, by the driver: what happens inside the nodes is the same by any client."""
@@ -183,7 +183,7 @@ class _Cells:
         keys = [row.y_id for row in self._bench.session.execute(f"SELECT y_id FROM {name} LIMIT 200")]
         read = self._bench.session.prepare(f"SELECT * FROM {name} WHERE y_id = ?")
         update = self._bench.session.prepare(f"UPDATE {name} SET field0 = ? WHERE y_id = ?")
-        settings = sorted({(own.operation, own.level) for own in self._cells if _table_of(own) == _USUAL})
+        settings = sorted({(cell.operation, cell.level) for cell in self._cells if _table_of(cell) == _USUAL})
         for operation, level in settings:
             for number in range(self._trial.traced):
                 key = keys[int(self._rng.integers(len(keys)))]
@@ -195,9 +195,11 @@ class _Cells:
                     for event in trace.events
                     if event.source_elapsed is not None
                 ]
-                if found := phases(trace.coordinator, trace.duration.total_seconds() * _US, events):
-                    serve = float(np.mean(found.serve_us)) if found.serve_us else float("nan")
-                    rows.append((operation, level, found.local, found.parse_us, serve, found.end_us, found.duration_us))
+                if traced := phases(trace.coordinator, trace.duration.total_seconds() * _US, events):
+                    serve = float(np.mean(traced.serve_us)) if traced.serve_us else float("nan")
+                    rows.append(
+                        (operation, level, traced.local, traced.parse_us, serve, traced.end_us, traced.duration_us)
+                    )
         return pd.DataFrame(
             rows, columns=["operation", "level", "local", "parse_us", "serve_us", "end_us", "duration_us"]
         )

@@ -64,7 +64,7 @@ class Condition:
     distances: Distances | None = None
     pauses: Pauses | None = None
 
-    def asked(self) -> list[str]:
+    def allowed(self) -> list[str]:
         """Return the operations that the level allows."""
         return [name for name in self.operations if name == "UPDATE" or self.level in READ_LEVELS]
 
@@ -97,7 +97,9 @@ class LoadTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return the numbers of the load, and the conditions."""
-        conditions = {setup: {name: _notes(one) for name, one in own.items()} for setup, own in self.conditions.items()}
+        conditions = {
+            setup: {name: _notes(one) for name, one in by_name.items()} for setup, by_name in self.conditions.items()
+        }
         numbers = ("rounds", "ramp_s", "steady_s", "records", "warm_up_s")
         return {name: getattr(self, name) for name in numbers} | {"conditions": conditions}
 
@@ -115,30 +117,32 @@ class LoadTrial:
             distances (see `run.distance`).
         """
         points = self._points(setup)
-        own, placement = self.conditions[setup], self.setups[setup].placement
+        by_name, placement = self.conditions[setup], self.setups[setup].placement
         with Workbench(cluster, rng) as bench:
             try:
                 conditions = _Conditions(bench, cluster, placement, self.records)
-                for condition in own.values():
+                for condition in by_name.values():
                     conditions.prepare(condition)
                 rule = WarmUpSection(threads=_WARM_UP_THREADS, windows=5, cap_s=self.warm_up_s)
-                conditions.warm_up(next(iter(own.values())), rule, rng)
+                conditions.warm_up(next(iter(by_name.values())), rule, rng)
                 for number in range(1, self.rounds + 1):
                     for place in rng.permutation(len(points)):
                         name, operation = points[place]
-                        found = conditions.run(own[name], operation, Bound(self.ramp_s, self.steady_s))
-                        yield {"round": number, "condition": name} | found
+                        row = conditions.run(by_name[name], operation, Bound(self.ramp_s, self.steady_s))
+                        yield {"round": number, "condition": name} | row
             finally:
                 cluster.move(placement)
 
     def _points(self, setup: str) -> list[tuple[str, str]]:
-        return [(name, operation) for name, own in self.conditions[setup].items() for operation in own.asked()]
+        return [
+            (name, operation) for name, condition in self.conditions[setup].items() for operation in condition.allowed()
+        ]
 
 
 def _notes(condition: Condition) -> dict[str, Any]:
     """A condition for the manifest; distances by their name."""
-    own = asdict(replace(condition, distances=None))
-    return own | ({"distances": condition.distances.name} if condition.distances else {})
+    numbers = asdict(replace(condition, distances=None))
+    return numbers | ({"distances": condition.distances.name} if condition.distances else {})
 
 
 class _Conditions:
@@ -188,11 +192,11 @@ class _Conditions:
                 self._table(condition), operations, condition.level, condition.threads, bound, window
             )
         seen = self._watch.end()
-        found = {
+        row = {
             "operation": operation, "level": condition.level, "coordinator": condition.coordinator,
             "threads": condition.threads,
         }  # fmt: skip
-        return found | figures(samples, window) | seen.columns | {"marks": ";".join(seen.marks)}
+        return row | figures(samples, window) | seen.columns | {"marks": ";".join(seen.marks)}
 
 
 @contextmanager

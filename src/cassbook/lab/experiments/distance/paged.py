@@ -72,13 +72,13 @@ class PageTrial:
         keys = _load(cluster, self.records, rng)
         pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)
         points = [(way, size) for way in ("direct", _PROXY) for size in self.rows_a_page]
-        with _far_proxy(cluster, pager) as (far, ask_proxy), pager() as own:
-            ways: dict[str, Callable[[Sequence[str]], int]] = {"direct": own.read, _PROXY: ask_proxy}
+        with _far_proxy(cluster, pager) as (far, ask_proxy), pager() as near:
+            ways: dict[str, Callable[[Sequence[str]], int]] = {"direct": near.read, _PROXY: ask_proxy}
             for place in rng.permutation(len(points)):
                 way, size = points[place]
                 _near_or_far(cluster, far, self.near[setup] if way == _PROXY else None)
-                found = self._pages(ways[way], size, keys, rng)
-                yield {"way": way, "rows_a_page": size, "clients": self.clients} | found
+                row = self._pages(ways[way], size, keys, rng)
+                yield {"way": way, "rows_a_page": size, "clients": self.clients} | row
 
     def _pages(
         self, read: Callable[[Sequence[str]], int], size: int, keys: Sequence[str], rng: np.random.Generator
@@ -87,16 +87,16 @@ class PageTrial:
         until = time.perf_counter() + self.seconds
 
         def client(seed: int) -> list[float]:
-            own, took = np.random.default_rng(seed), []
+            draw, took = np.random.default_rng(seed), []
             while (began := time.perf_counter()) < until:
-                asked = [keys[i] for i in own.integers(len(keys), size=size)]
-                if (found := read(asked)) != size:
-                    raise LaboratoryError(f"of {size} rows {found} were found")
+                page = [keys[i] for i in draw.integers(len(keys), size=size)]
+                if (read_rows := read(page)) != size:
+                    raise LaboratoryError(f"of {size} rows {read_rows} were found")
                 took.append(time.perf_counter() - began)
             return took[1:]  # the first waits for connections
 
         with ThreadPoolExecutor(self.clients) as pool:
-            took_ms = np.array([t for own in pool.map(client, seeds) for t in own]) * 1000
+            took_ms = np.array([t for times in pool.map(client, seeds) for t in times]) * 1000
         if not took_ms.size:
             raise LaboratoryError(f"no client had a second page within {self.seconds:g} s: measure for longer")
         return {

@@ -51,15 +51,15 @@ class Asking:
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
-        self._own = threading.local()
+        self._local = threading.local()
 
     def read(self, keys: Sequence[str]) -> int:
         """As `Pager.read`, in one call."""
-        stream: Any = getattr(self._own, "stream", None)
+        stream: Any = getattr(self._local, "stream", None)
         if stream is None:
             connection = socket.create_connection(self._address)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            stream = self._own.stream = connection.makefile("rwb")
+            stream = self._local.stream = connection.makefile("rwb")
         stream.write(json.dumps({"keys": list(keys)}).encode() + b"\n")
         stream.flush()
         return int(json.loads(stream.readline())["rows"])

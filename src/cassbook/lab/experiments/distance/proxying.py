@@ -43,7 +43,7 @@ def proxy(pager: Callable[[], Pager]) -> Iterator[Address]:
 
 def _serve(owner: Owner, pager: Callable[[], Pager]) -> None:
     """Be the proxy until the owner is gone."""
-    with pager() as own, _Server(("127.0.0.1", 0), own) as server:
+    with pager() as readers, _Server(("127.0.0.1", 0), readers) as server:
         owner.tell(server.server_address)
         server.serve_while(owner)
 
@@ -69,5 +69,5 @@ class _Handler(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         """Answer line after line."""
         for line in self.rfile:
-            found = {"rows": self.server.pager.read(json.loads(line)["keys"])}
-            self.wfile.write(json.dumps(found).encode() + b"\n")
+            answer = {"rows": self.server.pager.read(json.loads(line)["keys"])}
+            self.wfile.write(json.dumps(answer).encode() + b"\n")

@@ -137,8 +137,8 @@ class TimeoutTrial:
                 over.set()
         requests = [request for future in running for request in future.result()]
         for place, phase in enumerate(self.schedule, start=1):
-            own = [r for r in requests if bounds[place - 1] <= r.began_s < bounds[place]]
-            yield {"timeout": name, "phase": phase.name, "place": place, "seconds": phase.seconds} | figures(own)
+            of_phase = [r for r in requests if bounds[place - 1] <= r.began_s < bounds[place]]
+            yield {"timeout": name, "phase": phase.name, "place": place, "seconds": phase.seconds} | figures(of_phase)
 
 
 def _asking(session: Session, cluster: DistantCluster) -> Callable[[int, int, float, Callable[[float], None]], None]:

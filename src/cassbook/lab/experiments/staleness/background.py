@@ -47,9 +47,9 @@ def load(processes: ClientProcesses | None, threads: int, seconds: float) -> Ite
     seconds : float
         How long the block takes, at most; the load lasts until then.
     """
-    found = Load()
+    measured = Load()
     if processes is None or not threads:
-        yield found
+        yield measured
         return
     cell = Cell("background", "mixed", threads, _LEVEL, _LEVEL, _READ_SHARE, 1, 1, 1)
 
@@ -58,12 +58,12 @@ def load(processes: ClientProcesses | None, threads: int, seconds: float) -> Ite
             outcome, samples = processes.run(cell, Bound(_SETTLE_S, seconds), Path(folder) / "samples.parquet")
         window = outcome.window
         steady = samples.filter(pc.equal(samples["phase"], "steady"))
-        found.throughput_per_s = steady.num_rows / (window.steady_to - window.steady_from)
-        found.latency_ms = pc.mean(steady["latency_us"]).as_py() / 1000
+        measured.throughput_per_s = steady.num_rows / (window.steady_to - window.steady_from)
+        measured.latency_ms = pc.mean(steady["latency_us"]).as_py() / 1000
 
     with meanwhile(keep_up, "the load next to the probe failed"):
         time.sleep(_SETTLE_S)
-        yield found
+        yield measured
 
 
 def client(cluster: CassandraCluster, profile: Profile, seed: int) -> ClientProcesses:

@@ -90,13 +90,13 @@ class Oracle:
         NothingLogged
             If no node has anything to answer from.
         """
-        found: dict[int, list[Answer]] = {}
+        answers: dict[int, list[Answer]] = {}
         for node in range(1, len(self._ports) + 1):
             with suppress(NothingLogged):
-                found[node] = self.ask(node, questions)
-        if not found:
+                answers[node] = self.ask(node, questions)
+        if not answers:
             raise NothingLogged(f"the predictors of all {len(self._ports)} nodes have logged no requests yet")
-        return found
+        return answers
 
     def __enter__(self) -> Oracle:
         """Itself."""
@@ -163,16 +163,18 @@ def _ask(port: int, questions: list[Question]) -> list[Answer]:
     import jpype  # noqa: PLC0415
 
     connector = _connected(port)
-    found = []
+    answers = []
     try:
         bean = _bean(connector)
-        for own in questions:
-            result = bean.doPrediction(own.n, own.r, own.w, float(own.t_ms), own.k, _PERCENTILE)
+        for question in questions:
+            result = bean.doPrediction(
+                question.n, question.r, question.w, float(question.t_ms), question.k, _PERCENTILE
+            )
             latencies = float(result.getAverageReadLatency()), float(result.getAverageWriteLatency())
-            found.append(Answer(float(result.getConsistencyProbability()), *latencies))
+            answers.append(Answer(float(result.getConsistencyProbability()), *latencies))
     except jpype.JException as error:  # an object of that Java, which only this process can hold
         kind = NothingLogged if error.getClass().getName() == _NOTHING_LOGGED else LaboratoryError
         raise kind(f"the predictor at port {port} does not answer: {error}") from None
     finally:
         connector.close()
-    return found
+    return answers

@@ -104,8 +104,8 @@ class OracleTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return every number."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
-        return own | {"t_ms": dict(self.t_ms)}
+        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
+        return numbers | {"t_ms": dict(self.t_ms)}
 
     def rows(self, setup: str) -> int:
         """Return how many rows a cluster start gives: the study's load, and three per setting."""
@@ -158,7 +158,7 @@ class _Bench:
     def as_the_study_did(self) -> Row:
         """10,000 writes and then 10,000 reads at ONE, and all of its questions."""
         rates = self._load("ONE")
-        answers = pd.concat([self._asked("study", r, w) for r, w in self._trial.settings], ignore_index=True)
+        answers = pd.concat([self._answers("study", r, w) for r, w in self._trial.settings], ignore_index=True)
         return _point("study") | _rates(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
 
     def probed(self, r: int, w: int, versions: int) -> Row:
@@ -167,7 +167,7 @@ class _Bench:
         panel = self._panel(r, w, (VERSIONS_AT_MS,) if over_k else self._t_ms, versions)
         with self._next_to_load() as load:
             history, _ = self._probe.run(panel, trial.versions_seconds if over_k else trial.seconds)
-        answers = _NOTHING if over_k else self._asked("beside", r, w)  # what it has logged stays
+        answers = _NOTHING if over_k else self._answers("beside", r, w)  # what it has logged stays
         judged = judge(history.writes, history.reads)
         return _point("beside", r, w, versions) | _rates(load.per_s) | _summed(history, judged) | {
             "answers": answers, "counted": curves.slim(curves.counted(judged)), "legs": _NOTHING,
@@ -186,29 +186,29 @@ class _Bench:
         }  # fmt: skip
 
     def _panel(self, r: int, w: int, t_ms: tuple[float, ...], versions: int = 1) -> Panel:
-        read_cl, write_cl = (level_waiting_for(own, self._n) for own in (r, w))
+        read_cl, write_cl = (level_waiting_for(replicas, self._n) for replicas in (r, w))
         return Panel(read_cl, write_cl, t_ms, versions, self._trial.rows_each, self._trial.pause_ms)
 
     def _next_to_load(self) -> AbstractContextManager[stress_thrift.Rates]:
-        own = self._trial
-        return stress_thrift.kept_up(self._cluster, own.operations, "ONE", own.threads)
+        trial = self._trial
+        return stress_thrift.kept_up(self._cluster, trial.operations, "ONE", trial.threads)
 
     def _load(self, level: str) -> dict[str, float]:
-        own = self._trial
+        trial = self._trial
         return {
-            operation: stress_thrift.once(self._cluster, operation, own.operations, level, own.threads)
+            operation: stress_thrift.once(self._cluster, operation, trial.operations, level, trial.threads)
             for operation in ("write", "read")
         }
 
-    def _asked(self, load: str, r: int, w: int) -> pd.DataFrame:
+    def _answers(self, load: str, r: int, w: int) -> pd.DataFrame:
         """What the predictor of each node that knows anything says over t, for the last version, and over k."""
         points = [(t, 1) for t in sorted({*_STUDY_T_MS, *self._t_ms})]
         points += [(VERSIONS_AT_MS, k) for k in range(2, MOST_VERSIONS + 1)]
         questions = [Question(self._n, r, w, t, k) for t, k in points]
         rows = [
-            (load, node, r, w, own.t_ms, own.k, answer.p, answer.read_ms, answer.write_ms)
+            (load, node, r, w, question.t_ms, question.k, answer.p, answer.read_ms, answer.write_ms)
             for node, answers in self._oracle.ask_every_node(questions).items()
-            for own, answer in zip(questions, answers, strict=True)
+            for question, answer in zip(questions, answers, strict=True)
         ]
         return pd.DataFrame(rows, columns=_ANSWERS)
 
@@ -217,20 +217,20 @@ class _Bench:
     ) -> tuple[pd.DataFrame, int]:  # fmt: skip
         """The message delays of the traced requests, row by row."""
         with self._cluster.together():
-            asked, events = thrift_tracing.fetch(self._cluster, history.traced, replicas)
+            requests, events = thrift_tracing.fetch(self._cluster, history.traced, replicas)
         keys = dict(zip(history.traced["session_id"], history.traced["key"], strict=True))
         by_key = dict(iter(events.groupby(events["session_id"].map(keys))))
         parts = []
         for key, own_events in by_key.items():
             for kind, answers in (("UPDATE", self._n), ("READ", r)):
-                of_row = [own for own in asked if own.kind == kind and keys[own.session_id] == key]
+                of_row = [request for request in requests if request.kind == kind and keys[request.session_id] == key]
                 with suppress(InputError):  # none is whole
-                    own, _ = delays_of(of_row, own_events, answers)
-                    parts.append(own.table().assign(kind=kind, key=key))
+                    delays, _ = delays_of(of_row, own_events, answers)
+                    parts.append(delays.table().assign(kind=kind, key=key))
         if not parts:
             raise LaboratoryError(f"traces: none of {len(history.traced)} is whole")
-        found = pd.concat(parts, ignore_index=True)
-        return found, len(history.traced) - int((found["replica"] == 0).sum())
+        table = pd.concat(parts, ignore_index=True)
+        return table, len(history.traced) - int((table["replica"] == 0).sum())
 
 
 def _point(load: str, r: int | None = None, w: int | None = None, versions: int = 1) -> Row:

@@ -67,8 +67,8 @@ class StalenessTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return every number."""
-        own = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
-        return own | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
+        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
+        return numbers | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
 
     def rows(self, setup: str) -> int:
         """Return how many panels a cluster start gives."""
@@ -101,10 +101,10 @@ class StalenessTrial:
 
     def _points(self, n: int) -> list[tuple[int, int, int, int]]:
         """Panels: threads, R, W, versions."""
-        own = levels(n)
-        settings = self.settings or [(r, w) for r in own for w in own]
-        found = [(threads, r, w, 1) for threads in self.threads for r, w in settings]
-        return found + [(threads, 1, 1, self.versions) for threads in self.threads]
+        known = levels(n)
+        settings = self.settings or [(r, w) for r in known for w in known]
+        points = [(threads, r, w, 1) for threads in self.threads for r, w in settings]
+        return points + [(threads, 1, 1, self.versions) for threads in self.threads]
 
 
 def _profile(trial: StalenessTrial) -> Profile:
@@ -146,11 +146,11 @@ class _Panels:
     def run(self, point: tuple[int, int, int, int], t_ms: tuple[float, ...]) -> Row:
         """Measure one panel."""
         threads, r, w, versions = point
-        trial, own = self._trial, levels(self._n)
+        trial, level_of = self._trial, levels(self._n)
         meet = r + w > self._n
         waits_ms = (0.0,) if meet else t_ms
         panel = probe.Panel(
-            own[r], own[w], waits_ms, versions, probers=trial.probers(waits_ms), pause_ms=trial.pause_ms,
+            level_of[r], level_of[w], waits_ms, versions, probers=trial.probers(waits_ms), pause_ms=trial.pause_ms,
             traced=0 if meet or versions > 1 else trial.traced,
         )  # fmt: skip
         seconds = _CHECKED_S if meet else trial.seconds
@@ -173,13 +173,13 @@ class _Panels:
         """The message delays of the traced requests, one row per request and replica."""
         nodes = self._cluster.broadcast_addresses
         replicas = dict.fromkeys(history.traced["key"], tuple(nodes))  # as many replicas as nodes
-        asked, events = tracing.fetch(self._bench.session, history.traced, nodes, replicas)
+        requests, events = tracing.fetch(self._bench.session, history.traced, nodes, replicas)
         parts, left_out = [], 0
         for kind, answers in (("UPDATE", self._n), ("READ", r)):
-            own, lost = delays_of([request for request in asked if request.kind == kind], events, answers)
-            parts.append(own.table().assign(kind=kind))
+            delays, lost = delays_of([request for request in requests if request.kind == kind], events, answers)
+            parts.append(delays.table().assign(kind=kind))
             left_out += lost
-        return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(asked)
+        return pd.concat(parts, ignore_index=True), left_out + len(history.traced) - len(requests)
 
 
 def latencies(history: probe.History, judged: pd.DataFrame) -> Row:

@@ -313,8 +313,8 @@ class _Prober:
         if self._traced:
             self._note_trace("READ", self._reader, now, done)
         elif done:
-            found = _VERSION.search(body)
-            version = int(found[1]) if found else 0
+            match = _VERSION.search(body)
+            version = int(match[1]) if match else 0
             run.reads.append(
                 (self._name, self.sent_s, now, version, self._asked_t_ms, self._writer, self._reader)
             )  # fmt: skip

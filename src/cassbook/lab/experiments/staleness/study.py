@@ -89,8 +89,8 @@ class _Tools:
         row: Row = {"r": r, "w": w, "stress_first": stress_first}
         for way in order:
             for operation, replicas in (("write", w), ("read", r)):
-                found = ways[way](operation, level_waiting_for(replicas, self._n), self._trial.operations)
-                row |= {f"{way}_{operation}{name}_ms": round(ms, 3) for name, ms in found.items()}
+                latency_ms = ways[way](operation, level_waiting_for(replicas, self._n), self._trial.operations)
+                row |= {f"{way}_{operation}{name}_ms": round(ms, 3) for name, ms in latency_ms.items()}
             self._cluster.barrier(self._bench.session)
         return row
 

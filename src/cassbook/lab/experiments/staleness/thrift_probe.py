@@ -53,8 +53,8 @@ class ThriftProbe:
 
     def close(self) -> None:
         """Close all connections."""
-        for own in self._clients:
-            own.close()
+        for pool in self._clients:
+            pool.close()
 
     def run(self, panel: Panel, seconds: float) -> tuple[History, dict[str, tuple[str, ...]]]:
         """Probe for so long.
@@ -85,12 +85,12 @@ class ThriftProbe:
                 _Prober(self._clients, self._table, panel, key, writer, seed, over)
                 for (key, writer), seed in zip(rows, seeds, strict=True)
             ]
-            futures = [pool.submit(own.run) for own in probers]
+            futures = [pool.submit(prober.run) for prober in probers]
             wait(futures, timeout=seconds, return_when=FIRST_EXCEPTION)
             over.set()
         for future in futures:
             future.result()
-        seen = [own.seen for own in probers]
+        seen = [prober.seen for prober in probers]
         return _history(seen), {key.decode(): self._replicas(key) for key, _ in rows}
 
     def _rows(self, each: int) -> list[tuple[bytes, int]]:
@@ -118,11 +118,11 @@ class _Seen:
 
 def _history(seen: Sequence[_Seen]) -> History:
     def table(name: str, columns: list[str]) -> pd.DataFrame:
-        return pd.DataFrame([row for own in seen for row in getattr(own, name)], columns=columns)
+        return pd.DataFrame([row for part in seen for row in getattr(part, name)], columns=columns)
 
     return History(
         table("writes", [*WRITES, "coordinator"]), table("reads", [*READS, "asked_t_ms", "writer", "reader"]),
-        sum(own.lost for own in seen),
+        sum(part.lost for part in seen),
         table("traced", ["session_id", "kind", "coordinator", "key", "latency_ms"]),
     )  # fmt: skip
 
@@ -137,21 +137,21 @@ class _Clients:
     @contextmanager
     def lent(self) -> Iterator[Any]:
         """A connection; one that fails is not lent again."""
-        own = self._free.pop() if self._free else self._new()
+        connection = self._free.pop() if self._free else self._new()
         try:
-            yield own
+            yield connection
         except _refusals():
-            self._free.append(own)
+            self._free.append(connection)
             raise
         except BaseException:
-            own.close()
+            connection.close()
             raise
-        self._free.append(own)
+        self._free.append(connection)
 
     def _new(self) -> Any:
-        own = client(self._address)
-        own.set_keyspace(self._keyspace)
-        return own
+        connection = client(self._address)
+        connection.set_keyspace(self._keyspace)
+        return connection
 
     def close(self) -> None:
         """Close those that are free."""
@@ -192,17 +192,17 @@ class _Prober:
 
     def _write(self) -> float:
         """Write the next version; when it was acknowledged, NaN if it was not."""
-        own = interface()
+        thrift = interface()
         self._version += 1
         self._stamp_us = max(self._stamp_us + 1, time.time_ns() // 1000)
-        stamped = own.Column(name=COLUMN, value=b"%d" % self._version, timestamp=self._stamp_us)
-        parent = own.ColumnParent(column_family=self._table)
-        level = getattr(own.ConsistencyLevel, "ALL" if self._traced else self._panel.write_cl)
+        stamped = thrift.Column(name=COLUMN, value=b"%d" % self._version, timestamp=self._stamp_us)
+        parent = thrift.ColumnParent(column_family=self._table)
+        level = getattr(thrift.ConsistencyLevel, "ALL" if self._traced else self._panel.write_cl)
         sent_s, acked_s = _clock(), float("nan")
-        with suppress(*_failures()), self._clients[self._writer].lent() as asked:
-            session = asked.trace_next_query() if self._traced else b""
+        with suppress(*_failures()), self._clients[self._writer].lent() as connection:
+            session = connection.trace_next_query() if self._traced else b""
             sent_s = _clock()
-            asked.insert(self._key, parent, stamped, level)
+            connection.insert(self._key, parent, stamped, level)
             acked_s = _clock()
             self._note(session, "UPDATE", self._writer, acked_s - sent_s)
         if not self._traced:
@@ -210,18 +210,18 @@ class _Prober:
         return acked_s
 
     def _read(self, reader: int, asked_t_ms: float) -> None:
-        own = interface()
-        path = own.ColumnPath(column_family=self._table, column=COLUMN)
-        level = getattr(own.ConsistencyLevel, self._panel.read_cl)
+        thrift = interface()
+        path = thrift.ColumnPath(column_family=self._table, column=COLUMN)
+        level = getattr(thrift.ConsistencyLevel, self._panel.read_cl)
         version: int | None = None
         sent_s = returned_s = _clock()
-        with suppress(*_failures()), self._clients[reader].lent() as asked:
-            session = asked.trace_next_query() if self._traced else b""
+        with suppress(*_failures()), self._clients[reader].lent() as connection:
+            session = connection.trace_next_query() if self._traced else b""
             sent_s = _clock()
             try:
-                found = asked.get(self._key, path, level)
-                version = int(found.column.value)
-            except own.NotFoundException:
+                result = connection.get(self._key, path, level)
+                version = int(result.column.value)
+            except thrift.NotFoundException:
                 version = 0
             returned_s = _clock()
             self._note(session, "READ", reader, returned_s - sent_s)
@@ -240,8 +240,8 @@ class _Prober:
 
 def _refusals() -> tuple[type[Exception], ...]:
     """What a node may answer instead."""
-    own = interface()
-    return (own.TimedOutException, own.UnavailableException)
+    thrift = interface()
+    return (thrift.TimedOutException, thrift.UnavailableException)
 
 
 def _failures() -> tuple[type[Exception], ...]:
