@@ -39,7 +39,7 @@ _BIBLIOGRAPHY = "book/bibliography"
 def default_run(parameter: str) -> str:
     """Return the run that the chapters have as the default of `recorded` or `today`."""
     defaults = (notebooks.parameters(notebook) for notebook in notebooks.analyse_notebooks())
-    return str(next(own[parameter] for own in defaults if parameter in own))
+    return str(next(declared[parameter] for declared in defaults if parameter in declared))
 
 
 def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, log: Log = print) -> Path:
@@ -66,15 +66,15 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     LaboratoryError
         If a notebook fails, or the book is rendered with a warning.
     """
-    asked = {"recorded": recorded or default_run("recorded"), "today": today or default_run("today")}
+    names = {"recorded": recorded or default_run("recorded"), "today": today or default_run("today")}
     if fresh is not None:
-        asked["fresh"] = str(fresh)
-    runs = {parameter: open_run(named) for parameter, named in asked.items()}
+        names["fresh"] = str(fresh)
+    runs = {parameter: open_run(named) for parameter, named in names.items()}
     for run in runs.values():
         showable.check_shown(run)
     showable.check_pair(runs["recorded"], runs["today"])
     given = {
-        parameter: _relative(run.folder) if Path(asked[parameter]).is_dir() else run.name
+        parameter: _relative(run.folder) if Path(names[parameter]).is_dir() else run.name
         for parameter, run in runs.items()
     }
     source = _assemble(keep_measurement=fresh is not None)
@@ -107,10 +107,10 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
         If a cell fails, or the page is not rendered.
     """
     notebook = notebooks.chapter_notebook(slug)
-    own = {
+    parameters = {
         name: _relative(Path(value)) if _is_folder(value) else value for name, value in typed(notebook, given).items()
     }
-    (copy,) = _executed([notebook], own, log)
+    (copy,) = _executed([notebook], parameters, log)
     folder = build_dir() / "chapters" / slug
     source = folder / "source"
     _lay_out(source)
@@ -133,7 +133,7 @@ def typed(notebook: Path, given: Mapping[str, str]) -> dict[str, Any]:
     """
     notebooks.check(notebook, set(given))
     defaults = notebooks.parameters(notebook)
-    found: dict[str, Any] = {}
+    parameters: dict[str, Any] = {}
     for name, text in given.items():
         default = defaults[name]
         try:
@@ -142,8 +142,8 @@ def typed(notebook: Path, given: Mapping[str, str]) -> dict[str, Any]:
             value = None
         if not isinstance(value, (int, float) if isinstance(default, float) else type(default)):
             raise InputError(f"{notebook.stem}: {name}={text}: must be like the default, {default!r}")
-        found[name] = value
-    return found
+        parameters[name] = value
+    return parameters
 
 
 def build_dir() -> Path:
@@ -201,15 +201,15 @@ def _executed(chapters: Sequence[Path], given: Mapping[str, Any], log: Log) -> l
     copies, missing = [], []
     for notebook in chapters:
         declared = notebooks.parameters(notebook)
-        own = {name: value for name, value in given.items() if name in declared}
+        passed = {name: value for name, value in given.items() if name in declared}
         defaults = {name: value for name, value in declared.items() if name != notebooks.DATA_HASH}
-        data_hash = fingerprint.of_chapter(notebook, defaults | own)
+        data_hash = fingerprint.of_chapter(notebook, defaults | passed)
         copy = folder / f"{notebook.stem}-{data_hash}.ipynb"
         copies.append(copy)
         if copy.is_file():
             copy.touch()
         else:
-            missing.append((notebook, copy, own | {notebooks.DATA_HASH: data_hash}))
+            missing.append((notebook, copy, passed | {notebooks.DATA_HASH: data_hash}))
     log(f"executing {len(missing)} of {len(chapters)} chapters; the others are unchanged")
     _execute_all(missing)
     for notebook in chapters:
@@ -245,8 +245,8 @@ def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any]) -> No
 
 def _forget(folder: Path, slug: str) -> None:
     """Remove the older of a chapter's executed copies, and what failed left."""
-    own = [path for path in folder.glob(f"{slug}-*.ipynb") if _slug(path) == slug]
-    for old in sorted(own, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT:]:
+    copies = [path for path in folder.glob(f"{slug}-*.ipynb") if _slug(path) == slug]
+    for old in sorted(copies, key=lambda path: path.stat().st_mtime, reverse=True)[_KEPT:]:
         old.unlink()
 
 
@@ -278,13 +278,13 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
     Path
         `index.html`.
     """
-    asked = load_profile(profile, engine=engine)
-    folder = build_dir() / "runs" / f"{asked.name}-{asked.engine}"
-    resume = _resumable(folder, asked.model_dump(mode="json"))
+    wanted = load_profile(profile, engine=engine)
+    folder = build_dir() / "runs" / f"{wanted.name}-{wanted.engine}"
+    resume = _resumable(folder, wanted.model_dump(mode="json"))
     if not resume:
         _set_aside(folder)
     relative = os.path.relpath(folder, paths.project_root())
-    parameters = {"profile": profile, "engine": asked.engine, "out": relative, "resume": resume}
+    parameters = {"profile": profile, "engine": wanted.engine, "out": relative, "resume": resume}
     output = build_dir() / "source" / "notebooks" / "measure" / notebooks.MEASURE
     execution.execute(notebooks.measure_notebook(), output, parameters, loud=True)
     return build(fresh=folder, log=log)

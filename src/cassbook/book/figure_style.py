@@ -81,8 +81,11 @@ def setting_legend(figure: Figure, title: str) -> None:
 
 def points(panel: Axes, x: pd.Series, estimates: pd.Series, colour: str, label: str, face: str = "") -> None:
     """Draw estimates as points with their intervals; `face` fills them with another colour."""
-    y = np.array([own.value for own in estimates])
-    half = [[own.value - own.low for own in estimates], [own.high - own.value for own in estimates]]
+    y = np.array([estimate.value for estimate in estimates])
+    half = [
+        [estimate.value - estimate.low for estimate in estimates],
+        [estimate.high - estimate.value for estimate in estimates],
+    ]
     panel.errorbar(
         x, y, half, fmt="o", color=colour, markerfacecolor=face or colour, markersize=3.5, capsize=2, label=label
     )

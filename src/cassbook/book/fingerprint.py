@@ -91,12 +91,12 @@ def _depends(value: str) -> list[Path]:
 
     A version of Cassandra ('2.1.20') stands for every experiment that was recorded with it.
     """
-    found, _ = record(value) if value else (None, {})
-    if found is None:
+    place, _ = record(value) if value else (None, {})
+    if place is None:
         return sorted((paths.project_root() / "data" / "trials").glob(f"*-{value}/manifest.json")) if value else []
-    if found.is_file():
-        return [found]
-    return [found / "manifest.json", *sorted(found.glob("b*-*.json"))]  # schedule runs have no sums
+    if place.is_file():
+        return [place]
+    return [place / "manifest.json", *sorted(place.glob("b*-*.json"))]  # schedule runs have no sums
 
 
 def _printed() -> list[Path]:
@@ -191,8 +191,8 @@ def _imports_of(path: Path, _changed_ns: int) -> frozenset[str]:
     text = path.read_text(encoding="utf-8")
     relative = path.relative_to(_root().parent).with_suffix("")
     package = ".".join(relative.parent.parts)
-    found = imports(text, package if path.name == "__init__.py" else "")
+    modules = imports(text, package if path.name == "__init__.py" else "")
     if _imports_by_name(text):
         inside = (p.relative_to(_root().parent).with_suffix("") for p in path.parent.rglob("*.py"))
-        found |= {".".join(p.parts).removesuffix(".__init__") for p in inside}
-    return frozenset(found)
+        modules |= {".".join(p.parts).removesuffix(".__init__") for p in inside}
+    return frozenset(modules)

@@ -72,7 +72,7 @@ def parameters(notebook: Path) -> dict[str, Any]:
     InputError
         If the cell assigns anything but a literal.
     """
-    found: dict[str, Any] = {}
+    declared: dict[str, Any] = {}
     for cell in cells(notebook):
         if _TAG not in cell["metadata"].get("tags", []):
             continue
@@ -80,10 +80,10 @@ def parameters(notebook: Path) -> dict[str, Any]:
             match node:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     try:
-                        found[name] = ast.literal_eval(value)
+                        declared[name] = ast.literal_eval(value)
                     except ValueError:
                         raise InputError(f"{notebook.name}: parameter {name} is no literal") from None
-    return found
+    return declared
 
 
 def check(notebook: Path, given: set[str]) -> None:

@@ -44,11 +44,11 @@ def differences(stored: Path, executed: Path) -> list[str]:
 
     As with nbval, figures and cells that are tagged so are left out.
     """
-    found = []
+    differing = []
     for before, after in zip(_shown(stored), _shown(executed), strict=True):
         if before != after:
-            found.append(f"{before[0]}\n--- stored\n{before[1]}\n--- executed\n{after[1]}")
-    return found
+            differing.append(f"{before[0]}\n--- stored\n{before[1]}\n--- executed\n{after[1]}")
+    return differing
 
 
 def _shown(notebook: Path) -> list[tuple[str, list[Any]]]:

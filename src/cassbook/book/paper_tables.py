@@ -161,10 +161,10 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
     """
     parts = {}
     for source in sources:
-        found = ranking.overall(source.cell_stats, of)
+        orders = ranking.overall(source.cell_stats, of)
         if of == "setting":
-            found["read_share"] = found["read_share"].map(mix_label)
-        found = found.set_index(found.columns[0])
-        parts[source.label, "order"] = found["order"]
-        parts[source.label, "p"] = found["p_value"].map("{:.3f}".format).replace("nan", "")
+            orders["read_share"] = orders["read_share"].map(mix_label)
+        orders = orders.set_index(orders.columns[0])
+        parts[source.label, "order"] = orders["order"]
+        parts[source.label, "p"] = orders["p_value"].map("{:.3f}".format).replace("nan", "")
     return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "mix")

@@ -68,12 +68,12 @@ def run_of(name_or_path: str | Path) -> Source:
 
 def recorded_sources(runs: Iterable[RecordedRun]) -> list[Source]:
     """Name recorded runs for their versions; a version that comes again is numbered."""
-    found: list[Source] = []
+    sources: list[Source] = []
     for run in runs:
         label = f"{RECORDED} {run.manifest['engine']}"
-        again = sum(source.label == label or source.label.startswith(f"{label} (") for source in found)
-        found.append(Source(f"{label} ({again + 1})" if again else label, run))
-    return found
+        again = sum(source.label == label or source.label.startswith(f"{label} (") for source in sources)
+        sources.append(Source(f"{label} ({again + 1})" if again else label, run))
+    return sources
 
 
 def check_served(name: str, value: object, known: Iterable[object]) -> None:

@@ -130,9 +130,9 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     both["percent"] = (both["latency_us_estimated"] / both["latency_us"] - 1) * 100
     rows = []
     for key, group in both.groupby(_KEYS):
-        found = Estimate.mean(group.groupby("block")["percent"].mean())
-        told = None if np.isnan(found.low) else bool(found.low > 0 or found.high < 0)
-        rows.append((*key, found, told))
+        deviation = Estimate.mean(group.groupby("block")["percent"].mean())
+        distinguishable = None if np.isnan(deviation.low) else bool(deviation.low > 0 or deviation.high < 0)
+        rows.append((*key, deviation, distinguishable))
     return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told"]).astype({"told": object})
 
 

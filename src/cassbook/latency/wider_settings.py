@@ -42,8 +42,8 @@ def against_contained(cell_stats: pd.DataFrame) -> pd.DataFrame:
         ratio = Estimate.ratio(np.exp(logs.groupby("block").mean()))
         by_workload = logs.groupby(WORKLOAD)
         faster = by_workload.mean() < 0
-        told = by_workload.agg(lambda d: uncertainty.paired_p(d.to_numpy())) < 1 - uncertainty.LEVEL
-        rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & told).sum()), len(faster))
+        distinguishable = by_workload.agg(lambda d: uncertainty.paired_p(d.to_numpy())) < 1 - uncertainty.LEVEL
+        rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & distinguishable).sum()), len(faster))
     index = pd.MultiIndex.from_tuples(list(rows), names=["wider", "instead of"])
     return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
 

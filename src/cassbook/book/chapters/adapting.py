@@ -28,7 +28,7 @@ NAIVE = "naive"
 STAYS = tuple(np.geomspace(1, 1000, 61))
 
 
-def switch_table(found: pd.DataFrame) -> pd.DataFrame:
+def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
     """Return every switch, the paper's beside the safe one.
 
     Parameters
@@ -43,24 +43,24 @@ def switch_table(found: pd.DataFrame) -> pd.DataFrame:
         reads, paper's switch), at worst after, ms (how long that write had been acknowledged), lost by the safe one,
         it takes, s (with interval over repeats).
     """
-    sums = by_switch(found).sort_index()
-    took = found[found["how"] == "safe"].groupby(["now", "then"])["switched_s"]
+    sums = by_switch(switches).sort_index()
+    took = switches[switches["how"] == "safe"].groupby(["now", "then"])["switched_s"]
     rows = {}
     naive, safe_ones = sums.loc["naive"], sums.loc["safe"]
     for now, then in naive.index:
-        own, safe = naive.loc[now, then], safe_ones.loc[now, then]
+        plain, safe = naive.loc[now, then], safe_ones.loc[now, then]
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
             "what can be lost": ", ".join(broken) or "nothing",
-            "lost": f"{own['violations']:.0f} of {own['reads']:.0f}",
-            "at worst after, ms": f"{own['worst_ms']:.0f}" if own["violations"] else "",
+            "lost": f"{plain['violations']:.0f} of {plain['reads']:.0f}",
+            "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
             "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
             "it takes, s": format(Estimate.mean(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
 
 
-def lost(found: pd.DataFrame) -> dict[str, int]:
+def lost(switches: pd.DataFrame) -> dict[str, int]:
     """Return the reads that missed an acknowledged write, in all, and how many reads there were: naive and safe.
 
     Returns
@@ -68,7 +68,7 @@ def lost(found: pd.DataFrame) -> dict[str, int]:
     dict
         naive_lost, naive_reads, safe_lost, safe_reads; spared: naive switches (of pairs of settings) that lost nothing.
     """
-    by_pair = by_switch(found).sort_index()
+    by_pair = by_switch(switches).sort_index()
     sums = by_pair.groupby("how")[["violations", "reads"]].sum()
     figures = {
         f"{how}_{name}": int(sums[column].loc[how])
@@ -79,9 +79,9 @@ def lost(found: pd.DataFrame) -> dict[str, int]:
     return figures | {"spared": int(spared.sum())}
 
 
-def switch_values(found: pd.DataFrame) -> dict[str, object]:
+def switch_values(switches: pd.DataFrame) -> dict[str, object]:
     """Return what the prose quotes of switches: `lost`, and how late the replica and the other client were, s."""
-    return {"late": LATE_S, "late_client": LATE_CLIENT_S, **lost(found)}
+    return {"late": LATE_S, "late_client": LATE_CLIENT_S, **lost(switches)}
 
 
 def comparison(rides: ScheduleRuns) -> pd.DataFrame:
@@ -96,12 +96,12 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
     columns = {}
     order: list[str] = []
     for figure, title in (("mean_us", "mean, ms"), ("p99_us", "p99, ms")):
-        found = rides.figures(figure)
-        order = order or list(found["estimate"].map(lambda e: e.value).sort_values().index)
-        columns[title] = found["estimate"].map(_ms)
-        columns[f"{title.partition(',')[0]}, by the adaptive one's"] = _ratios(found)
+        figures = rides.figures(figure)
+        order = order or list(figures["estimate"].map(lambda e: e.value).sort_values().index)
+        columns[title] = figures["estimate"].map(_ms)
+        columns[f"{title.partition(',')[0]}, by the adaptive one's"] = _ratios(figures)
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
-    columns["missed writes"] = watch.apply(lambda own: f"{own['violations']} of {own['reads']}", axis=1)
+    columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']} of {sums['reads']}", axis=1)
     return pd.DataFrame(columns).loc[order]
 
 
@@ -116,8 +116,8 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
         best_p: of the best fixed and the adaptive one being alike; naive_missed, naive_watched: reads of watchers under
         the paper's switching that missed a write, and all of them.
     """
-    found = rides.figures("mean_us")
-    fixed = found.drop([payback.ADAPTIVE, NAIVE])
+    figures = rides.figures("mean_us")
+    fixed = figures.drop([payback.ADAPTIVE, NAIVE])
     means = fixed["estimate"].map(lambda e: e.value)
     best, worst = str(means.idxmin()), str(means.idxmax())
     ratios = {"best": best, "naive": NAIVE, "worst": worst}
@@ -128,7 +128,7 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
         "best_p": float(fixed["p"][best]),
         "naive_missed": int(watch["violations"].sum()),
         "naive_watched": f"{watch['reads'].sum():,}",
-    } | {f"{name}_ratio": f"{found['ratio'][actor]:.2f}" for name, actor in ratios.items()}
+    } | {f"{name}_ratio": f"{figures['ratio'][actor]:.2f}" for name, actor in ratios.items()}
 
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
@@ -144,10 +144,10 @@ def _ms(value: Estimate) -> str:
     return f"{value.times(1 / _MS):.1f}"
 
 
-def _ratios(found: pd.DataFrame) -> pd.Series:
-    clear = found["p"] < 1 - uncertainty.LEVEL
-    text = found["ratio"].map("{:.2f}".format)
-    return text.where(~clear, text + " *").where(found.index != payback.ADAPTIVE, "")
+def _ratios(figures: pd.DataFrame) -> pd.Series:
+    clear = figures["p"] < 1 - uncertainty.LEVEL
+    text = figures["ratio"].map("{:.2f}".format)
+    return text.where(~clear, text + " *").where(figures.index != payback.ADAPTIVE, "")
 
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
@@ -174,12 +174,12 @@ def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
         Index 'at rest', 'beside the load'; how many, seconds (mean; least to most), by how much others are slower.
     """
     rows = {}
-    for loaded, own in rides.sweeps.groupby("loaded"):
-        slower = (own["slowdown"].mean() - 1) * 100
+    for loaded, sweeps in rides.sweeps.groupby("loaded"):
+        slower = (sweeps["slowdown"].mean() - 1) * 100
         rows["beside the load" if loaded else "at rest"] = {
-            "sweeps": str(len(own)),
-            "seconds, mean": f"{own['seconds'].mean():.0f}",
-            "seconds, least to most": f"{own['seconds'].min():.0f} to {own['seconds'].max():.0f}",
+            "sweeps": str(len(sweeps)),
+            "seconds, mean": f"{sweeps['seconds'].mean():.0f}",
+            "seconds, least to most": f"{sweeps['seconds'].min():.0f} to {sweeps['seconds'].max():.0f}",
             "others are slower by, %": f"{slower:.0f}" if loaded else "",
         }
     return pd.DataFrame(rows).T.rename_axis("sweep")
@@ -187,8 +187,8 @@ def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
 
 def mean_sweep(rides: ScheduleRuns) -> SweepCost:
     """Return the mean of the sweeps beside the load."""
-    own = rides.sweeps[rides.sweeps["loaded"]]
-    return SweepCost(float(own["seconds"].mean()), float(own["slowdown"].mean()))
+    sweeps = rides.sweeps[rides.sweeps["loaded"]]
+    return SweepCost(float(sweeps["seconds"].mean()), float(sweeps["slowdown"].mean()))
 
 
 def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
@@ -202,23 +202,25 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
         the map holds to be the fastest.
     """
     schedule, terms = schedule_of(rides), Terms(**rides.manifest["terms"])
-    found = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
-    found[NAIVE] = found[payback.FREE]
+    forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
+    forecasts[NAIVE] = forecasts[payback.FREE]
     free, measured = rides.stitched(payback.fastest(latency_map, schedule)), rides.figures("mean_us")
-    own = rides.phases[(rides.phases["phase"] == 0) & (rides.phases["actor"] == payback.ADAPTIVE)].set_index("block")
-    stitched = {"estimate": Estimate.mean(free), "ratio": Estimate.ratio(free / own["mean_us"])}
+    adaptive = rides.phases[(rides.phases["phase"] == 0) & (rides.phases["actor"] == payback.ADAPTIVE)].set_index(
+        "block"
+    )
+    stitched = {"estimate": Estimate.mean(free), "ratio": Estimate.ratio(free / adaptive["mean_us"])}
     measured = pd.concat([measured, pd.DataFrame([stitched], index=[payback.FREE])])
-    ratio = found / found[payback.ADAPTIVE]
+    ratio = forecasts / forecasts[payback.ADAPTIVE]
     table = pd.DataFrame(
         {
-            "forecast, ms": (found / _MS).map("{:.1f}".format),
+            "forecast, ms": (forecasts / _MS).map("{:.1f}".format),
             "measured, ms": measured["estimate"].map(_ms),
             "forecast, by the adaptive one's": ratio.map("{:.2f}".format),
             "measured, by the adaptive one's": measured["ratio"].map("{:.2f}".format),
         }
     )
     table.loc[payback.ADAPTIVE, "measured, by the adaptive one's"] = "1"
-    return table.loc[list(found.sort_values(kind="stable").index)].rename_axis("actor")
+    return table.loc[list(forecasts.sort_values(kind="stable").index)].rename_axis("actor")
 
 
 def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
@@ -232,7 +234,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
         of_phases; slower (latency of the best fixed setting, by its forecast).
     """
     schedule = schedule_of(rides)
-    found = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
+    forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
     fastest = payback.fastest(latency_map, schedule)
     free = rides.stitched(fastest)
     fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([payback.ADAPTIVE, NAIVE])]
@@ -240,12 +242,12 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
     whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
     best = verdict(rides)["best_fixed"]
     return {
-        "promised": f"{found.drop([payback.ADAPTIVE, payback.FREE]).min() / found[payback.FREE]:.2f}",
+        "promised": f"{forecasts.drop([payback.ADAPTIVE, payback.FREE]).min() / forecasts[payback.FREE]:.2f}",
         "there": format(Estimate.ratio(whole[best] / free), ".2f"),
         "adaptive_free": format(Estimate.ratio(whole[payback.ADAPTIVE] / free), ".2f"),
         "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
         "of_phases": str(len(fastest)),
-        "slower": f"{whole[best].mean() / float(found[best]):.1f}",
+        "slower": f"{whole[best].mean() / float(forecasts[best]):.1f}",
     }
 
 
@@ -253,10 +255,12 @@ def stays(
     latency_maps: Mapping[str, LatencyMap], schedule: Sequence[Phase], slowdown: float
 ) -> dict[str, pd.DataFrame]:
     """Return adapting against the best fixed setting, over how long loads stay, for each map (`payback.over_stays`)."""
-    return {label: payback.over_stays(found, schedule, slowdown, STAYS) for label, found in latency_maps.items()}
+    return {
+        label: payback.over_stays(latency_map, schedule, slowdown, STAYS) for label, latency_map in latency_maps.items()
+    }
 
 
-def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def break_even(by_map: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return from what stay on adapting pays, and what it saves at most.
 
     Parameters
@@ -271,7 +275,7 @@ def break_even(found: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         setting; 'never' within those looked at), 'saves at most, %', 'a free switch would save, %'.
     """
     rows = {}
-    for label, table in found.items():
+    for label, table in by_map.items():
         late = table.index[table[payback.ADAPTIVE] >= 1]
         after = table.index[table.index > late.max()] if len(late) else table.index
         rows[label] = {
@@ -292,7 +296,7 @@ def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: 
     DataFrame of str
         Index rows; columns the gains in percent; minutes.
     """
-    found = payback.shortest_stay(gains, sweep.slowdown)
-    minutes = {f"{n:,} rows": found * sweep.seconds * n / swept_rows / 60 for n in rows}
+    needed = payback.shortest_stay(gains, sweep.slowdown)
+    minutes = {f"{n:,} rows": needed * sweep.seconds * n / swept_rows / 60 for n in rows}
     table = pd.DataFrame(minutes, index=[f"{gain:.0%} faster" for gain in gains]).T
     return table.map(lambda value: f"{value:.2g}" if value < 10 else f"{value:,.0f}").rename_axis("minutes")  # noqa: PLR2004

@@ -17,16 +17,16 @@ _COLOURS = {"adaptive": "#000000", "naive": "#CC79A7", "1R-3W": "#0072B2", "2R-2
 _SMOOTH_S = 5
 
 
-def violations(found: pd.DataFrame) -> Figure:
+def violations(switches: pd.DataFrame) -> Figure:
     """Draw reads that missed acknowledged writes, counted from the switch: a row a switch, a dash a read; naive and
     safe.
     """
-    pairs = list(dict.fromkeys(zip(found["now"], found["then"], strict=True)))
+    pairs = list(dict.fromkeys(zip(switches["now"], switches["then"], strict=True)))
     figure, axes = panels(1, 2, width=5.2, height=0.42 * len(pairs) + 1.2, sharex=True, sharey=True)
     for panel, how in zip(axes[0], ("naive", "safe"), strict=True):
-        own = found[found["how"] == how]
+        group = switches[switches["how"] == how]
         for row, pair in enumerate(pairs):
-            at = own.loc[(own["now"] == pair[0]) & (own["then"] == pair[1]), "at_s"]
+            at = group.loc[(group["now"] == pair[0]) & (group["then"] == pair[1]), "at_s"]
             moments = [moment for moments in at for moment in moments]
             panel.plot(moments, [row] * len(moments), "|", color="#D55E00", markersize=9)
             panel.text(0.99, row, f"{len(moments)}", va="center", ha="right", transform=panel.get_yaxis_transform())
@@ -70,13 +70,13 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
     return done(figure)
 
 
-def paying(found: Mapping[str, pd.DataFrame]) -> Figure:
+def paying(by_map: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw the latency of adapting by that of the best fixed setting, over how long a load stays; from
     `payback.over_stays`.
     """
     figure, axes = panels(1, 1, width=6.5, height=3.6)
     panel = axes[0, 0]
-    for (label, table), colour in zip(found.items(), ("#0072B2", "#D55E00", "#009E73"), strict=False):
+    for (label, table), colour in zip(by_map.items(), ("#0072B2", "#D55E00", "#009E73"), strict=False):
         panel.plot(table.index, table[ADAPTIVE], color=colour, label=f"{label}: the adviser")
         panel.plot(table.index, table[FREE], "--", color=colour, linewidth=1.0, label=f"{label}: switches cost nothing")
     panel.axhline(1, color="grey", linewidth=0.8)

@@ -39,12 +39,12 @@ def ratios(results: Results) -> pd.DataFrame:
     for row in published.table("pbs_ratios").to_dict("records"):
         operation = str(row["operation"]).lower()
         over, under = (_setting(str(row[name])) for name in ("worse", "than"))
-        found: dict[tuple[str, str], str] = {("the study", "printed"): f"{row['ratio']:g}"}
+        texts: dict[tuple[str, str], str] = {("the study", "printed"): f"{row['ratio']:g}"}
         for setup, title in SETUPS.items():
             for tool, name in TOOLS.items():
-                own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
-                found[title, name] = f"{own:.2f}"
-        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = found
+                ratio = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
+                texts[title, name] = f"{ratio:.2f}"
+        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = texts
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
     return table
@@ -56,19 +56,19 @@ def values(results: Results) -> dict[str, object]:
     operation; and cassandra-stress's own for the first ratio of writes and of reads (write_SETUP, read_SETUP).
     """
     printed = published.table("pbs_ratios").to_dict("records")
-    inside, found = dict.fromkeys(OPERATIONS, 0), dict[str, float]()
+    inside, quoted = dict.fromkeys(OPERATIONS, 0), dict[str, float]()
     for row in printed:
         operation = str(row["operation"]).lower()
         over, under = (_setting(str(row[name])) for name in ("worse", "than"))
         for setup in SETUPS:
             for tool in TOOLS:
-                own = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
-                inside[operation] += own.low <= float(row["ratio"]) <= own.high
+                ratio = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
+                inside[operation] += ratio.low <= float(row["ratio"]) <= ratio.high
                 if tool == "stress":
-                    found.setdefault(f"{operation}_{setup.replace('-', '_')}", own.value)
+                    quoted.setdefault(f"{operation}_{setup.replace('-', '_')}", ratio.value)
     notes = results.manifest
     cluster = notes["setups"]["none"]
-    return found | {f"{operation}s_inside": count for operation, count in inside.items()} | {
+    return quoted | {f"{operation}s_inside": count for operation, count in inside.items()} | {
         "engine": notes["engine"], "starts": notes["starts"], "threads": notes["numbers"]["threads"],
         "operations": notes["numbers"]["operations"], "nodes": cluster["nodes"],
         "without": cluster["nodes"] - cluster["replication"],
@@ -78,4 +78,4 @@ def values(results: Results) -> dict[str, object]:
 
 def _setting(text: str) -> dict[str, int]:
     """R and W of a setting as the study prints it; what it leaves out is 1."""
-    return {letter.lower(): int(found[1]) if (found := re.search(rf"{letter}=(\d)", text)) else 1 for letter in "RW"}
+    return {letter.lower(): int(match[1]) if (match := re.search(rf"{letter}=(\d)", text)) else 1 for letter in "RW"}

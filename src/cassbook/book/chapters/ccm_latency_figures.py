@@ -25,11 +25,11 @@ def study(results: Results) -> Figure:
         table = ccm_latency.latencies(results, tool)
         for panel, (setup, title) in zip(row, ccm_latency.SETUPS.items(), strict=True):
             for offset, operation in ((-0.2, "read"), (0.2, "write")):
-                own = table.loc[(setup, operation)]
-                places = [place + offset for place in range(len(own))]
-                values = [estimate.value for estimate in own]
-                below = [max(0.0, e.value - max(0.0, e.low)) for e in own]
-                above = [e.high - e.value for e in own]
+                estimates = table.loc[(setup, operation)]
+                places = [place + offset for place in range(len(estimates))]
+                values = [estimate.value for estimate in estimates]
+                below = [max(0.0, e.value - max(0.0, e.low)) for e in estimates]
+                above = [e.high - e.value for e in estimates]
                 label = ccm_latency.OPERATIONS[operation]
                 panel.bar(places, values, 0.38, color=_BY_OPERATION[operation], label=label,
                           yerr=[below, above], capsize=2)  # fmt: skip

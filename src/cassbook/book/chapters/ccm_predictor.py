@@ -44,7 +44,7 @@ def values(run: OracleRun) -> dict[str, object]:
     notes, rows = run.results.manifest, run.panels
     table = predictor.by_panel(run)
     stale = table[table["p0"] < STALE_BELOW]
-    found: dict[str, object] = {
+    quoted: dict[str, object] = {
         "oracle_starts": notes["starts"], "oracle_reads": int(rows["reads"].sum()),
         "oracle_lost": int(rows["lost"].sum()),
         "logged": notes["numbers"]["logged"], "oracle_operations": notes["numbers"]["operations"],
@@ -55,10 +55,10 @@ def values(run: OracleRun) -> dict[str, object]:
     }  # fmt: skip
     for setup in notes["setups"]:
         seen = predictor.over_t(run, setup, 1, 1).iloc[0]
-        found |= {f"{setup}_p0": _PERCENT * seen["p"], f"{setup}_said": _PERCENT * seen[ORACLE]}
+        quoted |= {f"{setup}_p0": _PERCENT * seen["p"], f"{setup}_said": _PERCENT * seen[ORACLE]}
     off = table.xs(("regions", 1, 1))
     for key, name in (("off_oracle", ORACLE), ("off_wars", WARS), ("off_whole", WHOLE), ("noise", "noise")):
-        found[f"regions_{key}"] = _PERCENT * off[name]
-    found |= {f"none_said_{kind}_ms": ms for kind, ms in run.said_ms("none").items()}
+        quoted[f"regions_{key}"] = _PERCENT * off[name]
+    quoted |= {f"none_said_{kind}_ms": ms for kind, ms in run.said_ms("none").items()}
     five = predictor.over_k(run, "none", 1, 1).set_index("k").loc[5]
-    return found | {"five_said": _PERCENT * five[ORACLE], "five_seen": _PERCENT * five["p"]}
+    return quoted | {"five_said": _PERCENT * five[ORACLE], "five_seen": _PERCENT * five["p"]}

@@ -24,9 +24,9 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
     return validation.deviations_over_blocks(estimated(source, shares, order), source.cell_stats)
 
 
-def deviation_table(found: pd.DataFrame) -> pd.DataFrame:
+def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
     """Return deviations as a table: index threads, columns (mix, setting); value and half-width."""
-    keyed = found.assign(mix=found["read_share"].map(mix_label), text=found["deviation"].map("{:±+.0f}".format))
+    keyed = table.assign(mix=table["read_share"].map(mix_label), text=table["deviation"].map("{:±+.0f}".format))
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 
@@ -40,19 +40,19 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
         Index `by`; columns (source, 'mix above mean, %') with 95 % interval over blocks, (source, 'reads, times
         alone'), (source, 'writes, times alone').
     """
-    found = {}
+    columns = {}
     for source in sources:
         table = mix_excess.excess(mix_excess.against_parts(source.cell_stats), by)
-        found[source.label, "mix above mean, %"] = _excess_text(table)
+        columns[source.label, "mix above mean, %"] = _excess_text(table)
         for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
-            found[source.label, title] = table[name].map("{:.2f}".format)
-    return pd.DataFrame(found)
+            columns[source.label, title] = table[name].map("{:.2f}".format)
+    return pd.DataFrame(columns)
 
 
-def _excess_text(found: pd.DataFrame) -> pd.Series:
+def _excess_text(excess: pd.DataFrame) -> pd.Series:
     """Excess in percent with its interval, from `mix_excess.excess`."""
-    bounds = zip(found["excess_percent"], found["low"], found["high"], strict=True)
-    return pd.Series([f"{Estimate(*b, 0):+.1f}" for b in bounds], found.index)
+    bounds = zip(excess["excess_percent"], excess["low"], excess["high"], strict=True)
+    return pd.Series([f"{Estimate(*b, 0):+.1f}" for b in bounds], excess.index)
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
@@ -69,11 +69,11 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
     shared = set.intersection(*(set(zip(*(t[k] for k in _CELL), strict=True)) for t in tables.values()))
     columns = {}
     for title, table in tables.items():
-        own = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
-        own = own.assign(mix=own["read_share"].map(mix_label))
-        groups = [own, own.assign(mix="all"), own.assign(setting="all", mix="all")]
-        found = pd.concat([mix_excess.excess(group, ["setting", "mix"]) for group in groups])
-        columns[title] = _excess_text(found)
+        cells = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
+        cells = cells.assign(mix=cells["read_share"].map(mix_label))
+        groups = [cells, cells.assign(mix="all"), cells.assign(setting="all", mix="all")]
+        excess = pd.concat([mix_excess.excess(group, ["setting", "mix"]) for group in groups])
+        columns[title] = _excess_text(excess)
     table = pd.DataFrame(columns)
     settings = [*sorted(set(table.index.get_level_values("setting")) - {"all"}), "all"]
     return table.reindex(settings, level="setting")
@@ -81,12 +81,12 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
 
 def hot_and_even_words(table: pd.DataFrame) -> dict[str, str]:
     """Return what prose quotes of `hot_and_even`: hot_all, even_all, hot_2r_2w, ..., of all mixes together."""
-    found = {}
+    words = {}
     for setting in table.index.unique("setting"):
         for column in table.columns:
             name = f"{column.partition(' ')[0]}_{setting}".lower().replace("-", "_")
-            found[name] = str(table.loc[(setting, "all"), column]).partition(" ")[0]
-    return found
+            words[name] = str(table.loc[(setting, "all"), column]).partition(" ")[0]
+    return words
 
 
 def regret_table(source: Source) -> pd.DataFrame:
@@ -105,16 +105,16 @@ def regret_table(source: Source) -> pd.DataFrame:
     )
 
 
-def shown(found: pd.DataFrame) -> pd.DataFrame:
+def shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return the table of `policies.regrets` as pages show it."""
-    found = found.loc[found["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
+    table = table.loc[table["regret"].map(lambda regret: regret.value).sort_values(kind="stable").index]
     return pd.DataFrame(
         {
-            "best chosen": [f"{share.right} of {share.total}" for share in found["right"]],
-            "mean regret, %": [f"{regret:.1f}" for regret in found["regret"]],
-            "worst, %": found["worst_percent"].map("{:.0f}".format),
+            "best chosen": [f"{share.right} of {share.total}" for share in table["right"]],
+            "mean regret, %": [f"{regret:.1f}" for regret in table["regret"]],
+            "worst, %": table["worst_percent"].map("{:.0f}".format),
         },
-        index=found.index,
+        index=table.index,
     )
 
 
@@ -132,25 +132,25 @@ def regret_figures(source: Source, suffix: str) -> dict[str, str]:
     `suffix`.
     """
     table = regret_table(source)
-    found = {}
+    quoted = {}
     for name, policy in _QUOTED.items():
         regret = str(table.loc[policy, "mean regret, %"])
-        found[f"{name}_regret_{suffix}"] = regret.partition(" ")[0]
+        quoted[f"{name}_regret_{suffix}"] = regret.partition(" ")[0]
         if name in {"line", "others"}:
-            found[f"{name}_right_{suffix}"] = str(table.loc[policy, "best chosen"])
-    return found
+            quoted[f"{name}_right_{suffix}"] = str(table.loc[policy, "best chosen"])
+    return quoted
 
 
 def wider_table(source: Source) -> pd.DataFrame:
     """Return `wider_settings.against_contained` for readers."""
-    found = wider_settings.against_contained(source.cell_stats)
+    pairs = wider_settings.against_contained(source.cell_stats)
     return pd.DataFrame(
         {
-            "times as slow": [f"{ratio:.2f}" for ratio in found["ratio"]],
-            "faster in": [f"{n} of {m}" for n, m in zip(found["faster"], found["workloads"], strict=True)],
-            "and told": found["told_faster"],
+            "times as slow": [f"{ratio:.2f}" for ratio in pairs["ratio"]],
+            "faster in": [f"{n} of {m}" for n, m in zip(pairs["faster"], pairs["workloads"], strict=True)],
+            "and told": pairs["told_faster"],
         },
-        index=found.index,
+        index=pairs.index,
     )
 
 
@@ -177,5 +177,5 @@ def domain(source: Source) -> pd.DataFrame:
 
 def undecided(source: Source) -> tuple[int, int]:
     """Return points of the map whose winner is not distinguishable from the runner-up, and all."""
-    found = domain(source)
-    return int((found["told"] != True).sum()), len(found)  # noqa: E712 - None is not told either
+    grid = domain(source)
+    return int((grid["told"] != True).sum()), len(grid)  # noqa: E712 - None is not told either

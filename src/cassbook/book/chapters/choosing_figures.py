@@ -33,12 +33,12 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
     for panel, latency_map in zip(axes[0], maps, strict=True):
         threads = np.linspace(latency_map.threads[0], latency_map.threads[-1], _GRID)
         shares = np.linspace(latency_map.read_shares[0], latency_map.read_shares[-1], _GRID)
-        found = latency_map.domain(threads, shares)
-        names = [setting.name for setting in SETTINGS if setting.name in set(found["best"])]
+        grid = latency_map.domain(threads, shares)
+        names = [setting.name for setting in SETTINGS if setting.name in set(grid["best"])]
         shown |= set(names)
-        place = found["best"].map({name: k for k, name in enumerate(names)})
-        best = found.assign(place=place).pivot_table("place", "read_share", "threads")
-        told = found.assign(told=[float(value is True) for value in found["told"]]).pivot_table(
+        place = grid["best"].map({name: k for k, name in enumerate(names)})
+        best = grid.assign(place=place).pivot_table("place", "read_share", "threads")
+        distinguishable = grid.assign(told=[float(value is True) for value in grid["told"]]).pivot_table(
             "told", "read_share", "threads"
         )
         colours = ListedColormap([_ALL_COLOURS[name] for name in names])
@@ -52,7 +52,12 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
             rasterized=True,
         )
         panel.contourf(
-            told.columns, 100 * told.index, told.to_numpy(), levels=[-0.5, 0.5], colors="none", hatches=["////"]
+            distinguishable.columns,
+            100 * distinguishable.index,
+            distinguishable.to_numpy(),
+            levels=[-0.5, 0.5],
+            colors="none",
+            hatches=["////"],
         )
         panel.set(title=latency_map.name, xlabel="threads")
         panel.grid(visible=False)

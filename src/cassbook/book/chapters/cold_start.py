@@ -38,12 +38,12 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
         return "samples not kept", ""
     if len(bins) < changepoint.FEWEST:
         return "too short to say", ""
-    found = cold_start.end(bins)
-    if not found.settled:
+    start = cold_start.end(bins)
+    if not start.settled:
         return f"not in {bins['since_start_ms'].max() / _SECOND_MS:.1f} s", ""
-    if found.ends_ms is None:
+    if start.ends_ms is None:
         return "none", ""
-    return f"{found.ends_ms:.0f}", f"{found.factor:.1f}"
+    return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
 
 
 def cold_cells(run: RecordedRun) -> pd.DataFrame:
@@ -113,8 +113,8 @@ def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], s
     words = {}
     for condition in CONDITIONS:
         for operation in ("READ", "WRITE"):
-            own = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
-            words[condition, operation] = _words(own)
+            chosen = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
+            words[condition, operation] = _words(chosen)
     return words
 
 
@@ -131,9 +131,9 @@ def _words(cells: pd.DataFrame) -> str:
         parts.append(f"ends after {after} ms, {_span([end.factor for end in known])} times slower")
     if unsettled:
         parts.append(f"{unsettled} not over when the cell was")
-    found = f"in {len(known) + unsettled} of {len(ends)} ({'; '.join(parts)})" if parts else f"in none of {len(ends)}"
+    text = f"in {len(known) + unsettled} of {len(ends)} ({'; '.join(parts)})" if parts else f"in none of {len(ends)}"
     times = cells["times_warm"].dropna()
-    return f"{found}; whole cells {_span(times)} times the warm ones" if len(times) else found
+    return f"{text}; whole cells {_span(times)} times the warm ones" if len(times) else text
 
 
 def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> str:
@@ -143,7 +143,7 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
     """Return the latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
-    found = {}
+    warm = {}
     for source in sources:
         run = source.run
         assert run is not None  # noqa: S101 - only runs have samples
@@ -151,8 +151,8 @@ def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.Dat
         samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
         for number, cell_id in enumerate(ids, start=1):
             name = f"{source.label}, cluster start {number}"
-            found[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
-    return found
+            warm[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
+    return warm
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:

@@ -43,10 +43,10 @@ def raw_delays(sources: Sequence[Source], near: int) -> Figure:
     for row, (label, cells, samples) in zip(axes, shown, strict=True):
         for panel, (share, word) in zip(row, ((1.0, "reads"), (0.0, "writes")), strict=True):
             for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
-                own = samples[samples["cell_id"] == cell.cell_id]
-                began_s = own["started_s"].min()
+                operations = samples[samples["cell_id"] == cell.cell_id]
+                began_s = operations["started_s"].min()
                 panel.plot(
-                    (own["started_s"] - began_s) * MS, own["latency_us"] / MS, ".", markersize=1,
+                    (operations["started_s"] - began_s) * MS, operations["latency_us"] / MS, ".", markersize=1,
                     color=LEVEL_COLOURS[cell.read_cl], label=cell.read_cl,
                 )  # fmt: skip
                 panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
@@ -95,15 +95,15 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
     Solid lines are reads, dotted ones writes; one line per cell.
     """
     cells_of = {source.label: cold_cells(source.run) for source in sources if source.run}
-    found = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
+    conditions = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
     shown = [source for source in sources if len(cells_of.get(source.label, ()))]
     if not shown:
         return sentence("No cell that begins cold was recorded.")
-    figure, axes = panels(len(shown), len(found), width=3.0, sharey="row")
+    figure, axes = panels(len(shown), len(conditions), width=3.0, sharey="row")
     for row, source in zip(axes, shown, strict=True):
         cells = cells_of[source.label]
         series = series_of(source.run, cells, bin_ms)
-        for panel, condition in zip(row, found, strict=True):
+        for panel, condition in zip(row, conditions, strict=True):
             for cell in cells[cells["condition"] == condition].itertuples():
                 if cell.cell_id in series:
                     _cold_line(panel, cell, series[cell.cell_id])

@@ -17,4 +17,4 @@ def check_level(sources: Sequence[Source], level: str) -> None:
     """
     runs = [source.run for source in sources if source.run is not None]
     paused = [run.cells.loc[run.cells["condition"] == "paused_node", "read_cl"] for run in runs]
-    check_served("level", level, sorted({found for levels in paused for found in levels}))
+    check_served("level", level, sorted({one for levels in paused for one in levels}))

@@ -15,8 +15,8 @@ _TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}
 
 def around_a_pause(sources: Sequence[Source], level: str) -> Figure:
     """Draw the latency of every operation around a node's pause, first block: closed loop left, fixed rate right."""
-    found = [(source, omission.paused_cells(source.run, level)) for source in sources]
-    shown = [(source, cells) for source, cells in found if all(len(part) for part in cells)]
+    pairs = [(source, omission.paused_cells(source.run, level)) for source in sources]
+    shown = [(source, cells) for source, cells in pairs if all(len(part) for part in cells)]
     if not shown:
         return sentence("No cell at a fixed rate with a node that pauses was recorded.")
     figure, axes = panels(len(shown), 2, width=4.6, sharex="row", sharey="row")

@@ -42,17 +42,19 @@ def setting_orders(source: Source) -> pd.DataFrame:
 
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
-    found = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
-    return found.assign(mix=found["read_share"].map(mix_label)).pivot_table("order", "threads", "mix", aggfunc="first")
+    orders = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
+    return orders.assign(mix=orders["read_share"].map(mix_label)).pivot_table(
+        "order", "threads", "mix", aggfunc="first"
+    )
 
 
 def clear_winners(source: Source) -> pd.DataFrame:
     """Return the workloads of a run whose fastest setting is distinguishable from the next: columns read_share,
     threads.
     """
-    found = ranking.settings(source.mixed_stats, source.cell_stats)
-    signs = found["order"].str.extract(r"^\S+( \S )", expand=False)
-    return found.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
+    orders = ranking.settings(source.mixed_stats, source.cell_stats)
+    signs = orders["order"].str.extract(r"^\S+( \S )", expand=False)
+    return orders.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
 
 
 def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:

@@ -20,11 +20,11 @@ def _off(ratio: float) -> float:
 
 def kept(cells: pd.DataFrame) -> dict[str, float]:
     """Return how well a run kept its distances: kept_cells of all_cells, most_chunks a second, ceiling (as stated)."""
-    own = cells[cells["kind"] != "warmup"]
-    off = own["marks"].map(lambda marks: "distance" in marks.split(";"))
+    loaded = cells[cells["kind"] != "warmup"]
+    off = loaded["marks"].map(lambda marks: "distance" in marks.split(";"))
     return {
-        "kept_cells": int((~off).sum()), "all_cells": len(own), "most_chunks": float(own["relay_chunks_per_s"].max()),
-        "ceiling": float(CEILING_CHUNKS_PER_S),
+        "kept_cells": int((~off).sum()), "all_cells": len(loaded),
+        "most_chunks": float(loaded["relay_chunks_per_s"].max()), "ceiling": float(CEILING_CHUNKS_PER_S),
     }  # fmt: skip
 
 
@@ -41,24 +41,24 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
     means = [points.groupby(KEYS)["latency_ms"].mean() for points in (here, paper)]
     off = (means[0] / means[1]).map(_off).rename("off").reset_index()
     far = off[(off["scenario"] == "c") & off["level"].isin(_FAR_LEVELS)]["off"].dropna()
-    found = {"far_off": float(np.expm1(far.median()) * 100), "far_off_worst": float(np.expm1(far.max()) * 100)}
+    quoted = {"far_off": float(np.expm1(far.median()) * 100), "far_off_worst": float(np.expm1(far.max()) * 100)}
     for label, points, mean in zip(("here", "paper"), (here, paper), means, strict=True):
         flat = mean["b", "READ", "ONE"].sort_index()
-        found[f"b_{label}"] = float(flat.iloc[-1] / flat.iloc[0])
-        found[f"c_quorum_{label}"] = float(highest_throughput(points)["per_s"]["c", "READ", "QUORUM"])
+        quoted[f"b_{label}"] = float(flat.iloc[-1] / flat.iloc[0])
+        quoted[f"c_quorum_{label}"] = float(highest_throughput(points)["per_s"]["c", "READ", "QUORUM"])
     most = highest_throughput(here)["per_s"]
-    return found | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
+    return quoted | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
 
 
 def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:
     """Return the median deviation of the model in percent, by source, from `scenarios.predicted`: typically_SOURCE."""
     return {
-        f"typically_{label}": float(np.expm1(np.abs(np.log(own["ratio"])).median()) * 100)
-        for label, own in predicted.items()
+        f"typically_{label}": float(np.expm1(np.abs(np.log(table["ratio"])).median()) * 100)
+        for label, table in predicted.items()
     }
 
 
-def little_factor(found: pd.DataFrame) -> dict[str, float]:
+def little_factor(rates: pd.DataFrame) -> dict[str, float]:
     """Return how many times more the printed latencies allow than is printed, from
     `inferred_regions.throughput_from_latency`.
 
@@ -67,7 +67,7 @@ def little_factor(found: pd.DataFrame) -> dict[str, float]:
     dict
         factor (median of the far scenarios), factor_low, factor_high (their range), near_low, near_high (that of a).
     """
-    times = 1 / found["ratio"]
+    times = 1 / rates["ratio"]
     far = times[times.index.get_level_values("scenario") != "a"]
     near = times[times.index.get_level_values("scenario") == "a"]
     return {

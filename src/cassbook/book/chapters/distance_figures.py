@@ -39,8 +39,8 @@ def by_threads(quantity: str, sources: Mapping[str, pd.DataFrame]) -> Figure:
         means = over_blocks(points)
         for row, operation in enumerate(_OPERATIONS):
             for column, level in enumerate(LEVELS):
-                own = means[(means["operation"] == operation) & (means["level"] == level)]
-                for name, line in own.groupby("scenario"):
+                lines = means[(means["operation"] == operation) & (means["level"] == level)]
+                for name, line in lines.groupby("scenario"):
                     _line(axes[row, column], line.sort_values("threads"), quantity, str(name), style)
     for row, word in enumerate(_OPERATIONS.values()):
         for column, level in enumerate(LEVELS):
@@ -53,17 +53,17 @@ def by_threads(quantity: str, sources: Mapping[str, pd.DataFrame]) -> Figure:
     return done(figure)
 
 
-def _line(panel: Axes, own: pd.DataFrame, quantity: str, scenario: str, style: str) -> None:
+def _line(panel: Axes, line: pd.DataFrame, quantity: str, scenario: str, style: str) -> None:
     solid = style == _STYLES[0]
     panel.plot(
-        own["threads"], own[quantity], style, color=SCENARIO_COLOURS[scenario], linewidth=1.3,
+        line["threads"], line[quantity], style, color=SCENARIO_COLOURS[scenario], linewidth=1.3,
         marker="o" if solid else None, markersize=3,
     )  # fmt: skip
-    low, high = own[f"{quantity}_low"], own[f"{quantity}_high"]
+    low, high = line[f"{quantity}_low"], line[f"{quantity}_high"]
     if solid and low.notna().any():
-        least = own[quantity] / 3  # a wide interval may reach below zero, where a logarithm cannot go
+        least = line[quantity] / 3  # a wide interval may reach below zero, where a logarithm cannot go
         panel.fill_between(
-            own["threads"], np.maximum(low, least), high, color=SCENARIO_COLOURS[scenario], alpha=0.15, linewidth=0
+            line["threads"], np.maximum(low, least), high, color=SCENARIO_COLOURS[scenario], alpha=0.15, linewidth=0
         )
 
 
@@ -87,8 +87,8 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
     figure, axes = panels(1, len(sources), width=4.6, height=4.2, sharex=True, sharey=True)
     markers = {"ONE": "o", "QUORUM": "s", "ALL": "^"}
     for panel, (label, table) in zip(axes[0], sources.items(), strict=True):
-        for name, own in table.groupby("scenario"):
-            for level, points in own.groupby("level"):
+        for name, group in table.groupby("scenario"):
+            for level, points in group.groupby("level"):
                 panel.plot(
                     points["latency_ms"], points["predicted_ms"], markers[str(level)], markersize=4, linestyle="",
                     color=SCENARIO_COLOURS[str(name)], alpha=0.7,

@@ -13,8 +13,8 @@ from cassbook.records import benchmarks
 
 def next_to_stress() -> pd.DataFrame:
     """Return `benchmarks.throughput_ratios` for readers: one row per (operation, level, threads)."""
-    found = benchmarks.throughput_ratios().set_index(benchmarks.POINT)
-    bounds = found[["ratio", "low", "high"]].to_numpy()
+    ratios = benchmarks.throughput_ratios().set_index(benchmarks.POINT)
+    bounds = ratios[["ratio", "low", "high"]].to_numpy()
     titles = {
         "ours_per_s": "ours, 1/s",
         "stress_per_s": "cassandra-stress, 1/s",
@@ -22,7 +22,7 @@ def next_to_stress() -> pd.DataFrame:
         "ours_cpu_us_per_op": "CPU of ours, us/op",
         "stress_cpu_us_per_op": "CPU of cassandra-stress, us/op",
     }
-    text = found[list(titles)].map("{:.0f}".format)
+    text = ratios[list(titles)].map("{:.0f}".format)
     text["ratio"] = [f"{Estimate(value, low, high, 0):.2f}" for value, low, high in bounds]
     return text.rename(columns=titles)
 

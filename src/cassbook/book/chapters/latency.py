@@ -83,11 +83,11 @@ def version_ratios(first: Source, second: Source, figure: str = "latency_us") ->
     """
     assert first.run is not None  # noqa: S101 - only runs have cells
     assert second.run is not None  # noqa: S101
-    found = compare(first.run, second.run).figures
-    own = found[(found["kind"] == "pure") & (found["figure"] == figure)]
-    known = own["interval"] == uncertainty.BLOCKS
-    own = own.assign(low=own["ratio_low"].where(known), high=own["ratio_high"].where(known))
-    return own[_COLUMNS].reset_index(drop=True)
+    ratios = compare(first.run, second.run).figures
+    chosen = ratios[(ratios["kind"] == "pure") & (ratios["figure"] == figure)]
+    known = chosen["interval"] == uncertainty.BLOCKS
+    chosen = chosen.assign(low=chosen["ratio_low"].where(known), high=chosen["ratio_high"].where(known))
+    return chosen[_COLUMNS].reset_index(drop=True)
 
 
 def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
@@ -110,8 +110,8 @@ def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
         log_ratio=np.log(ratios["ratio"]), faster=clear & (ratios["ratio"] < 1), slower=clear & (ratios["ratio"] > 1)
     )
     groups = signed.groupby(["operation", "level"], sort=False)
-    found = {"ratio": np.exp(groups["log_ratio"].mean()), "faster": groups["faster"].sum()}
-    return pd.DataFrame(found | {"slower": groups["slower"].sum(), "cells": groups.size()})
+    columns = {"ratio": np.exp(groups["log_ratio"].mean()), "faster": groups["faster"].sum()}
+    return pd.DataFrame(columns | {"slower": groups["slower"].sum(), "cells": groups.size()})
 
 
 def rank_values(ranks: pd.DataFrame, name: str) -> dict[str, int]:

@@ -57,9 +57,9 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
                     group["throughput_per_s"], group["latency_us"] / MS, "o-", markersize=4, linewidth=1.3,
                     color=LEVEL_COLOURS[level], label=level,
                 )  # fmt: skip
-                own = group[summaries.client_marked(group)]
+                marked = group[summaries.client_marked(group)]
                 panel.plot(
-                    own["throughput_per_s"], own["latency_us"] / MS, "o", color="white", markersize=2.5, zorder=3
+                    marked["throughput_per_s"], marked["latency_us"] / MS, "o", color="white", markersize=2.5, zorder=3
                 )
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
@@ -84,11 +84,11 @@ def ratios(table: pd.DataFrame, of: str) -> Figure:
     for panel, (operation, group) in zip(axes[0], table.groupby("operation"), strict=True):
         places = {threads: place for place, threads in enumerate(sorted(group["threads"].unique()))}
         for shift, level in zip((-0.2, 0, 0.2), LEVELS, strict=True):
-            own = group[group["level"] == level]
-            bars = np.vstack([own["ratio"] - own["low"], own["high"] - own["ratio"]])
-            x = own["threads"].map(places) + shift
+            of_level = group[group["level"] == level]
+            bars = np.vstack([of_level["ratio"] - of_level["low"], of_level["high"] - of_level["ratio"]])
+            x = of_level["threads"].map(places) + shift
             panel.errorbar(
-                x, own["ratio"], yerr=bars, fmt="o", markersize=4, color=LEVEL_COLOURS[level], capsize=2,
+                x, of_level["ratio"], yerr=bars, fmt="o", markersize=4, color=LEVEL_COLOURS[level], capsize=2,
                 elinewidth=1, label=level,
             )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)

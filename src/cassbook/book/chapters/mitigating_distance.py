@@ -69,11 +69,16 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
     return table.reindex(_order(results, table.index))[shown]
 
 
-def _order(results: Results, found: pd.Index) -> pd.MultiIndex:
+def _order(results: Results, measured: pd.Index) -> pd.MultiIndex:
     """Conditions in the order of the catalogue."""
     trial = named(results.manifest["trial"])[1].make()
     assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
-    rows = [(setup, name) for setup, own in trial.conditions.items() for name in own if (setup, name) in found]
+    rows = [
+        (setup, name)
+        for setup, conditions in trial.conditions.items()
+        for name in conditions
+        if (setup, name) in measured
+    ]
     return pd.MultiIndex.from_tuples(rows, names=["setup", "condition"])
 
 
@@ -92,11 +97,15 @@ def model_ms(results: Results) -> pd.DataFrame:
         where = trial.setups[setup].placement
         names = [host.name for host in where.deployment.replicas]
         held = int(trial.setups[setup].options.get("native_transport_max_threads", IN_FLIGHT))
-        for name, own in conditions.items():
-            policy = names[int(own.coordinator[4:]) - 1] if own.coordinator.startswith("node") else own.coordinator
-            placement = replace(where, distances=own.distances or where.distances)
-            model = Model(placement, own.level, policy, len(names), in_flight=held)
-            bounds = model.bounds_ms(own.threads)
+        for name, condition in conditions.items():
+            policy = (
+                names[int(condition.coordinator[4:]) - 1]
+                if condition.coordinator.startswith("node")
+                else condition.coordinator
+            )
+            placement = replace(where, distances=condition.distances or where.distances)
+            model = Model(placement, condition.level, policy, len(names), in_flight=held)
+            bounds = model.bounds_ms(condition.threads)
             rows[setup, name] = (bounds["distance"], bounds["coordinator"])
     index = pd.MultiIndex.from_tuples(list(rows), names=["setup", "condition"])
     return pd.DataFrame(list(rows.values()), index, ["alone", "held"]).round(1)
@@ -145,9 +154,9 @@ def by_phase(results: Results) -> tuple[pd.Series, pd.Series]:
 def questions(trials: Mapping[str, Results]) -> str:
     """Return what each experiment asks, on how many cluster starts, and how many rows it gave, as an HTML table."""
     rows = {}
-    for name, found in trials.items():
-        setups = found.manifest["setups"]
-        rows[name] = (named(name)[1].question, found.manifest["starts"] * len(setups), len(found.rows))
+    for name, trial in trials.items():
+        setups = trial.manifest["setups"]
+        rows[name] = (named(name)[1].question, trial.manifest["starts"] * len(setups), len(trial.rows))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
     with pd.option_context("display.max_colwidth", None):
         return str(table.to_html(justify="left"))
@@ -182,8 +191,8 @@ def coordinators_values(results: Results) -> dict[str, str]:
 def _times(
     results: Results, over: Mapping[str, str], under: Mapping[str, str], operation: str, value: str = "throughput_per_s"
 ) -> str:
-    own = {"operation": operation}
-    return ratio_text(results.ratio(value, {**over, **own}, {**under, **own}))
+    at = {"operation": operation}
+    return ratio_text(results.ratio(value, {**over, **at}, {**under, **at}))
 
 
 def ratio_text(value: Estimate) -> str:
@@ -206,8 +215,8 @@ def uplinks_values(results: Results) -> dict[str, str]:
 
 def asynchronous_values(results: Results) -> dict[str, str]:
     """Return the throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
-    own = results.rows[results.rows["operation"] == "READ"]
-    near = own[own["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
+    reads = results.rows[results.rows["operation"] == "READ"]
+    near = reads[reads["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
     most = {"setup": "a", "condition": str(near.idxmax())}
     far = {"setup": "b", "condition": "2000"}
     return {
@@ -222,12 +231,12 @@ def proxy_values(results: Results) -> dict[str, str]:
     """
     sizes = results.rows["rows_a_page"]
     least, most = int(sizes.min()), int(sizes.max())
-    own = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
+    by_proxy = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
     return {
         "spared": ratio_text(
             results.ratio("latency_ms", {"way": "direct", "rows_a_page": most}, {"way": "proxy", "rows_a_page": most})
         ),
-        "a_row_ms": text(Estimate.mean((own[most] - own[least]) / (most - least))),
+        "a_row_ms": text(Estimate.mean((by_proxy[most] - by_proxy[least]) / (most - least))),
     }
 
 

@@ -23,8 +23,8 @@ def over_requests(results: Results) -> Figure:
     figure, axes = panels(1, len(OPERATIONS), width=4.2, height=3.2, sharey=True)
     for panel, (operation, word) in zip(axes[0], OPERATIONS.items(), strict=True):
         for colour, setup in zip(_COLOURS, sorted(results.manifest["setups"]), strict=False):
-            own = means[operation, setup]
-            _with_intervals(panel, own.index.to_numpy(), own, colour, f"scenario {setup}")
+            rates = means[operation, setup]
+            _with_intervals(panel, rates.index.to_numpy(), rates, colour, f"scenario {setup}")
         panel.set(title=word, xlabel="requests in flight", xscale="log")
     axes[0, 0].set(ylabel="throughput, 1/s", ylim=(0, None))
     axes[0, -1].legend()
@@ -40,9 +40,9 @@ def by_level(results: Results) -> Figure:
     figure, axes = panels(1, 1, width=9.0, height=3.6)
     panel, names = axes[0, 0], list(alone.index)
     for offset, colour, (operation, word) in zip((-0.12, 0.12), _COLOURS, OPERATIONS.items(), strict=False):
-        own = means[operation].reindex([name for name in names if name in means[operation].index])
-        places = np.array([names.index(name) for name in own.index]) + offset
-        _with_intervals(panel, places, own, colour, word, line="")
+        latencies = means[operation].reindex([name for name in names if name in means[operation].index])
+        places = np.array([names.index(name) for name in latencies.index]) + offset
+        _with_intervals(panel, places, latencies, colour, word, line="")
     panel.plot(range(len(names)), alone, "x", color="black", label="distance alone, one request at a time")
     panel.set_xticks(range(len(names)), names)
     panel.set(ylabel="mean latency, ms", ylim=(0, None))
@@ -70,7 +70,7 @@ def through_phases(results: Results) -> Figure:
 def _with_intervals(
     panel: Axes, places: np.ndarray, means: pd.Series, colour: str, label: str, line: str = "-"
 ) -> None:  # fmt: skip
-    values = np.array([own.value for own in means])
-    below, above = (np.array([abs(end - own.value) for own, end in zip(means, ends, strict=True)])
-                    for ends in ([own.low for own in means], [own.high for own in means]))  # fmt: skip
+    values = np.array([mean.value for mean in means])
+    below, above = (np.array([abs(end - mean.value) for mean, end in zip(means, ends, strict=True)])
+                    for ends in ([mean.low for mean in means], [mean.high for mean in means]))  # fmt: skip
     panel.errorbar(places, values, [below, above], fmt=f"o{line}", color=colour, markersize=4, capsize=2, label=label)

@@ -78,8 +78,8 @@ def standings(sources: Sequence[Source]) -> pd.DataFrame:
             parts[source.label, f"{where}, %"] = pd.Series([f"{m:.1f} ({w:.0f})" for m, w in pairs], table.index)
         counts = zip(table["best_between"], table["best_beyond"], strict=True)
         parts[source.label, "best"] = pd.Series([f"{b}, {e}" for b, e in counts], table.index)
-    found = pd.DataFrame(parts)
-    return found.set_index(pd.Index(_titles(pd.Series(found.index)), name="model"))
+    shown = pd.DataFrame(parts)
+    return shown.set_index(pd.Index(_titles(pd.Series(shown.index)), name="model"))
 
 
 def median_error(source: Source, model: str, where: str) -> float:
@@ -122,13 +122,13 @@ def summary(source: Source, suffix: str) -> dict[str, float | int]:
     known = judged(source).dropna(subset="aicc")
     known = known[known["model"].isin(POLYNOMIALS)]
     chosen = known.loc[known.groupby(model_selection.SERIES)["aicc"].idxmin(), "model"]
-    found: dict[str, float | int] = {
+    quoted: dict[str, float | int] = {
         "r2_line": float(_of(source, "linear")["r_squared"].min()),
         "aicc_four": int((chosen == "order4").sum()),
     }
     for model, where in product(_QUOTED, ("between", "beyond")):
-        found[f"{model}_{where}"] = median_error(source, model, where)
-    return {f"{name}_{suffix}": value for name, value in found.items()}
+        quoted[f"{model}_{where}"] = median_error(source, model, where)
+    return {f"{name}_{suffix}": value for name, value in quoted.items()}
 
 
 def repeats(source: Source, suffix: str) -> dict[str, float | int]:
@@ -140,11 +140,11 @@ def repeats(source: Source, suffix: str) -> dict[str, float | int]:
     dict
         lack_line: of how many series; inside_four: percent of left-out points that those of the fourth order held.
     """
-    found: dict[str, float | int] = {
+    quoted: dict[str, float | int] = {
         "lack_line": int((_of(source, "linear")["lack_of_fit_p"] < 1 - uncertainty.LEVEL).sum()),
         "inside_four": float(_of(source, "order4")["coverage"].mean() * 100),
     }
-    return {f"{name}_{suffix}": value for name, value in found.items()}
+    return {f"{name}_{suffix}": value for name, value in quoted.items()}
 
 
 def condition_digits(source: Source) -> int:

@@ -40,17 +40,17 @@ def beyond(source: Source, operation: str, level: str) -> Figure:
     """Draw curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are
     filled.
     """
-    own = points(source)
-    own = own[(own["operation"] == operation) & (own["level"] == level)]
-    threads = np.sort(own["threads"].unique())
-    seen = own[own["threads"].isin(threads[: model_selection.FEWEST_BELOW])]
+    measured = points(source)
+    measured = measured[(measured["operation"] == operation) & (measured["level"] == level)]
+    threads = np.sort(measured["threads"].unique())
+    seen = measured[measured["threads"].isin(threads[: model_selection.FEWEST_BELOW])]
     grid = np.linspace(threads[0], threads[-1], 200)
     figure, axes = panels(1, 1, width=7.2, height=3.8)
     panel = axes[0, 0]
     for name, line in _DRAWN.items():
         curve = np.asarray(models.fit(seen, name).predict(grid)) / _MS
         panel.plot(grid, curve, linestyle=line, color=_COLOURS[name], linewidth=1.5, label=models.MODELS[name].title)
-    means = own.groupby("threads")["latency_us"].mean() / _MS
+    means = measured.groupby("threads")["latency_us"].mean() / _MS
     inside = means.index <= threads[model_selection.FEWEST_BELOW - 1]
     panel.plot(means.index[inside], means[inside], "o", color="black", markersize=5, label="measured, fitted to")
     panel.plot(

@@ -69,9 +69,9 @@ def cells(runs: Runs) -> pd.DataFrame:
     DataFrame
         Index (nodes, replication, row, asked); columns levels, jobs, for.
     """
-    own = next(iter(runs.values()))
+    first = next(iter(runs.values()))
     rows = {}
-    for key, some in own.cells.assign(held_out=own.held_out).groupby(
+    for key, some in first.cells.assign(held_out=first.held_out).groupby(
         ["nodes", "replication", "field_length", "ask_all"]
     ):
         nodes, replication, length, ask_all = key
@@ -99,13 +99,13 @@ def costs(runs: Runs) -> pd.DataFrame:
         for length in sorted(run.cells["field_length"].unique()):
             fits = run.calibrated(int(length))
             for operation in fits[0].costs:
-                own = {
+                parts = {
                     name: _mean_text([_US * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
                 alone = _mean_text([fit.slowdown[0] for fit in fits], 1)
                 crowding = _mean_text([fit.crowding[operation] for fit in fits], 2)
-                rows[version, operation, f"10 x {length} bytes"] = own | {"alone": alone, "crowding": crowding}
+                rows[version, operation, f"10 x {length} bytes"] = parts | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
 
 
@@ -121,16 +121,16 @@ def estimators(runs: Runs) -> pd.DataFrame:
     """
     rows = {}
     for version, run in runs.items():
-        own = run.cells.query(f"{_USUAL} and not ask_all")
+        usual = run.cells.query(f"{_USUAL} and not ask_all")
         phases = run.results.table("phases").groupby(["operation", "level", "start"]).mean(numeric_only=True)
-        means = own.groupby(["operation", "level", "jobs", "start"]).mean(numeric_only=True)
+        means = usual.groupby(["operation", "level", "jobs", "start"]).mean(numeric_only=True)
         cpu_us = means["node_cpu_us"] + means["client_cpu_us"]
-        for operation, level in itertools.product(sorted(own["operation"].unique()), LEVELS):
+        for operation, level in itertools.product(sorted(usual["operation"].unique()), LEVELS):
             question = Question(operation, level, *_CLUSTER)
             fitted = [_US * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
             alone = [us * fit.slowdown[0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
             traced = _traced_us(question, phases.loc[operation, level])
-            at = {jobs: (operation, level, jobs) for jobs in (1, int(own["jobs"].max()))}
+            at = {jobs: (operation, level, jobs) for jobs in (1, int(usual["jobs"].max()))}
             many = f"{max(at)} jobs"
             rows[version, operation, level] = {
                 ("alone", "response"): _mean_text(_US * means["latency_ms"].loc[at[1]]),
@@ -152,8 +152,8 @@ def estimators_values(runs: Runs) -> dict[str, object]:
         crowding_update: exponents; six_update: what a write costs on six nodes over four.
     """
     run = next(iter(runs.values()))
-    own = run.cells.query(f"{_USUAL} and not ask_all").groupby(["operation", "level", "jobs"]).mean(numeric_only=True)
-    cpu_us, ms = (own["node_cpu_us"] + own["client_cpu_us"]).to_dict(), own["latency_ms"].to_dict()
+    means = run.cells.query(f"{_USUAL} and not ask_all").groupby(["operation", "level", "jobs"]).mean(numeric_only=True)
+    cpu_us, ms = (means["node_cpu_us"] + means["client_cpu_us"]).to_dict(), means["latency_ms"].to_dict()
     most = int(run.cells["jobs"].max())
     phases = run.results.table("phases").query("operation == 'UPDATE' and level == 'ALL'")
     traced_us = _traced_us(Question("UPDATE", "ALL", *_CLUSTER), phases.mean(numeric_only=True).to_frame().T).item()
@@ -201,10 +201,10 @@ def errors(runs: Runs) -> pd.DataFrame:
     rows = {}
     for version, run in runs.items():
         table, without = by_level(run), by_level(run, without=CROWDING)
-        for operation, own in table.groupby("operation"):
-            usual = own[~own["held_out"]].query(_USUAL)
+        for operation, group in table.groupby("operation"):
+            usual = group[~group["held_out"]].query(_USUAL)
             parts = {f"{level}, fitted": usual[usual["level"] == level] for level in ("ONE", "ALL")}
-            parts |= _held_out(own)
+            parts |= _held_out(group)
             parts[SIX_WHOLE] = without[(without["operation"] == operation) & (without["nodes"] != FITTED_NODES)]
             rows[version, operation] = {
                 (what, name): _off(cells, what)
@@ -235,17 +235,17 @@ def mechanisms(runs: Runs) -> pd.DataFrame:
 def _worth(run: CalibrationRun, without: str = "") -> dict[tuple[str, str], object]:
     """A row of `mechanisms`."""
     table = by_level(run, without=without)
-    found: dict[tuple[str, str], object] = {}
+    worth: dict[tuple[str, str], object] = {}
     for what in ("throughput", "response"):
-        own = pd.Series(
+        off = pd.Series(
             [_off(kind, what) for _, cells in table.groupby("operation") for kind in _held_out(cells).values()]
         )
-        found |= {
-            (f"{what}, %", "mean"): own.mean(), (f"{what}, %", "worst"): own.max(),
-            (f"{what}, %", "within 10"): f"{int((own <= _AIM_PERCENT).sum())} of {len(own)}",
+        worth |= {
+            (f"{what}, %", "mean"): off.mean(), (f"{what}, %", "worst"): off.max(),
+            (f"{what}, %", "within 10"): f"{int((off <= _AIM_PERCENT).sum())} of {len(off)}",
         }  # fmt: skip
     held = table.loc[table["held_out"], "within"]
-    return found | {("cells", "in the interval"): f"{int(held.sum())} of {len(held)}"}
+    return worth | {("cells", "in the interval"): f"{int(held.sum())} of {len(held)}"}
 
 
 def _held_out(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -259,12 +259,12 @@ def _off(cells: pd.DataFrame, what: str) -> float:
 
 def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:
     """Return a row of `mechanisms` under the names of the prose."""
-    own = _worth(run, without)
+    worth = _worth(run, without)
     return {
-        f"{prefix}{what}_{name.replace(' ', '_')}": own[f"{what}, %", name]
+        f"{prefix}{what}_{name.replace(' ', '_')}": worth[f"{what}, %", name]
         for what in ("throughput", "response")
         for name in ("mean", "worst", "within 10")
-    } | {f"{prefix}cells": own["cells", "in the interval"]}
+    } | {f"{prefix}cells": worth["cells", "in the interval"]}
 
 
 def six_values(run: CalibrationRun) -> dict[str, float]:

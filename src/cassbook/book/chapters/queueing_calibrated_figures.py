@@ -32,12 +32,12 @@ def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
     operation : str
     """
     rule = f"operation == {operation!r} and not ask_all and field_length == {FIELD_LENGTH}"
-    kept = {name: own.query(rule) for name, own in tables.items()}
-    kinds = sorted(set().union(*(zip(own["nodes"], own["replication"], strict=True) for own in kept.values())))
+    kept = {name: table.query(rule) for name, table in tables.items()}
+    kinds = sorted(set().union(*(zip(table["nodes"], table["replication"], strict=True) for table in kept.values())))
     figure, axes = panels(len(kept), len(kinds), width=3.4, height=3.1, sharey=True)
-    for row, (version, own) in zip(axes, kept.items(), strict=True):
+    for row, (version, table) in zip(axes, kept.items(), strict=True):
         for panel, (nodes, replication) in zip(row, kinds, strict=True):
-            cells = own[(own["nodes"] == nodes) & (own["replication"] == replication)]
+            cells = table[(table["nodes"] == nodes) & (table["replication"] == replication)]
             _predicted(panel, cells)
             panel.set(title=f"{version}: {nodes} nodes, replication {replication}", ylim=(0, None))
         row[0].set_ylabel(f"{operation.lower()}s a second")
@@ -58,9 +58,9 @@ def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
 def slowdowns(table: pd.DataFrame) -> Figure:
     """Draw how much slower work is with few at the processors than with many; one line per version and operation."""
     figure, axes = panels(1, 1, width=5.2, height=3.2)
-    for colour, (series, own) in zip(OTHER_COLOURS, table.groupby("series", sort=False), strict=False):
-        points(axes[0, 0], own["jobs"], own["factor"], colour, str(series))
-        axes[0, 0].plot(own["jobs"], [factor.value for factor in own["factor"]], color=colour, linewidth=1)
+    for colour, (series, group) in zip(OTHER_COLOURS, table.groupby("series", sort=False), strict=False):
+        points(axes[0, 0], group["jobs"], group["factor"], colour, str(series))
+        axes[0, 0].plot(group["jobs"], [factor.value for factor in group["factor"]], color=colour, linewidth=1)
     axes[0, 0].set(xlabel="requests at the processors", ylabel="time of the same work, with 64: 1", ylim=(0, None))
     jobs_axis(axes[0, 0], table["jobs"])
     axes[0, 0].legend()

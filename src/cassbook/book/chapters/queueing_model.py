@@ -41,9 +41,9 @@ def loads() -> pd.DataFrame:
     """
     rows = {}
     for level in LEVELS:
-        own = Loads(paper.network(level))
-        each = {name: ms for name, ms in own.per_server_ms.items() if not name.startswith("node") or "node1 " in name}
+        work = Loads(paper.network(level))
+        each = {name: ms for name, ms in work.per_server_ms.items() if not name.startswith("node") or "node1 " in name}
         rows[level] = {name.replace("node1", "a node's"): ms for name, ms in each.items()} | {
-            "most reads/s": own.most_per_s, "full first": own.bottleneck.replace("node1", "the nodes'")
+            "most reads/s": work.most_per_s, "full first": work.bottleneck.replace("node1", "the nodes'")
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("level")

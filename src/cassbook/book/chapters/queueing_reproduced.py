@@ -43,16 +43,16 @@ def readings() -> pd.DataFrame:
 def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.one_at_a_time` in words."""
     shown = table[["switch", "reading"]].copy()
-    shown["ONE, reads/s"] = [f"{own:±.0f}" for own in table["at_one_per_s"]]
+    shown["ONE, reads/s"] = [f"{rate:±.0f}" for rate in table["at_one_per_s"]]
     for name in ("quorum", "all"):
-        shown[f"less at {name.upper()}, %"] = [f"{own.times(_PERCENT):±.1f}" for own in table[f"less_at_{name}"]]
+        shown[f"less at {name.upper()}, %"] = [f"{part.times(_PERCENT):±.1f}" for part in table[f"less_at_{name}"]]
     return shown.set_index(["switch", "reading"])
 
 
 def sentences_values(table: pd.DataFrame) -> dict[str, object]:
     """Return the first reading's three figures, and that of the region which changes them most."""
     base = table.iloc[0]
-    region = table[table["switch"] == "region"]["at_one_per_s"].map(lambda own: own.value)
+    region = table[table["switch"] == "region"]["at_one_per_s"].map(lambda rate: rate.value)
     return {
         "one_per_s": base["at_one_per_s"].value, "quorum_less": _PERCENT * base["less_at_quorum"].value,
         "all_less": _PERCENT * base["less_at_all"].value,
@@ -62,11 +62,11 @@ def sentences_values(table: pd.DataFrame) -> dict[str, object]:
 
 def nearest(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
     """Return the readings of `reproduction.factorial` that are nearest to the sentences."""
-    own = table.sort_values("off", kind="stable").head(count)
-    shown = own.drop(columns=["at_one_per_s", "less_at_quorum", "less_at_all", "off"])
+    top = table.sort_values("off", kind="stable").head(count)
+    shown = top.drop(columns=["at_one_per_s", "less_at_quorum", "less_at_all", "off"])
     return shown.assign(**{
-        "ONE, reads/s": own["at_one_per_s"].round(0), "less at QUORUM, %": (_PERCENT * own["less_at_quorum"]).round(1),
-        "less at ALL, %": (_PERCENT * own["less_at_all"]).round(1), "off, %": (_PERCENT * own["off"]).round(1),
+        "ONE, reads/s": top["at_one_per_s"].round(0), "less at QUORUM, %": (_PERCENT * top["less_at_quorum"]).round(1),
+        "less at ALL, %": (_PERCENT * top["less_at_all"]).round(1), "off, %": (_PERCENT * top["off"]).round(1),
     }).reset_index(drop=True)  # fmt: skip
 
 
@@ -81,9 +81,9 @@ def factorial_values(table: pd.DataFrame) -> dict[str, object]:
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.effects` in percent."""
-    own = _PERCENT * reproduction.effects(table)
-    own.columns = pd.Index(["ONE, %", "less at QUORUM, points", "less at ALL, points"])
-    return own.round(1)
+    percent = _PERCENT * reproduction.effects(table)
+    percent.columns = pd.Index(["ONE, %", "less at QUORUM, points", "less at ALL, points"])
+    return percent.round(1)
 
 
 def analysis_values(table: pd.DataFrame) -> dict[str, object]:
@@ -102,7 +102,7 @@ def lines(networks: Mapping[str, Network], most: int = 100) -> dict[str, Analyse
 
 def quorums_values(table: pd.DataFrame) -> dict[str, object]:
     """Return requests a second that asking all of three gains (light load) and loses, percent, and where it turns."""
-    rates = table.assign(x=[own.value for own in table["throughput_per_s"]]).pivot_table("x", "jobs", "level")
+    rates = table.assign(x=[rate.value for rate in table["throughput_per_s"]]).pivot_table("x", "jobs", "level")
     gain = _PERCENT * (rates[reproduction.REAL_QUORUM] / rates[reproduction.QUORUM] - 1)
     losing = gain[gain < 0]
     return {
@@ -115,13 +115,13 @@ def response_values(table: pd.DataFrame) -> dict[str, object]:
     """Return how straight response time rises with jobs at each level: the part of its variance that a line
     explains.
     """
-    found: dict[str, object] = {}
-    for level, own in table.groupby("level"):
-        y = np.array([estimate.value for estimate in own["response_ms"]])
-        found[f"straight_{str(level).lower()}"] = float(np.corrcoef(own["jobs"], y)[0, 1] ** 2)
+    quoted: dict[str, object] = {}
+    for level, group in table.groupby("level"):
+        y = np.array([estimate.value for estimate in group["response_ms"]])
+        quoted[f"straight_{str(level).lower()}"] = float(np.corrcoef(group["jobs"], y)[0, 1] ** 2)
     at = table[table["jobs"] == JOBS].set_index("level")["node_cpu"]
-    found |= {f"cpu_{str(name).lower()}": _PERCENT * busy.value for name, busy in at.items()}
-    return found
+    quoted |= {f"cpu_{str(name).lower()}": _PERCENT * busy.value for name, busy in at.items()}
+    return quoted
 
 
 def scylla_values(needs: Mapping[str, float]) -> dict[str, object]:

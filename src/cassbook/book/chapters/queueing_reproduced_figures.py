@@ -38,8 +38,8 @@ def over_jobs(table: pd.DataFrame, analysed: Mapping[str, Analysed], by: str = "
     figure, axes = panels(1, len(shown), width=4.4, height=3.4)
     colours = dict(zip(analysed, OTHER_COLOURS, strict=False)) | LEVEL_COLOURS
     for panel, (name, title) in zip(axes[0], shown.items(), strict=True):
-        for key, own in table.groupby(by, sort=False):
-            points(panel, own["jobs"], own[name], colours[str(key)], str(key))
+        for key, group in table.groupby(by, sort=False):
+            points(panel, group["jobs"], group[name], colours[str(key)], str(key))
             line = analysed[str(key)]
             panel.plot(line.jobs, _of(line, name), color=colours[str(key)], linewidth=1.2)
         panel.set(xlabel="jobs", ylabel=title, xlim=(0, None), ylim=(0, None))
@@ -58,8 +58,8 @@ def analysis_off(table: pd.DataFrame) -> Figure:
     levels = list(table["level"].unique())
     figure, axes = panels(1, len(levels), width=4.0, height=3.0, sharey=True)
     for panel, level in zip(axes[0], levels, strict=True):
-        for colour, (cores, own) in zip(OTHER_COLOURS, table[table["level"] == level].groupby("cores"), strict=False):
-            panel.plot(own["jobs"], 100 * own["off"], "o-", color=colour, markersize=3, label=f"{cores} cores")
+        for colour, (cores, group) in zip(OTHER_COLOURS, table[table["level"] == level].groupby("cores"), strict=False):
+            panel.plot(group["jobs"], 100 * group["off"], "o-", color=colour, markersize=3, label=f"{cores} cores")
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.set(title=level, xlabel="jobs", xscale="log")
     axes[0, 0].set_ylabel("analysis over simulation, %")

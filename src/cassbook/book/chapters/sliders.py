@@ -39,10 +39,10 @@ def sliders(
         Where each slider can stand.
     operations : sequence of str
     """
-    found: dict[str, dict[str, Any]] = {}
+    curves: dict[str, dict[str, Any]] = {}
     for (version, run), operation, n, rf, processors in product(runs.items(), operations, nodes, replication, cores):
         if rf <= n:
-            found[f"{version} {operation} {n} {rf} {processors}"] = {
+            curves[f"{version} {operation} {n} {rf} {processors}"] = {
                 level: _curve(run, Question(operation, level, n, rf), processors) for level in LEVELS
             }
     ranges = {"nodes": list(nodes), "replication": list(replication), "cores": list(cores)}
@@ -50,7 +50,7 @@ def sliders(
     return HTML(
         Template(template).render(
             name="whatif", choices={"Cassandra": list(runs), "operation": list(operations)}, ranges=ranges,
-            jobs=list(_JOBS), found=found,
+            jobs=list(_JOBS), found=curves,
             start={"nodes": ranges["nodes"].index(4), "replication": len(replication) - 1, "cores": 0},
             colours=LEVEL_COLOURS, measured={version: _measured(run) for version, run in runs.items()}, figure=_empty(),
         )
@@ -64,10 +64,10 @@ def _measured(run: CalibrationRun) -> dict[str, list[int]]:
 
 
 def _curve(run: CalibrationRun, question: Question, cores: int) -> dict[str, list[float]]:
-    found = run.predict(question, _JOBS, cores=cores)
+    predicted = run.predict(question, _JOBS, cores=cores)
     return {
-        short + part: [round(max(0.0, getattr(own, name)), _DIGITS) for own in estimates]
-        for short, estimates in (("x", found.throughput_per_s), ("r", found.response_ms))
+        short + part: [round(max(0.0, getattr(estimate, name)), _DIGITS) for estimate in estimates]
+        for short, estimates in (("x", predicted.throughput_per_s), ("r", predicted.response_ms))
         for part, name in (("", "value"), ("l", "low"), ("h", "high"))
     }
 

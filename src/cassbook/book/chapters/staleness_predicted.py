@@ -28,12 +28,12 @@ def production(
     for name in PRODUCTION:
         for r, w in settings:
             row: dict[tuple[str, str], float] = {}
-            for label, own in modes(name, n, r, w, trials).items():
-                row[label, "P(0)"] = own.p_consistent(0.0)
+            for label, prediction in modes(name, n, r, w, trials).items():
+                row[label, "P(0)"] = prediction.p_consistent(0.0)
                 for p in _SHARES:
-                    row[label, f"t {100 * p:g} %"] = own.t_visibility(p)
-                row[label, "read 99.9 %"] = own.read_latency(0.999)
-            row["both", "write 99.9 %"] = own.write_latency(0.999)
+                    row[label, f"t {100 * p:g} %"] = prediction.t_visibility(p)
+                row[label, "read 99.9 %"] = prediction.read_latency(0.999)
+            row["both", "write 99.9 %"] = prediction.write_latency(0.999)
             rows[name, setting_waiting_for(r, w)] = row
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["model", "setting"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])

@@ -24,10 +24,10 @@ def production(predictions: Mapping[str, Mapping[str, pbs.Prediction]], least_ms
     figure, axes = panels(1, 1, width=7.0, height=3.6)
     panel = axes[0, 0]
     for colour, (name, modes) in zip(COLOURS, predictions.items(), strict=False):
-        for style, own in zip(("-", "--"), modes.values(), strict=True):
-            t_ms = np.geomspace(least_ms, own.t_visibility(0.9999) + 1, _POINTS)
+        for style, prediction in zip(("-", "--"), modes.values(), strict=True):
+            t_ms = np.geomspace(least_ms, prediction.t_visibility(0.9999) + 1, _POINTS)
             label = name if style == "-" else None
-            panel.plot(t_ms, pbs.p_consistent_over(own, t_ms), style, color=colour, label=label)
+            panel.plot(t_ms, pbs.p_consistent_over(prediction, t_ms), style, color=colour, label=label)
     panel.set(xscale="log", xlabel="t after the commit, ms", ylabel="P(consistent)", ylim=(0, 1.02))
     panel.legend(loc="lower right")
     return done(figure)

@@ -48,8 +48,8 @@ def findings(records: pd.DataFrame) -> pd.DataFrame:
         best = records.pivot_table(column, ["read_share", "threads"], "setting").idxmin(axis=1)
         share, threads = (best.index.get_level_values(name) for name in ("read_share", "threads"))
         for words, (least, most), (above, up_to), name in _FINDINGS:
-            own = best[(share > least) & (share < most) & (threads > above) & (threads <= up_to)]
-            rows.setdefault(words, {})[title] = f"{(own == name).sum()} of {len(own)}"
+            names = best[(share > least) & (share < most) & (threads > above) & (threads <= up_to)]
+            rows.setdefault(words, {})[title] = f"{(names == name).sum()} of {len(names)}"
     return pd.DataFrame(rows).T.rename_axis("finding")
 
 
@@ -66,8 +66,8 @@ def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> p
     for title, prefix in (("95 %", ""), ("bootstrap", "bootstrap_")):
         bounds = zip(table[f"{prefix}low"], table[f"{prefix}high"], strict=True)
         shown[title] = pd.Series([f"[{low:.3f}, {high:.3f}]" for low, high in bounds], table.index)
-    found = pd.DataFrame(shown).rename(columns={"standard_error": "standard error", "vif": "VIF"})
-    return found[["printed", "coefficient", "standard error", "t", "p", "95 %", "bootstrap", "VIF"]]
+    formatted = pd.DataFrame(shown).rename(columns={"standard_error": "standard error", "vif": "VIF"})
+    return formatted[["printed", "coefficient", "standard error", "t", "p", "95 %", "bootstrap", "VIF"]]
 
 
 def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
@@ -81,14 +81,14 @@ def fits(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     """
     rows = {}
     for equation in ("2", "3", "4"):
-        found = formulas.formula(records, equation, scale)
+        fit = formulas.formula(records, equation, scale)
         rows[f"({equation})"] = {
-            "R²": f"{found.r_squared:.3f}",
-            "adjusted R²": f"{found.adjusted_r_squared:.3f}",
-            "all slopes zero, p": f"{found.f_p:.1e}",
-            "equal variance, p": f"{found.breusch_pagan_p:.1e}",
-            "normal, p": f"{found.jarque_bera_p:.1e}",
-            "records": str(found.n),
+            "R²": f"{fit.r_squared:.3f}",
+            "adjusted R²": f"{fit.adjusted_r_squared:.3f}",
+            "all slopes zero, p": f"{fit.f_p:.1e}",
+            "equal variance, p": f"{fit.breusch_pagan_p:.1e}",
+            "normal, p": f"{fit.jarque_bera_p:.1e}",
+            "records": str(fit.n),
         }
     return pd.DataFrame(rows).T.rename_axis("formula")
 
@@ -104,19 +104,19 @@ def maxima(source: Source) -> dict[str, str]:
     stats = source.level_stats
     most = stats.groupby(["operation", "level"], as_index=False)["throughput_per_s"].max()
     columns = (most[name] for name in ("operation", "level", "throughput_per_s"))
-    found = {f"{op}_{level}".lower(): f"{value:.0f}" for op, level, value in zip(*columns, strict=True)}
+    quoted = {f"{op}_{level}".lower(): f"{value:.0f}" for op, level, value in zip(*columns, strict=True)}
     slowest = stats.pivot_table("latency_us", ["operation", "threads"], "level").idxmax(axis=1)
-    return found | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
+    return quoted | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
 
 
 def reading_words(records: pd.DataFrame) -> dict[str, str]:
     """Return the reading of formulas (3) and (4) nearest to the print, and how far it is: nearest_3, distance_3, ..."""
-    found = {}
+    quoted = {}
     for equation in ("3", "4"):
         table = formulas.readings(records, equation, "0 to 1")
-        found[f"nearest_{equation}"] = ", ".join(table.index[0])
-        found[f"distance_{equation}"] = f"{table['distance'].iloc[0]:.2f}"
-    return found
+        quoted[f"nearest_{equation}"] = ", ".join(table.index[0])
+        quoted[f"distance_{equation}"] = f"{table['distance'].iloc[0]:.2f}"
+    return quoted
 
 
 #: Methods of `choosing.judge` that prose quotes.
@@ -178,7 +178,7 @@ def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     )
 
 
-def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
+def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
     """Return Tables 4.3 to 4.7: read and write latency of one mix in us, by threads and setting; the lowest of each
     starred.
 
@@ -198,10 +198,10 @@ def mix_table(found: pd.DataFrame, read_share: float) -> pd.DataFrame:
     InputError
         If that mix was not measured.
     """
-    own = found[np.isclose(found["read_share"], read_share)]
-    if own.empty:
+    mix = means[np.isclose(means["read_share"], read_share)]
+    if mix.empty:
         raise InputError(f"no mix of {read_share:.0%} reads was measured")
     parts = {}
     for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
-        parts[operation] = starred(own.pivot_table(column, "threads", "setting"))
+        parts[operation] = starred(mix.pivot_table(column, "threads", "setting"))
     return pd.concat(parts, axis=1)

@@ -19,10 +19,18 @@ def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
     """Draw residuals over fitted values of the three formulas, coloured by setting."""
     figure, axes = panels(1, 3, width=4.0, height=3.2)
     for panel, (equation, title) in zip(axes[0], _TITLES.items(), strict=True):
-        found = formulas.formula(records, equation, scale)
+        fit = formulas.formula(records, equation, scale)
         for name, colour in SETTING_COLOURS.items():
-            own = (records["setting"] == name).to_numpy()
-            panel.plot(found.fitted[own], found.residuals[own], "o", markersize=3, color=colour, label=name, alpha=0.8)
+            at_setting = (records["setting"] == name).to_numpy()
+            panel.plot(
+                fit.fitted[at_setting],
+                fit.residuals[at_setting],
+                "o",
+                markersize=3,
+                color=colour,
+                label=name,
+                alpha=0.8,
+            )
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.set(title=title, xlabel="fitted", ylabel="residual" if equation == "2" else "")
     axes[0, 0].legend(fontsize=8)
@@ -37,8 +45,8 @@ def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
         for row, (name, word) in enumerate((("read_us", "reads"), ("write_us", "writes"))):
             panel = axes[row, column]
             for line, (label, table) in zip(("-", "--", ":"), records.items(), strict=False):
-                own = table[table["read_share"] == share]
-                for setting, group in own.groupby("setting"):
+                mix = table[table["read_share"] == share]
+                for setting, group in mix.groupby("setting"):
                     panel.plot(
                         group["threads"], group[name] / _MS, line, color=SETTING_COLOURS[str(setting)], linewidth=1.2,
                         label=f"{setting}, {label}",
