@@ -12,6 +12,7 @@ from cassbook.core.consistency import STRONG_SETTINGS, Setting
 from cassbook.core.errors import InputError
 from cassbook.queueing.calibration import Calibrated, Question
 from cassbook.queueing.mva import analyse
+from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.calibration import FITTED_NODES, CalibrationRun
 
 _US, _PERCENT = 1000.0, 100.0
@@ -45,6 +46,21 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
         for cell in _cells(fit, nodes, int(run.cells["jobs"].max()))
     ]
     return LatencyMap(pd.concat(cells, ignore_index=True), f"{run.name}, predicted for {nodes} nodes")
+
+
+def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
+    """Return the calibration's own cells of a cluster as a map, those held out included.
+
+    Between pure workloads it takes the weighted mean (eq. 8-10 of Gorbenko 2020), and it needs such cells of the very
+    cluster that is asked for.
+    """
+    rule = f"nodes == {nodes} and replication == {REPLICATION} and field_length == {FIELD_LENGTH} and not ask_all"
+    cells = run.cells.query(rule)
+    return LatencyMap(pd.DataFrame({
+        "kind": "pure", "read_cl": cells["level"], "write_cl": cells["level"], "block": cells["start"],
+        "read_share": np.where(cells["operation"] == "READ", 1.0, 0.0), "threads": cells["jobs"],
+        "latency_us": _US * cells["latency_ms"], "cell_id": cells.index,
+    }), run.name)  # fmt: skip
 
 
 def turns_at(latency_map: LatencyMap, threads: float) -> float:

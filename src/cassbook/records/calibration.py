@@ -236,3 +236,49 @@ def repeatability(runs: Iterable[CalibrationRun]) -> dict[str, float]:
     sem = float(pd.concat(known).median())
     floor = sem * float(np.sqrt(2 / np.pi))
     return {"noise": 100.0 * float(pd.concat(noise).median()), "known": 100.0 * sem, "floor": 100.0 * floor}
+
+
+def asking_all(run: CalibrationRun, question: Question) -> pd.DataFrame:
+    """Compare requests that ask all replicas with those that ask as many as they need: measured, and by the model.
+
+    Parameters
+    ----------
+    run : CalibrationRun
+    question : Question
+        Whose cells were measured either way.
+
+    Returns
+    -------
+    DataFrame
+        Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
+        response_model.
+    """
+    cells = _cells_of(run, question)
+    means = cells.pivot_table(["throughput_per_s", "latency_ms"], ["jobs", "start"], "ask_all")
+    jobs = sorted(int(count) for count in cells["jobs"].unique())
+    needed, every = (run.predict(replace(question, ask_all=ask_all), jobs) for ask_all in (False, True))
+    rows = {}
+    for place, count in enumerate(jobs):
+        ratios = {
+            name: Estimate.ratio(means[column][True].loc[count] / means[column][False].loc[count])
+            for name, column in (("throughput", "throughput_per_s"), ("response", "latency_ms"))
+        }
+        rows[count] = ratios | {
+            "throughput_model": every.throughput_per_s[place].value / needed.throughput_per_s[place].value,
+            "response_model": every.response_ms[place].value / needed.response_ms[place].value,
+        }
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("jobs")
+
+
+def gain_of_asking_all(run: CalibrationRun, question: Question) -> Estimate:
+    """Return the measured ratio of throughputs of `asking_all` over all numbers of jobs together."""
+    logs = _cells_of(run, question).groupby(["ask_all", "start", "jobs"])["throughput_per_s"].mean().map(np.log)
+    rates = logs.groupby(level=[0, 1]).mean()
+    return Estimate.ratio(np.exp(rates[True] - rates[False]))
+
+
+def _cells_of(run: CalibrationRun, question: Question) -> pd.DataFrame:
+    """Cells of a question with the usual rows, whether they ask all replicas or not."""
+    names = ["operation", "level", "nodes", "replication"]
+    asked = np.all([run.cells[name] == getattr(question, name) for name in names], axis=0)
+    return run.cells[asked & (run.cells["field_length"] == FIELD_LENGTH)]

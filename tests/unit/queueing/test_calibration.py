@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cassbook.advisor import from_calibration
+from cassbook.advisor import against_mixes, from_calibration
 from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
 from cassbook.book.chapters.choosing_figures import fastest
 from cassbook.cli.answers import predict
@@ -18,7 +18,7 @@ from cassbook.core.files import sums
 from cassbook.lab.experiments.calibration.cells import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
-from cassbook.records.calibration import CROWDING, CalibrationRun, by_level, repeatability
+from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
 
 COSTS = {
     "READ": Costs(0.10, 0.08, 0.12, 0.04, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.04, 0.05, 0.6, 0.5)
@@ -127,7 +127,7 @@ def test_tables_tell_of_it(run):
     kinds = queueing_calibrated.cells(runs)
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
-    pays = what_if.replication_pays(run)
+    pays = asking_all(run, queueing_calibrated.QUORUM_READ)
     assert (pays["throughput_model"].iloc[1:] < 1).all()
     told = what_if.pays_values(run, pays)
     assert told["model_least"] < 0 < told["model_most"]
@@ -154,7 +154,7 @@ def test_figures_show_what_they_are_given(run):
         )
         == 1
     )
-    assert len(what_if_figures.replication_pays({"2.2.4": what_if.replication_pays(run)}).axes) == 2
+    assert len(what_if_figures.replication_pays({"2.2.4": asking_all(run, queueing_calibrated.QUORUM_READ)}).axes) == 2
 
 
 def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
@@ -187,7 +187,9 @@ def mixed(run):
 
 
 def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
-    found = what_if.compared(from_calibration.latency_map(run), mixed).set_index(["setting", "read_share", "threads"])
+    found = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
+        ["setting", "read_share", "threads"]
+    )
     assert len(found) == 18
     assert found.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
     assert found.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
@@ -207,23 +209,23 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
         for j, threads in enumerate((4, 64))
     ])  # fmt: skip
     cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
-    found = what_if.by_setting(own, cells)
+    found = against_mixes.by_setting(own, cells)
     assert list(found.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
-    assert found.loc["2R-2W", what_if.PARTS_OFF].value == pytest.approx(0, abs=0.1)
-    assert found.loc["2R-2W", what_if.MIXES_OFF].value == pytest.approx(-50, abs=0.1)
-    assert found.loc["2R-2W", what_if.ABOVE].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
+    assert found.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
+    assert found.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
+    assert found.loc["2R-2W", "above"].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
 
 
 def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
-    choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: what_if.pure_map(run)}
-    found = what_if.regrets(choosers, mixed)
+    choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: from_calibration.pure_map(run)}
+    found = against_mixes.regrets(choosers, mixed)
     assert found.loc[what_if.NETWORK, "right"].right == 6
     assert found.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
     assert found.loc["always 2R-2W", "regret"].value > 50
     assert {what_if.WEIGHTED, "always 1R-3W"} < set(found.index)
     # Mixes of other costs than those foretold: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
-    assert what_if.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
+    assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
 
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):

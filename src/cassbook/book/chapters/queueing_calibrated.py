@@ -22,7 +22,6 @@ _AIM_PERCENT = 10.0
 _CLUSTER = FITTED_NODES, 3
 QUORUM_READ = Question("READ", "QUORUM", *_CLUSTER)
 _USUAL = f"nodes == {_CLUSTER[0]} and replication == {_CLUSTER[1]} and field_length == {FIELD_LENGTH}"
-QUORUM_READS = f"{_USUAL} and operation == 'READ' and level == 'QUORUM'"
 #: What a cell was kept from the estimate for, and the rule that finds it.
 HELD_OUT = {
     "QUORUM": f"level == 'QUORUM' and not ask_all and {_USUAL}",

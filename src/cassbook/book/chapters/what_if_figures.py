@@ -24,7 +24,7 @@ def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
     Parameters
     ----------
     tables : mapping of str to DataFrame
-        By version, of `what_if.replication_pays`.
+        By version, of `calibration.asking_all`.
     """
     figure, axes = panels(1, 2, width=4.4, height=3.6)
     titles = {"throughput": "requests/s", "response": "response time"}
@@ -47,7 +47,7 @@ def mixes(table: pd.DataFrame) -> Figure:
     Parameters
     ----------
     table : DataFrame
-        Of `what_if.compared`.
+        Of `against_mixes.compared`.
     """
     loads = sorted(table["threads"].unique())
     figure, axes = panels(1, len(loads), width=3.6, height=3.4)
