@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import staleness_measured
 from cassbook.deployment.distances import Distances, from_table, placed
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
@@ -18,7 +17,7 @@ from cassbook.lab.experiments.distance.retrying import Fixed, Observed
 from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutTrial
 from cassbook.lab.experiments.experiment import Setup
 from cassbook.lab.experiments.staleness.panels import StalenessTrial
-from cassbook.records import prediction_errors
+from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
 from tests.helpers.made_staleness import probed
@@ -93,7 +92,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
         run = StalenessRun(str(probed(tmp_path, trial, cluster)))
     finally:
         cluster.move(where())
-    reads, stale = staleness_measured.strong_checked(run)
+    reads, stale = staleness_results.strong_checked(run)
     assert reads > 20
     assert stale == 0
     curve = prediction_errors.curve(run, "far", 0, 1, 1)
@@ -106,10 +105,10 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     versions = run.counted("far", 0, 1, 1, versions=4)
     assert curves.over_k(versions, 0.0, 4)["p"].iloc[0] < 0.2
     assert curves.over_k(versions, 110.0, 4)["p"].iloc[0] > 0.8
-    sums = staleness_measured.sums(run, "far")
-    assert len(sums) == 6
+    ways = staleness_results.ways(run, "far")
+    assert len(ways) == 6
     ways_ms = {frozenset(("R1", "R2")): 40, frozenset(("R1", "R3")): 100, frozenset(("R2", "R3")): 140}
-    for pair, row in sums.iterrows():
+    for pair, row in ways.iterrows():
         assert ways_ms[frozenset(pair)] <= row["least_ms"] + 1
         assert row["median_ms"] < ways_ms[frozenset(pair)] + 40
     assert (run.panels["hints"] == 0).all()

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
-from cassbook.deployment.notation import CLIENT
-from cassbook.records import prediction_errors
+from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
-from cassbook.staleness import curves, pbs
+from cassbook.staleness import curves
 
 #: What the 2020 paper (section V) and the thesis (section 4.3.2) say that these settings "provide" and "guarantee".
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
@@ -41,7 +40,7 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     rows = {}
     for version, run in runs.items():
         own = run.panels
-        reads, stale = strong_checked(run)
+        reads, stale = staleness_results.strong_checked(run)
         rows[version] = {
             "replicas": str(own["n"].max()), "starts": str(run.results.manifest["starts"]),
             "weak reads": f"{own.loc[~_meet(own), 'reads'].sum():,}",
@@ -56,7 +55,7 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     """Return what the prose quotes of `conditions`."""
     notes = [run.results.manifest for run in runs.values()]
     numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
-    checked = np.sum([strong_checked(run) for run in runs.values()], axis=0)
+    checked = np.sum([staleness_results.strong_checked(run) for run in runs.values()], axis=0)
     return {
         "cycles": numbers["cycles_per_s"], "threads": max(numbers["threads"]), "regions": ", ".join(far["regions"][1:]),
         "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
@@ -65,13 +64,6 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
 
 def _meet(panels: pd.DataFrame) -> pd.Series:
     return panels["r"] + panels["w"] > panels["n"]
-
-
-def strong_checked(run: StalenessRun) -> tuple[int, int]:
-    """Return reads of settings whose quorums meet, and how many were not consistent: what the probe gets wrong."""
-    own = run.panels[_meet(run.panels)]
-    reads = run.reads.merge(own[["start", "setup", "panel"]], on=["start", "setup", "panel"])
-    return int(reads["reads"].sum()), int(reads.loc[reads["versions_behind"] > 0, "reads"].sum())
 
 
 def summary(run: StalenessRun) -> pd.DataFrame:
@@ -165,40 +157,11 @@ def tracing_parts(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     return table.rename_axis("part of tracing's cost taken off", axis="columns")
 
 
-def sums(run: StalenessRun, setup: str) -> pd.DataFrame:
-    """Return what traces make of a write's way to a replica and back, against the round trips that echoes took on
-    the same
-    relay.
-
-    Returns
-    -------
-    DataFrame
-        Index (from, to) by node; asked_ms, echo_ms (median, mean over cluster starts), least_ms, median_ms (W + A of
-        writes that were traced beside the least load), inside_ms (median less echo: what both nodes themselves took).
+def ways_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
+    """Return what the prose quotes of `staleness_results.ways`, of what a trace leaves open, and of what tracing costs
+    (times as long a read).
     """
-    starts = [own["distances"] for own in run.results.manifest["cluster_starts"] if own["setup"] == setup]
-    echoes = pd.DataFrame([row for start in starts for row in start])
-    nodes = sorted({name for name in [*echoes["from"], *echoes["to"]] if name != CLIENT})
-    echoes = echoes.groupby(["from", "to"])[["asked_ms", "median_ms"]].mean()
-    own = run.panels[run.panels["setup"] == setup]
-    idle = own.loc[own["threads"] == own["threads"].min(), ["start", "setup", "panel"]]
-    legs = run.legs[run.legs["kind"] == "UPDATE"].astype({"back_ms": float})
-    legs = legs.merge(idle, on=["start", "setup", "panel"])
-    rows = {}
-    for (a, b), ms in legs[legs["coordinator"] != legs["replica"]].groupby(["coordinator", "replica"])["back_ms"]:
-        names = (nodes[int(str(a))], nodes[int(str(b))])
-        asked_ms, echo_ms = echoes.loc[names if names in echoes.index else names[::-1]]
-        rows[names] = (asked_ms, echo_ms, ms.min(), ms.median(), ms.median() - echo_ms)
-    columns = ["asked_ms", "echo_ms", "least_ms", "median_ms", "inside_ms"]
-    index = pd.MultiIndex.from_tuples(list(rows), names=["from", "to"])
-    return pd.DataFrame(list(rows.values()), index, columns)
-
-
-def sums_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
-    """Return what the prose quotes of `sums`, of what a trace leaves open, and of what tracing costs (times as long
-    a read).
-    """
-    cost = tracing_cost(run)
+    cost = staleness_results.tracing_cost(run)
     return {
         "least_over": float((table["least_ms"] - table["echo_ms"]).min()), "inside": float(table["inside_ms"].median()),
         "uncertain": float(run.legs.loc[run.legs["kind"] == "UPDATE", "uncertain_ms"].median()),
@@ -206,40 +169,8 @@ def sums_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-def tracing_cost(run: StalenessRun) -> dict[int, Estimate]:
-    """Return how many times as long a traced read of one replica takes, over cluster starts, by threads beside the
-    probe.
-    """
-    own = run.panels[run.panels["traced_read_ms"].notna() & (run.panels["r"] == 1)]
-    logs = own.assign(log=np.log(own["traced_read_ms"] / own["read_ms"])).groupby(["threads", "start"])["log"].mean()
-    return {int(str(threads)): Estimate.ratio(np.exp(group)) for threads, group in logs.groupby(level=0)}
-
-
-def versions(run: StalenessRun, setup: str, most: int = 10) -> pd.DataFrame:
-    """Return P(one of the last k versions) at once, 1R-1W, where versions are written one after the other.
-
-    Returns
-    -------
-    DataFrame
-        threads, k, those of `curves.over_t`, predicted (from the panel's traces: the k-th last version had so many
-        more writes' time to arrive, and replicas take versions in order) and formula (quorums that do not expand).
-    """
-    own = run.panels[(run.panels["setup"] == setup) & (run.panels["versions"] > 1)]
-    parts = []
-    for threads in sorted(set(own["threads"])):
-        mine = own[own["threads"] == threads]
-        written = int(mine["versions"].iloc[0])
-        seen = curves.over_k(run.counted(setup, threads, 1, 1, written), 0.0, min(most, written))
-        traced, between_ms = run.traced(setup, threads, 1, 1), float(mine["write_ms"].mean())
-        n = int(mine["n"].iloc[0])
-        predicted = [traced.p_consistent((k - 1) * between_ms) for k in seen["k"]]
-        formula = [pbs.k_staleness(n, 1, 1, int(k)) for k in seen["k"]]
-        parts.append(seen.assign(threads=threads, predicted=predicted, formula=formula))
-    return pd.concat(parts, ignore_index=True)
-
-
 def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
-    """Return what the prose quotes of `versions`: how many are written in a row, how long after (ms), and per cent
+    """Return what the prose quotes of versions: how many are written in a row, how long after (ms), and per cent
     of reads
     then that had the last one, with the probe alone.
     """
@@ -250,30 +181,6 @@ def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | in
         seen = curves.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
         found[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
     return found
-
-
-def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
-    """Return every setting: what it costs, and how soon reads are consistent.
-
-    Returns
-    -------
-    DataFrame
-        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0 with low and high,
-        t_999_ms (0 where quorums meet; NaN where it was not reached within the waits), least_reads (after any wait).
-    """
-    rows = []
-    for run in runs:
-        own = run.panels[run.panels["versions"] == 1]
-        means = own.groupby([*curves.CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
-        for row in means.to_dict("records"):
-            n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
-            seen = curves.over_t(run.counted(str(row["setup"]), threads, r, w))
-            rows.append({
-                **row, "setting": setting_waiting_for(r, w), "latency_ms": (row["read_ms"] + row["write_ms"]) / 2,
-                "p0": float(seen["p"].iloc[0]), "low": float(seen["low"].iloc[0]), "high": float(seen["high"].iloc[0]),
-                "t_999_ms": 0.0 if r + w > n else curves.reached_ms(seen), "least_reads": int(seen["reads"].min()),
-            })  # fmt: skip
-    return pd.DataFrame(rows)
 
 
 def confidence(run: StalenessRun) -> pd.DataFrame:
@@ -315,8 +222,8 @@ def confidence_values(table: pd.DataFrame) -> dict[str, int]:
 
 
 def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
-    """Return the settings of `frontier` that no other beats in both, in words: index (replicas, setup, load,
-    setting).
+    """Return the settings of `staleness_results.frontier` that no other beats in both, in words: index (replicas,
+    setup, load, setting).
     """
     rows = {}
     for own in table[curves.unbeaten(table)].to_dict("records"):

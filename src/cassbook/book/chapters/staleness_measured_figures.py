@@ -17,7 +17,7 @@ from cassbook.book.figure_style import (
     panels,
 )
 from cassbook.core.consistency import setting_waiting_for
-from cassbook.records import prediction_errors
+from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
 
@@ -67,7 +67,7 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
     figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
     for panel, setup in zip(axes[0], setups, strict=True):
         for colour, (threads, own) in zip(
-            COLOURS, staleness_measured.versions(run, setup, most).groupby("threads"), strict=False
+            COLOURS, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
         ):
             half = [own["p"] - own["low"], own["high"] - own["p"]]
             panel.errorbar(own["k"], own["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
@@ -82,7 +82,7 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
 
 def frontier(table: pd.DataFrame) -> Figure:
     """Draw the latency of half reads, half writes against the time to 99.9 % consistent reads; from
-    `staleness_measured.frontier`.
+    `staleness_results.frontier`.
 
     One row per number of replicas, one column per place and load; triangles where 99.9 % was not reached; settings that
     no other beats in both are joined.
