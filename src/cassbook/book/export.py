@@ -14,6 +14,7 @@ from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.latency import histograms, summaries
+from cassbook.latency.cold_cells import cold_cells
 from cassbook.records.run import RecordedRun
 
 FORMS = ("csv", "latex", "both")
@@ -128,7 +129,7 @@ def tables_of(source: Source) -> list[Table]:
         Table("setting_rankings", "Settings of mixed workloads by mean latency, and whether neighbours differ",
               _measured(lambda: paper_tables.setting_rankings(source), mixed_stats, "mixed")),
         Table("cold_start", "Cold start by what was cold",
-              _measured(lambda: cold_start.cold_conditions(source), cold_start.cold_cells(run), "cold")),
+              _measured(lambda: cold_start.cold_conditions(source), cold_cells(run), "cold")),
         Table("little", "Little's law: throughput times mean latency by threads, over the steady window",
               lambda: measure.little(run)),
         Table("cell_statistics", "Every cell with its intervals within the cell", lambda: cells, in_latex=False),

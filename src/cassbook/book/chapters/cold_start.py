@@ -10,26 +10,9 @@ import pandas as pd
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError
-from cassbook.latency import changepoint, cold_start
-from cassbook.latency.summaries import LEVEL_ORDER
-from cassbook.records.run import RecordedRun
+from cassbook.latency import changepoint, cold_cells, cold_start
 
-#: What was cold before a cell of kind 'cold' began, from little to much.
-CONDITIONS = ("warm", "restarted_client", "cold_pages", "restarted_server")
 _SECOND_MS = 1000.0
-
-
-def series_of(run: RecordedRun, cells: pd.DataFrame, bin_ms: float) -> dict[str, pd.DataFrame]:
-    """Return the latency since each cell began, by cell (see `cold_start.series`); without those whose samples were
-    not kept.
-
-    The drain is left out: towards its end fewer and fewer requests are in flight, and so it gets faster.
-    """
-    ids = [cell_id for cell_id in cells["cell_id"] if run.has_samples(cell_id)]
-    samples = run.samples(["cell_id", "started_s", "latency_us", "outcome", "phase"], ids)
-    samples = samples[samples["phase"] != "drain"]
-    groups = samples.groupby(samples["cell_id"].astype(str))
-    return {str(cell_id): cold_start.series(group, bin_ms) for cell_id, group in groups}
 
 
 def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
@@ -44,21 +27,6 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
     if start.ends_ms is None:
         return "none", ""
     return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
-
-
-def cold_cells(run: RecordedRun) -> pd.DataFrame:
-    """Return the cells that were measured after something had been made cold, in the order of `CONDITIONS`, reads
-    first.
-    """
-    cells = run.cells[(run.cells["kind"] == "cold") & run.cells["condition"].isin(CONDITIONS)]
-    reads = cells["read_share"] == 1
-    level = cells["read_cl"].where(reads, cells["write_cl"])
-    labelled = cells.assign(operation=np.where(reads, "READ", "WRITE"), level=level)
-    place = {name: number for number, name in enumerate((*CONDITIONS, *LEVEL_ORDER))}
-    return labelled.sort_values(
-        ["condition", "operation", "level", "block", "repeat"],
-        key=lambda column: column.map(lambda value: place.get(value, value)), ignore_index=True,
-    )  # fmt: skip
 
 
 def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
@@ -77,7 +45,7 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     low_ms, high_ms = cold_start.PAPER_ENDS_MS
     low, high = cold_start.PAPER_FACTOR
     rows = [("paper: every test", "", "", "", f"{low_ms}-{high_ms}", f"{low}-{high}", "")]
-    for cell in _judged(source, bin_ms).to_dict("records"):
+    for cell in cold_cells.against_warm(source.run, bin_ms).to_dict("records"):
         label = (cell["condition"].replace("_", " "), cell["operation"], cell["level"], str(cell["block"]))
         times_warm = "" if np.isnan(cell["times_warm"]) else f"{cell['times_warm']:.1f}"
         rows.append((*label, *end_in_words(cell["bins"]), times_warm))
@@ -85,23 +53,8 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=columns).set_index(columns[:4])
 
 
-def _judged(source: Source, bin_ms: float) -> pd.DataFrame:
-    """Cells of `cold_cells` with their series (`bins`, None without samples) and `times_warm` (NaN where unknown)."""
-    if source.run is None:
-        return pd.DataFrame()
-    cells = cold_cells(source.run)
-    series = series_of(source.run, cells, bin_ms) if len(cells) else {}
-    cells["bins"] = pd.Series([series.get(str(cell_id)) for cell_id in cells["cell_id"]], dtype=object)
-    cells["mean_us"] = [np.nan if b is None else np.average(b["mean_us"], weights=b["n"]) for b in cells["bins"]]
-    alike = ["operation", "level", "threads", "block"]
-    warm = cells[cells["condition"] == "warm"].groupby(alike)["mean_us"].mean().rename("warm_us")
-    cells = cells.join(warm, on=alike)
-    cells["times_warm"] = (cells["mean_us"] / cells["warm_us"]).where(cells["condition"] != "warm")
-    return cells
-
-
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
-    """Return what `cold_conditions` found, by (condition of `CONDITIONS`, READ or WRITE), in the words of a sentence.
+    """Return what `cold_conditions` found, by (one of `cold_cells.CONDITIONS`, READ or WRITE), in words of a sentence.
 
     Returns
     -------
@@ -109,9 +62,9 @@ def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], s
         'in 2 of 3 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower)', 'in none of 3', or 'not measured'; behind it
         '; whole cells 1.1 to 2.0 times the warm ones' where there are warm ones.
     """
-    cells = _judged(source, bin_ms)
+    cells = cold_cells.against_warm(source.run, bin_ms)
     words = {}
-    for condition in CONDITIONS:
+    for condition in cold_cells.CONDITIONS:
         for operation in ("READ", "WRITE"):
             chosen = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
             words[condition, operation] = _words(chosen)
@@ -142,30 +95,24 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
-    """Return the latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
-    warm = {}
+    """Return the latency series of each block's warm-up (see `cold_cells.warm_ups`), by source and cluster start."""
+    found = {}
     for source in sources:
-        run = source.run
-        assert run is not None  # noqa: S101 - only runs have samples
-        ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
-        samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
-        for number, cell_id in enumerate(ids, start=1):
-            name = f"{source.label}, cluster start {number}"
-            warm[name] = cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)
-    return warm
+        assert source.run is not None  # noqa: S101 - only runs have samples
+        for number, series in enumerate(cold_cells.warm_ups(source.run, bin_ms), start=1):
+            found[f"{source.label}, cluster start {number}"] = series
+    return found
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
     """Return how much slower a fresh cluster's first second is than its last, by cluster start."""
     rows = {}
     for name, series in warm_ups(sources).items():
-        first = series[series["since_start_ms"] < _SECOND_MS]
-        last = series[series["since_start_ms"] > series["since_start_ms"].max() - _SECOND_MS]
-        means = [float(np.average(part["mean_us"], weights=part["n"])) for part in (first, last)]
+        first_us, last_us = cold_cells.first_and_last_us(series)
         rows[name] = {
-            "first second, ms": f"{means[0] / 1000:.1f}",
-            "last second, ms": f"{means[1] / 1000:.1f}",
-            "times slower": f"{means[0] / means[1]:.1f}",
+            "first second, ms": f"{first_us / 1000:.1f}",
+            "last second, ms": f"{last_us / 1000:.1f}",
+            "times slower": f"{first_us / last_us:.1f}",
             "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
         }
     columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
@@ -219,7 +166,7 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
     cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == nearest_threads(source, near))]
-    series = series_of(run, cells, bin_ms)
+    series = cold_cells.series_of(run, cells, bin_ms)
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])

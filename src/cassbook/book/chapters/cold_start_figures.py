@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cassbook.book.chapters.cold_start import CONDITIONS, cold_cells, nearest_threads, series_of
+from cassbook.book.chapters.cold_start import nearest_threads
 from cassbook.book.figure_style import (
     LEVEL_COLOURS,
     MS,
@@ -24,6 +24,7 @@ from cassbook.latency import (
     changepoint,
     cold_start,
 )
+from cassbook.latency.cold_cells import CONDITIONS, cold_cells, series_of
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:

@@ -1,9 +1,6 @@
 """Tables and figures of cold conditions, of Little's law and of rankings, on cells made for them."""
 
-from dataclasses import dataclass, field
-
 import numpy as np
-import pandas as pd
 import pytest
 
 from cassbook.book import paper_tables
@@ -18,38 +15,11 @@ from cassbook.book.chapters import (
 )
 from cassbook.book.source import PUBLISHED, Source, run_of
 from cassbook.core.errors import InputError
+from cassbook.latency.cold_cells import CONDITIONS
 from cassbook.records.run import RecordedRun
+from tests.unit.latency.test_cold_cells import Made, cold, noise
 from tests.unit.latency.test_cold_start import samples_of
 from tests.unit.latency.test_summaries import cell_stats, make_cells
-
-
-@dataclass
-class Made:
-    """A run of cells and samples that were made up."""
-
-    cells: pd.DataFrame
-    parts: dict = field(default_factory=dict)
-    dropped: tuple = ()
-    statistics: pd.DataFrame | None = None
-
-    def has_samples(self, cell_id):
-        return cell_id in self.parts and cell_id not in self.dropped
-
-    def samples(self, columns=None, cells=None):
-        ids = list(self.parts) if cells is None else list(cells)
-        found = [self.parts[cell_id].assign(cell_id=cell_id, phase="steady") for cell_id in ids]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
-
-
-def cold(cell_id, condition, **row):
-    return {"cell_id": cell_id, "kind": "cold", "condition": condition, "rate_per_s": np.nan} | row
-
-
-_RNG = np.random.default_rng(4)
-
-
-def noise(n):
-    return 1000 * np.exp(_RNG.normal(0, 0.02, n))
 
 
 @pytest.fixture
@@ -103,15 +73,6 @@ def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
     }
     told = cold_start.cold_in_words(source)["restarted_server", "READ"]
     assert told == "in none of 1; whole cells 5.0 times the warm ones"
-
-
-def test_the_drain_tells_nothing_of_the_beginning(run):
-    steady = run.samples(cells=["warm"])
-    drain = samples_of(np.linspace(1000, 100, 55)).assign(cell_id="warm", phase="drain")
-    drain["started_s"] += 3.0
-    run.samples = lambda columns, cells: pd.concat([steady, drain], ignore_index=True)
-    bins = cold_start.series_of(run, run.cells[run.cells["cell_id"] == "warm"], 50)["warm"]
-    assert len(bins) == 60
 
 
 def test_a_run_without_such_cells_has_the_papers_row_alone():
@@ -211,7 +172,7 @@ def test_what_was_cold_in_words():
 
 def test_every_condition_and_operation_has_its_words(run):
     words = cold_start.cold_in_words(Source("x", run))
-    assert set(words) == {(c, o) for c in cold_start.CONDITIONS for o in ("READ", "WRITE")}
+    assert set(words) == {(c, o) for c in CONDITIONS for o in ("READ", "WRITE")}
     assert "in 1 of 1 (ends after 900 ms" in words["restarted_server", "READ"]
     assert words["restarted_server", "WRITE"] == "not measured"
 
