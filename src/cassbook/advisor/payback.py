@@ -182,6 +182,15 @@ def over_stays(
     return pd.DataFrame(rows).T.rename_axis("stay")
 
 
+def pays_from(ratios: pd.DataFrame) -> float:
+    """Return the least stay of `over_stays` from which on adapting is always faster than the best fixed setting; NaN
+    if there is none among them.
+    """
+    late = ratios.index[ratios[ADAPTIVE] >= 1]
+    after = ratios.index[ratios.index > late.max()] if len(late) else ratios.index
+    return float(after[0]) if len(after) else float("nan")
+
+
 def shortest_stay(gain: ArrayLike, slowdown: float) -> np.ndarray:
     """How many sweeps long a load has to stay for a switch that needs one to save what it costs.
 

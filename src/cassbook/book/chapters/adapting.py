@@ -265,21 +265,20 @@ def break_even(by_map: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
     Parameters
     ----------
-    found : mapping of str to DataFrame
+    by_map : mapping of str to DataFrame
         From `stays`.
 
     Returns
     -------
     DataFrame of str
-        Index source; 'pays from, sweeps' (the least stay from which on it is always faster than the best fixed
-        setting; 'never' within those looked at), 'saves at most, %', 'a free switch would save, %'.
+        Index source; 'pays from, sweeps' (see `payback.pays_from`; 'never' within those looked at), 'saves at most, %',
+        'a free switch would save, %'.
     """
     rows = {}
     for label, table in by_map.items():
-        late = table.index[table[payback.ADAPTIVE] >= 1]
-        after = table.index[table.index > late.max()] if len(late) else table.index
+        stay = payback.pays_from(table)
         rows[label] = {
-            "pays from, sweeps": f"{after[0]:.0f}" if len(after) else "never",
+            "pays from, sweeps": "never" if np.isnan(stay) else f"{stay:.0f}",
             "saves at most, %": f"{(1 - table[payback.ADAPTIVE].min()) * 100:.1f}",
             "a free switch would save, %": f"{(1 - table[payback.FREE].min()) * 100:.1f}",
         }
