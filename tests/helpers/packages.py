@@ -38,13 +38,13 @@ def build_wheel(source: Path, to: Path) -> Path:
     run_command(
         sys.executable, *PIP, "wheel", ".", "--no-index", "--no-deps", "--no-build-isolation", "-w", to, cwd=source
     )
-    (found,) = to.glob("*.whl")
-    return found
+    (wheel,) = to.glob("*.whl")
+    return wheel
 
 
 def build_sdist(source: Path, to: Path) -> Path:
     """Build a source distribution with the build tools of this environment."""
     code = f"from hatchling.build import build_sdist; build_sdist({str(to)!r})"
     run_command(sys.executable, "-c", code, cwd=source)
-    (found,) = to.glob("*.tar.gz")
-    return found
+    (archive,) = to.glob("*.tar.gz")
+    return archive

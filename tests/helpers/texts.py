@@ -48,8 +48,8 @@ class Sheet:
         self.lines = text.split("\n")
         self.rows: dict[tuple, dict[str, str]] = {}
 
-    def fault(self, at: int, found: str) -> ValueError:
-        return ValueError(f"{self.table}, line {at}: {found}")
+    def fault(self, at: int, what: str) -> ValueError:
+        return ValueError(f"{self.table}, line {at}: {what}")
 
     def line(self, at: int) -> str:
         return self.lines[at - 1].strip()
@@ -70,17 +70,17 @@ class Sheet:
 
     def block(self, start: int, height: int, step: int = 1) -> list[Row]:
         """Return the `height` lines of the table next below line `start` (above it for step -1), cut into cells."""
-        found: list[int] = []
+        lines: list[int] = []
         at = start + step
         while 0 < at <= len(self.lines):
             if re.sub("</?u>", "", self.line(at)).strip():
-                found.append(at)
-            elif found:
+                lines.append(at)
+            elif lines:
                 break
             at += step
-        if len(found) != height:
-            raise self.fault((found or [start])[-1], f"end of a table of {len(found)} lines instead of {height}")
-        return [(at, self.cells(at)) for at in sorted(found)]
+        if len(lines) != height:
+            raise self.fault((lines or [start])[-1], f"end of a table of {len(lines)} lines instead of {height}")
+        return [(at, self.cells(at)) for at in sorted(lines)]
 
     def cells(self, at: int) -> list[str]:
         line = self.lines[at - 1].rstrip()
@@ -283,9 +283,9 @@ def _latency(sheet: Sheet) -> None:
 @reads("scenario* place* level* notation", "g21_scenarios")
 def _scenarios(sheet: Sheet) -> None:
     listed = r"(?:- )?([a-d]\)\s+(?:\$[^$]+\$[ ,]*)+)"
-    found = [(at, re.match(listed, sheet.line(at))[1], "section 1.2") for at in sheet.find(listed, 4)]
-    found += [(at, cells[0], "Table 2") for at, cells in _throughput_grid(sheet)[2]]
-    for at, cell, place in found:
+    listings = [(at, re.match(listed, sheet.line(at))[1], "section 1.2") for at in sheet.find(listed, 4)]
+    listings += [(at, cells[0], "Table 2") for at, cells in _throughput_grid(sheet)[2]]
+    for at, cell, place in listings:
         sheet.add(at, sheet.scenario(at, cell).groupdict() | {"place": place, "level": ""})
     for place in (3, 4):
         _, heads, ((at, _), *_) = _latency_grid(sheet, place)
@@ -321,7 +321,7 @@ def _consistency_levels(sheet: Sheet) -> None:
     for start, end in zip(starts, [*starts[1:], caption], strict=True):
         level, *words = " ".join(sheet.lines[start - 1 : end - 1]).split()
         percents = re.findall(r"(\S+) percent\b", " ".join(words))
-        nodes = {found.lower() for found in re.findall(r"(?i)\b(one|all) replica nodes?\b", " ".join(words))}
+        nodes = {word.lower() for word in re.findall(r"(?i)\b(one|all) replica nodes?\b", " ".join(words))}
         if len(percents) + len(nodes) != 1:
             raise sheet.fault(start, f"{percents} percent and {nodes} replica nodes in the row of {level}")
         percent = sheet.match(start, percents[0], NUMBER)[0] if percents else ""
@@ -396,10 +396,10 @@ def text_of(name: str) -> str:
 
 def full_text(paper: str) -> str:
     """Return the text of a paper."""
-    found = sorted(folder().glob(PAPERS[paper]))
-    if len(found) != 1:
-        raise FileNotFoundError(f"{len(found)} files {PAPERS[paper]} in {folder()} instead of 1")
-    return found[0].read_text(encoding="utf-8")
+    paths = sorted(folder().glob(PAPERS[paper]))
+    if len(paths) != 1:
+        raise FileNotFoundError(f"{len(paths)} files {PAPERS[paper]} in {folder()} instead of 1")
+    return paths[0].read_text(encoding="utf-8")
 
 
 def main() -> None:

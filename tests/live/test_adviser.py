@@ -27,16 +27,16 @@ PLAN = scenes.Plan(before_s=2.0, after_s=2.0)
 
 @pytest.fixture(scope="module")
 def cluster():
-    with scenes.late_replica("2.1.20", 0.4, lambda _: None) as own:
-        yield own
+    with scenes.late_replica("2.1.20", 0.4, lambda _: None) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def session(cluster):
-    found = cluster.connect()
-    scenes.create(found)
-    yield found
-    found.cluster.shutdown()
+    connected = cluster.connect()
+    scenes.create(connected)
+    yield connected
+    connected.cluster.shutdown()
 
 
 @pytest.fixture(scope="module")

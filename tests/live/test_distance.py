@@ -44,13 +44,13 @@ def far():
 
 def shortest_ms(cluster, placement, goes=10):
     """Shortest echo of each pair: what else goes on in the machine makes others later, for seconds at times."""
-    found = {}
+    shortest = {}
     for _ in range(goes):
         time.sleep(2)
-        found = cluster.echoes().groupby(["from", "to"])["rtt_ms"].min().to_dict()
-        if all(ms < placement.rtt_ms().loc[pair] + 2 for pair, ms in found.items()):
+        shortest = cluster.echoes().groupby(["from", "to"])["rtt_ms"].min().to_dict()
+        if all(ms < placement.rtt_ms().loc[pair] + 2 for pair, ms in shortest.items()):
             break
-    return found
+    return shortest
 
 
 def usual_ms(session, statement, values, level):

@@ -61,9 +61,9 @@ def reproduced(tmp_path_factory):
 def run(reproduced, tmp_path_factory):
     path = tmp_path_factory.mktemp("planned") / "small.yaml"
     path.write_text(PROFILE)
-    found = RecordedRun(reproduced[1] / "runs" / "small-2.1.20")
-    assert set(found.cells["cell_id"]) >= {cell.cell_id for block in plan(load_profile(str(path))) for cell in block}
-    return found
+    recorded = RecordedRun(reproduced[1] / "runs" / "small-2.1.20")
+    assert set(recorded.cells["cell_id"]) >= {cell.cell_id for block in plan(load_profile(str(path))) for cell in block}
+    return recorded
 
 
 def test_it_ends_with_the_path_of_a_book_that_shows_the_run(reproduced, run):

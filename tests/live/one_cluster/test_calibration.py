@@ -25,19 +25,19 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     )  # fmt: skip
     rows = list(trial.measure("only", cluster, np.random.default_rng(1)))
     phases = pd.concat([row.pop("phases") for row in rows])
-    found = pd.DataFrame(rows)
-    assert len(found) == trial.rows("only")
-    assert (found["errors"] == "").all()
-    assert found["compiling"].between(0, psutil.cpu_count()).all()
-    assert found["node_cpu_us"].between(20, 20_000).all()
-    assert found["busy"].between(0.05, 1.05).all()
+    measured = pd.DataFrame(rows)
+    assert len(measured) == trial.rows("only")
+    assert (measured["errors"] == "").all()
+    assert measured["compiling"].between(0, psutil.cpu_count()).all()
+    assert measured["node_cpu_us"].between(20, 20_000).all()
+    assert measured["busy"].between(0.05, 1.05).all()
     # A node that looks itself, and asks two others: two messages come and go beside what a single look takes.
-    cost = found[found["replication"] == 3].pivot_table("node_cpu_us", "jobs", "level")
+    cost = measured[measured["replication"] == 3].pivot_table("node_cpu_us", "jobs", "level")
     assert cost["ALL"].sum() > cost["ONE"].sum()
     assert phases.groupby("level").size().min() >= 3
     assert phases.loc[phases["level"] == "ALL", "serve_us"].notna().all()
-    own = calibrate(found[found["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
-    foretold = analyse(own.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1]
-    seen = found.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
+    fit = calibrate(measured[measured["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
+    foretold = analyse(fit.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1]
+    seen = measured.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
     # Nodes are hardly warm, and cells a second long: what is asked is that it is no other order of magnitude.
     assert seen / 3 < foretold < 3 * seen

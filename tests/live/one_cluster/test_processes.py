@@ -101,12 +101,12 @@ def test_one_that_cannot_connect_says_why(profile, place, tmp_path):
 def test_a_load_beside_the_probe_goes_on_for_the_block_and_says_what_it_did(profile, place, cluster):
     processes = background.client(cluster, profile, 1)
     try:
-        with background.load(processes, 20, 0.5) as told:
+        with background.load(processes, 20, 0.5) as load:
             time.sleep(0.5)
     finally:
         processes.close()
-    assert told.throughput_per_s > 100
-    assert told.latency_ms == pytest.approx(1000 * 20 / told.throughput_per_s, rel=0.3)  # Little's law
+    assert load.throughput_per_s > 100
+    assert load.latency_ms == pytest.approx(1000 * 20 / load.throughput_per_s, rel=0.3)  # Little's law
     with background.load(None, 20, 0.5) as nothing:
         pass
     assert math.isnan(nothing.throughput_per_s)

@@ -215,7 +215,7 @@ def test_own_requests_go_to_the_first_replica_of_a_composite_key(bench):
         assert bench.cluster.addresses[request.node] == first.address
 
 
-def own(**changes):
+def changed_profile(**changes):
     """The profile with another own workload on the table that is there already."""
     workload = {
         "name": "mine",
@@ -260,7 +260,7 @@ def own(**changes):
 )
 def test_what_the_server_or_a_type_refuses_is_named(bench, changes, named):
     with pytest.raises(InputError) as caught:
-        bench.prepare(own(**changes))
+        bench.prepare(changed_profile(**changes))
     for words in named:
         assert words in str(caught.value)
 

@@ -80,10 +80,10 @@ def test_a_record_answers_between_its_waits(record):
 
 
 def test_the_next_stronger_wait_for_one_replica_more(record):
-    found = stronger(of_run(record), 1, 1, 0.0)
-    assert [(own.r, own.w) for own in found] == [(2, 1), (1, 2)]
-    assert [own.p_consistent.value for own in found] == pytest.approx([0.8, 0.9])
-    assert [own.read_ms.value for own in found] == [4.0, 2.0]
+    next_stronger = stronger(of_run(record), 1, 1, 0.0)
+    assert [(fresh.r, fresh.w) for fresh in next_stronger] == [(2, 1), (1, 2)]
+    assert [fresh.p_consistent.value for fresh in next_stronger] == pytest.approx([0.8, 0.9])
+    assert [fresh.read_ms.value for fresh in next_stronger] == [4.0, 2.0]
 
 
 def test_any_run_answers_roughly():
@@ -101,8 +101,8 @@ def test_the_command(record):
     assert "consistent with probability 0.5000" in text.output
     assert "2 read, 1 written: consistent with probability 0.8000" in text.output
     assert "reads +2.00 ms (times 2.00), writes +0.00 ms" in text.output
-    told = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json"])
-    assert json.loads(told.output)["p_consistent"]["value"] == 1.0
+    done = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json"])
+    assert json.loads(done.output)["p_consistent"]["value"] == 1.0
 
 
 @pytest.mark.parametrize(
@@ -115,9 +115,9 @@ def test_the_command(record):
     ],
 )
 def test_what_a_record_cannot_answer_is_said(record, options, message):
-    found = CliRunner().invoke(main, ["stale", "--run", record, *options])
-    assert found.exit_code != 0
-    assert re.search(message, found.output), found.output
+    done = CliRunner().invoke(main, ["stale", "--run", record, *options])
+    assert done.exit_code != 0
+    assert re.search(message, done.output), done.output
 
 
 def test_other_mistakes(record, tmp_path):

@@ -110,10 +110,10 @@ def test_a_run_without_a_strong_setting_is_refused():
 
 
 def test_the_domain_leaves_out_what_was_not_measured(known):
-    found = known.domain([10, 400, 1000, 5000], [0.0, 0.5, 1.0])
-    assert sorted(found["threads"].unique()) == [10, 400, 1000]
-    assert found.set_index(["read_share", "threads"]).loc[(0.0, 400), "best"] == "3R-1W"
-    assert found.set_index(["read_share", "threads"]).loc[(1.0, 400), "best"] == "1R-3W"
+    grid = known.domain([10, 400, 1000, 5000], [0.0, 0.5, 1.0])
+    assert sorted(grid["threads"].unique()) == [10, 400, 1000]
+    assert grid.set_index(["read_share", "threads"]).loc[(0.0, 400), "best"] == "3R-1W"
+    assert grid.set_index(["read_share", "threads"]).loc[(1.0, 400), "best"] == "1R-3W"
 
 
 def test_a_point_in_words_and_as_json(known):
@@ -121,10 +121,10 @@ def test_a_point_in_words_and_as_json(known):
     assert "best       1R-3W  31.80" in text
     assert "reads at ONE, writes at ALL" in text
     assert "runner-up  2R-2W" in text
-    found = json.loads(advise.point(known, 300, 0.9, "json"))
-    assert found["best"]["setting"] == "1R-3W"
-    assert found["runner_up"]["setting"] == "2R-2W"
-    assert found["best"]["latency_us"] == pytest.approx(31800)
+    answer = json.loads(advise.point(known, 300, 0.9, "json"))
+    assert answer["best"]["setting"] == "1R-3W"
+    assert answer["runner_up"]["setting"] == "2R-2W"
+    assert answer["best"]["latency_us"] == pytest.approx(31800)
 
 
 def test_the_map_in_words_has_a_row_a_share(known):

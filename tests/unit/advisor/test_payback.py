@@ -32,40 +32,40 @@ def harmonic(*parts):
 
 
 def test_fixed_settings_and_a_free_switch(latency_map):
-    found = payback.forecast(latency_map, (READS, WRITES), SweepCost(1e9))
+    forecast_us = payback.forecast(latency_map, (READS, WRITES), SweepCost(1e9))
     reads, writes = latencies(latency_map, READS), latencies(latency_map, WRITES)
     for name in reads:
-        assert found[name] == pytest.approx(harmonic((100, reads[name]), (100, writes[name])))
-    assert found[payback.FREE] == pytest.approx(harmonic((100, min(reads.values())), (100, min(writes.values()))))
+        assert forecast_us[name] == pytest.approx(harmonic((100, reads[name]), (100, writes[name])))
+    assert forecast_us[payback.FREE] == pytest.approx(harmonic((100, min(reads.values())), (100, min(writes.values()))))
 
 
 def test_the_fastest_of_each_phase_is_the_maps(latency_map):
     for phase, name in zip((READS, WRITES), payback.fastest(latency_map, (READS, WRITES)), strict=True):
-        own = latencies(latency_map, phase)
-        assert own[name] == min(own.values())
+        means = latencies(latency_map, phase)
+        assert means[name] == min(means.values())
 
 
 def test_a_sweep_that_never_pays_is_never_made(latency_map):
-    found = payback.forecast(latency_map, (READS,), SweepCost(1e9), "2R-2W", KNOWING)
-    assert found[payback.ADAPTIVE] == pytest.approx(latencies(latency_map, READS)["2R-2W"])
+    forecast_us = payback.forecast(latency_map, (READS,), SweepCost(1e9), "2R-2W", KNOWING)
+    assert forecast_us[payback.ADAPTIVE] == pytest.approx(latencies(latency_map, READS)["2R-2W"])
 
 
 def test_the_way_to_lower_reads_takes_as_long_as_the_sweep(latency_map):
-    found = payback.forecast(latency_map, (READS,), SweepCost(10.0, 1.5), "3R-1W", KNOWING)
+    forecast_us = payback.forecast(latency_map, (READS,), SweepCost(10.0, 1.5), "3R-1W", KNOWING)
     at = latencies(latency_map, READS)
-    assert found[payback.ADAPTIVE] == pytest.approx(harmonic((10, 1.5 * at["3R-1W"]), (90, at["1R-3W"])))
+    assert forecast_us[payback.ADAPTIVE] == pytest.approx(harmonic((10, 1.5 * at["3R-1W"]), (90, at["1R-3W"])))
 
 
 def test_the_way_to_lower_writes_takes_no_time(latency_map):
-    found = payback.forecast(latency_map, (WRITES,), SweepCost(1e9, 9.0), "1R-3W", KNOWING)
-    assert found[payback.ADAPTIVE] == pytest.approx(latencies(latency_map, WRITES)["3R-1W"])
+    forecast_us = payback.forecast(latency_map, (WRITES,), SweepCost(1e9, 9.0), "1R-3W", KNOWING)
+    assert forecast_us[payback.ADAPTIVE] == pytest.approx(latencies(latency_map, WRITES)["3R-1W"])
 
 
 def test_a_sweep_goes_on_after_its_load_is_gone(latency_map):
     schedule = (Phase(6, 300, 0.9), Phase(100, 300, 0.9))
-    found = payback.forecast(latency_map, schedule, SweepCost(10.0, 1.5), "3R-1W", KNOWING)
+    forecast_us = payback.forecast(latency_map, schedule, SweepCost(10.0, 1.5), "3R-1W", KNOWING)
     at = latencies(latency_map, READS)
-    assert found[payback.ADAPTIVE] == pytest.approx(harmonic((10, 1.5 * at["3R-1W"]), (96, at["1R-3W"])))
+    assert forecast_us[payback.ADAPTIVE] == pytest.approx(harmonic((10, 1.5 * at["3R-1W"]), (96, at["1R-3W"])))
 
 
 def test_adapting_pays_from_where_it_is_faster_for_good():
@@ -76,12 +76,12 @@ def test_adapting_pays_from_where_it_is_faster_for_good():
 
 
 def test_the_longer_a_load_stays_the_nearer_adapting_comes_to_a_free_switch(latency_map):
-    found = payback.over_stays(latency_map, SCHEDULE, 1.5, [1, 10, 1000], margin=0.0)
-    gap = found[payback.ADAPTIVE] - found[payback.FREE]
+    over_stays = payback.over_stays(latency_map, SCHEDULE, 1.5, [1, 10, 1000], margin=0.0)
+    gap = over_stays[payback.ADAPTIVE] - over_stays[payback.FREE]
     assert (gap >= -1e-12).all()
     assert (np.diff(gap) <= 1e-12).all()
     assert gap.iloc[-1] < 0.002
-    assert len(set(found[payback.FREE])) == 1
+    assert len(set(over_stays[payback.FREE])) == 1
 
 
 def test_what_the_map_does_not_know_is_refused(latency_map):

@@ -13,13 +13,13 @@ def strong(n):
 
 
 def regimes(n):
-    found = []
+    safe = []
     for r, w, f in product(range(1, n + 1), repeat=3):
         try:
-            found.append(Regime(n, r, w, f))
+            safe.append(Regime(n, r, w, f))
         except InputError:
             continue
-    return found
+    return safe
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
@@ -72,8 +72,8 @@ def test_the_steps_of_the_papers_settings():
 
 def test_what_the_papers_rule_breaks_between_its_settings():
     settings = [(1, 3), (2, 2), (3, 1)]
-    found = {(a, b): breaks(a, b, 3) for a, b in permutations(settings, 2)}
-    assert found == {
+    broken = {(a, b): breaks(a, b, 3) for a, b in permutations(settings, 2)}
+    assert broken == {
         ((3, 1), (1, 3)): ["old writes"],
         ((3, 1), (2, 2)): ["old writes"],
         ((2, 2), (1, 3)): ["old writes"],

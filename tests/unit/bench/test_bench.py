@@ -31,23 +31,23 @@ def pairs(ratios):
 
 
 def test_ratios_are_geometric_means_with_their_interval():
-    found = generator.ratios(pairs([0.5, 2.0])).iloc[0]
-    assert found["ratio"] == pytest.approx(1.0)
-    assert found["low"] * found["high"] == pytest.approx(1.0)
-    assert found["low"] < 0.5
-    assert found["pairs"] == 2
+    ratio = generator.ratios(pairs([0.5, 2.0])).iloc[0]
+    assert ratio["ratio"] == pytest.approx(1.0)
+    assert ratio["low"] * ratio["high"] == pytest.approx(1.0)
+    assert ratio["low"] < 0.5
+    assert ratio["pairs"] == 2
 
 
 def test_equal_pairs_leave_no_doubt():
-    found = generator.ratios(pairs([1.5] * 5)).iloc[0]
-    assert (found["low"], found["ratio"], found["high"]) == pytest.approx((1.5, 1.5, 1.5))
+    ratio = generator.ratios(pairs([1.5] * 5)).iloc[0]
+    assert (ratio["low"], ratio["ratio"], ratio["high"]) == pytest.approx((1.5, 1.5, 1.5))
 
 
 def test_the_profile_of_cassandra_stress_has_the_tables_shape():
-    found = stress_profile(TableSection(record_count=5, field_count=3, field_length=40), "ks")
-    assert found["keyspace"] == "ks"
-    assert [c["name"] for c in found["columnspec"]] == ["y_id", "field0", "field1", "field2"]
-    assert {c["size"] for c in found["columnspec"][1:]} == {"fixed(40)"}
+    profile = stress_profile(TableSection(record_count=5, field_count=3, field_length=40), "ks")
+    assert profile["keyspace"] == "ks"
+    assert [c["name"] for c in profile["columnspec"]] == ["y_id", "field0", "field1", "field2"]
+    assert {c["size"] for c in profile["columnspec"][1:]} == {"fixed(40)"}
 
 
 def test_the_recorded_comparison_is_whole_and_meets_its_bars():

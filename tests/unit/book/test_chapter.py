@@ -21,26 +21,26 @@ def labels(sources):
 
 
 def test_sources_are_named_for_their_versions():
-    found = open_chapter("latency", **RUNS)
-    assert labels(found.sources) == ["published", "recorded 2.1.20", "recorded 5.0.9"]
-    assert labels(found.runs) == labels(found.pair.values()) == ["recorded 2.1.20", "recorded 5.0.9"]
-    assert found.published.run is None
+    opened = open_chapter("latency", **RUNS)
+    assert labels(opened.sources) == ["published", "recorded 2.1.20", "recorded 5.0.9"]
+    assert labels(opened.runs) == labels(opened.pair.values()) == ["recorded 2.1.20", "recorded 5.0.9"]
+    assert opened.published.run is None
     again = open_chapter("latency", **RUNS | {"today": "quick-2.1.20"})
     assert labels(again.runs) == ["recorded 2.1.20", "recorded 2.1.20 (2)"]
 
 
 def test_a_fresh_run_is_shown_where_the_chapter_asks_for_it():
-    found = open_chapter("latency", **RUNS | {"fresh": "data/runs/quick-2.1.20"})
-    assert labels(found.runs) == ["recorded 2.1.20", "recorded 5.0.9", "measured now"]
-    assert found.fresh.run.name == "quick-2.1.20"
+    opened = open_chapter("latency", **RUNS | {"fresh": "data/runs/quick-2.1.20"})
+    assert labels(opened.runs) == ["recorded 2.1.20", "recorded 5.0.9", "measured now"]
+    assert opened.fresh.run.name == "quick-2.1.20"
     assert open_chapter("latency", **RUNS).fresh is None
 
 
 def test_a_chapter_has_the_runs_that_it_asked_for_and_no_others():
-    found = open_chapter("distance", recorded="quick-2.1.20")
-    assert labels(found.runs) == ["recorded 2.1.20"]
+    opened = open_chapter("distance", recorded="quick-2.1.20")
+    assert labels(opened.runs) == ["recorded 2.1.20"]
     with pytest.raises(InputError, match="chapter distance has no parameter today; it was opened with recorded"):
-        _ = found.today
+        _ = opened.today
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_chapter_has_the_runs_that_it_asked_for_and_no_others():
     ],
 )  # fmt: skip
 def test_a_further_record_is_opened_as_what_it_is(name, kind):
-    found = open_chapter("any", more=name)
-    assert isinstance(found.more, kind)
-    assert found.more is found.more
+    opened = open_chapter("any", more=name)
+    assert isinstance(opened.more, kind)
+    assert opened.more is opened.more
 
 
 def test_recorded_switches_are_a_table():

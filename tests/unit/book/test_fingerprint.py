@@ -125,13 +125,13 @@ def test_another_run_executes_the_chapters_that_declare_it_and_the_first_is_take
 
 
 def test_a_module_that_a_string_names_is_reached():
-    found = fingerprint.reached({"cassbook.lab.wan.relay"})
-    assert any(path.name == "relaying.py" for path in found), "the child process"
+    modules = fingerprint.reached({"cassbook.lab.wan.relay"})
+    assert any(path.name == "relaying.py" for path in modules), "the child process"
 
 
 def test_the_ledger_reaches_every_paper():
-    found = {path.parent.name for path in fingerprint.reached({"cassbook.claims.registry"})}
-    assert {"g20", "pbs", "g21", "thesis", "d16"} <= found
+    papers = {path.parent.name for path in fingerprint.reached({"cassbook.claims.registry"})}
+    assert {"g20", "pbs", "g21", "thesis", "d16"} <= papers
 
 
 def test_every_chapter_reaches_what_opens_it_and_no_command():

@@ -135,8 +135,8 @@ def test_an_unknown_chapter_is_an_error_that_names_those_there_are():
 
 
 def test_parameters_have_their_defaults():
-    found = notebooks.parameters(notebooks.chapter_notebook("cold-start"))
-    assert found == {
+    defaults = notebooks.parameters(notebooks.chapter_notebook("cold-start"))
+    assert defaults == {
         "recorded": "standard-2.1.20",
         "today": "standard-5.0.9",
         "fresh": "",

@@ -22,7 +22,7 @@ def test_a_changed_digit_is_a_difference_and_a_figure_is_none(tmp_path):
     alike = saved(tmp_path / "b.ipynb", added, cell("show()\nmore()", "1.23"), cell("draw()", "other", [IGNORED]))
     assert differences(stored, alike) == []
     other = saved(tmp_path / "c.ipynb", cell("show()\nmore()", "1.24"), cell("draw()", "<Figure>", [IGNORED]))
-    (found,) = differences(stored, other)
-    assert found.startswith("show()\n")
-    assert "1.23" in found
-    assert "1.24" in found
+    (difference,) = differences(stored, other)
+    assert difference.startswith("show()\n")
+    assert "1.23" in difference
+    assert "1.24" in difference

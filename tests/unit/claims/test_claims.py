@@ -58,8 +58,8 @@ def findings():
     ],
 )
 def test_a_printed_number_is_all_that_rounds_to_it(text, hedged, ends):
-    found = as_printed(text, hedged)
-    assert (low(found), high(found)) == pytest.approx(ends, rel=1e-12)
+    value = as_printed(text, hedged)
+    assert (low(value), high(value)) == pytest.approx(ends, rel=1e-12)
 
 
 def test_numbers_of_a_phrase_and_its_hedge():
@@ -72,8 +72,8 @@ def test_numbers_of_a_phrase_and_its_hedge():
 
 
 def test_almost_is_just_below():
-    (found,) = numbers_in("almost 25%")
-    assert (low(found), high(found)) == (24, 25)
+    (value,) = numbers_in("almost 25%")
+    assert (low(value), high(value)) == (24, 25)
 
 
 def test_arithmetic_carries_the_rounding():
@@ -116,15 +116,15 @@ def test_verdicts_follow_the_precision_of_the_print(printed, relation, answer, e
 
 
 def test_the_other_reading_is_named_with_its_value():
-    found = judge(Statement("g20-x", "here", "words", "13%"), "g20", Answer(20.5, {"of ONE": 13.2}, "Why."), "f")
-    assert found.reading == "of ONE"
-    assert found.note == "Agrees if read as: of ONE (13.20%). Why."
-    assert found.recomputed == "20.50%"
+    finding = judge(Statement("g20-x", "here", "words", "13%"), "g20", Answer(20.5, {"of ONE": 13.2}, "Why."), "f")
+    assert finding.reading == "of ONE"
+    assert finding.note == "Agrees if read as: of ONE (13.20%). Why."
+    assert finding.recomputed == "20.50%"
 
 
 def test_a_bound_is_shown_as_the_bound():
-    found = judge(Statement("g20-x", "here", "words", "17%", "below"), "g20", Answer(16.2), "f")
-    assert (found.printed_low, found.printed_high) == (17, 17)
+    finding = judge(Statement("g20-x", "here", "words", "17%", "below"), "g20", Answer(16.2), "f")
+    assert (finding.printed_low, finding.printed_high) == (17, 17)
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_regressions_with_rounding_hold_the_library_s():
             at = fitted((operation, level), 500, order)
             assert low(at) < fit.predict(500.0) < high(at)
         for power in range(5):
-            found = coefficient((operation, level), power)
-            assert low(found) < fit.coefficients[power] < high(found)
+            interval = coefficient((operation, level), power)
+            assert low(interval) < fit.coefficients[power] < high(interval)
 
 
 def test_rounding_bounds_are_those_of_the_worst_corner():
@@ -297,13 +297,13 @@ def rows_of(text):
 
 def changes(before, after):
     """What differs between two ledgers, claim by claim."""
-    found = [f"{name}: no longer claimed" for name in before.keys() - after.keys()]
-    found += [f"{name}: new" for name in after.keys() - before.keys()]
+    lines = [f"{name}: no longer claimed" for name in before.keys() - after.keys()]
+    lines += [f"{name}: new" for name in after.keys() - before.keys()]
     for name in before.keys() & after.keys():
         for column, old in before[name].items():
             if after[name][column] != old:
-                found.append(f"{name} ({before[name]['location']}), {column}: {old!r}, now {after[name][column]!r}")
-    return sorted(found)
+                lines.append(f"{name} ({before[name]['location']}), {column}: {old!r}, now {after[name][column]!r}")
+    return sorted(lines)
 
 
 def test_the_ledger_is_as_it_was(findings):
@@ -380,9 +380,9 @@ def test_a_changed_digit_breaks_the_claim_of_its_row(altered, findings, name, ke
     broken = f"{paper}-{broken}"
     before = rows_of(report.as_csv([finding for finding in findings if finding.paper == paper]))
     after = altered(name, keys_of(key), column, new, paper)
-    found = changes(before, after)
-    assert before[broken]["verdict"] != after[broken]["verdict"], found
-    assert any(line.startswith(broken) and "verdict" in line for line in found)
+    changed = changes(before, after)
+    assert before[broken]["verdict"] != after[broken]["verdict"], changed
+    assert any(line.startswith(broken) and "verdict" in line for line in changed)
 
 
 def test_a_table_that_is_cut_short_is_named_with_the_claim(altered, monkeypatch, tmp_path):
@@ -411,10 +411,10 @@ def test_a_changed_digit_is_told_from_the_text(name):
         for i in rng.sample(numbers, min(3, len(numbers))):
             wrong = table.copy()
             wrong.loc[i, column] = one_digit_off(table.loc[i, column], rng)
-            found = differences(name, text, wrong, ("text", "published"), same)
+            messages = differences(name, text, wrong, ("text", "published"), same)
             row = ", ".join(f"{key}={table.loc[i, key]}" for key in KEYS[name])
-            assert len(found) == 1
-            assert found[0].startswith(f"{name}: row {row}, column {column}: ")
+            assert len(messages) == 1
+            assert messages[0].startswith(f"{name}: row {row}, column {column}: ")
 
 
 @pytest.mark.parametrize("share", ["0.1", "0.9"])
@@ -459,23 +459,23 @@ def test_a_run_is_put_to_the_claims_it_can_test():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "message"),
     [
         (["--run", "nowhere"], "nowhere is no run folder"),
         (["--id", "g20-speed"], "there is no 'g20-speed'; the nearest are g20-speedup"),
         (["--paper", "g19"], "'g19' is unknown; use one of g20, pbs, g21, thesis, d16"),
     ],
 )
-def test_what_cannot_be_asked_is_refused_plainly(arguments, says):
+def test_what_cannot_be_asked_is_refused_plainly(arguments, message):
     done = CliRunner().invoke(main, ["claims", *arguments])
     assert done.exit_code == 2
-    assert says in done.output
+    assert message in done.output
 
 
 def test_one_claim_can_be_asked_for(findings):
-    (found,) = with_ids(findings, ["g20-speedup"])
+    (finding,) = with_ids(findings, ["g20-speedup"])
     listed = CliRunner().invoke(main, ["claims", "--id", "g20-speedup", "--format", "json"], catch_exceptions=False)
-    assert json.loads(listed.stdout)[0]["recomputed"] == found.recomputed
+    assert json.loads(listed.stdout)[0]["recomputed"] == finding.recomputed
 
 
 def test_overlap_is_symmetric():

@@ -21,7 +21,7 @@ SLIP = "(b) is a slip for (c)"
 
 
 @pytest.fixture(scope="module")
-def found():
+def findings():
     return {finding.id: finding for finding in registry.ledger(papers=["g21"])}
 
 
@@ -45,18 +45,18 @@ def recomputed(finding):
 # The ledger as a whole
 
 
-def test_the_ledger_is_complete(found):
-    assert sum(finding.kind == "text" for finding in found.values()) >= 40
-    assert sum("-little-" in name for name in found) == 24 + 1
-    assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in found.items())
-    assert {finding.verdict for finding in found.values()} == set(VERDICTS)
-    assert {finding.function.rpartition(".")[0] for finding in found.values()} - {""} == {
+def test_the_ledger_is_complete(findings):
+    assert sum(finding.kind == "text" for finding in findings.values()) >= 40
+    assert sum("-little-" in name for name in findings) == 24 + 1
+    assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in findings.items())
+    assert {finding.verdict for finding in findings.values()} == set(VERDICTS)
+    assert {finding.function.rpartition(".")[0] for finding in findings.values()} - {""} == {
         f"cassbook.claims.g21.{part}" for part in ("text", "latency", "conclusions", "cells")
     }
 
 
-def test_every_claim_says_what_recomputes_it_or_why_nothing_can(found):
-    for finding in found.values():
+def test_every_claim_says_what_recomputes_it_or_why_nothing_can(findings):
+    for finding in findings.values():
         assert finding.quote
         assert finding.location
         if finding.verdict == "untestable":
@@ -67,53 +67,53 @@ def test_every_claim_says_what_recomputes_it_or_why_nothing_can(found):
             assert finding.recomputed
 
 
-def test_not_reproduced_comes_with_a_note(found):
-    assert all(finding.note for finding in found.values() if finding.verdict in ("not_reproduced", "other_reading"))
+def test_not_reproduced_comes_with_a_note(findings):
+    assert all(finding.note for finding in findings.values() if finding.verdict in ("not_reproduced", "other_reading"))
 
 
 # Scenarios by the wrong letter
 
 
 @pytest.mark.parametrize("name", ["g21-writes-faster", "g21-b-all", "g21-b-one", "g21-wrong-letter"])
-def test_b_is_a_slip_for_c(found, name):
-    assert found[name].verdict == "other_reading"
-    assert found[name].reading == SLIP
+def test_b_is_a_slip_for_c(findings, name):
+    assert findings[name].verdict == "other_reading"
+    assert findings[name].reading == SLIP
 
 
-def test_writes_are_faster_with_c(found, throughput):
+def test_writes_are_faster_with_c(findings, throughput):
     gain = (throughput.xs("WRITE", level="operation") / throughput.xs("READ", level="operation") - 1) * 100
     in_a = gain["a"].tolist()
-    assert recomputed(found["g21-writes-faster"]) == pytest.approx(np.mean([*in_a, gain["b", "ONE"]]), abs=0.01)
+    assert recomputed(findings["g21-writes-faster"]) == pytest.approx(np.mean([*in_a, gain["b", "ONE"]]), abs=0.01)
     assert round(np.mean([*in_a, gain["c", "ONE"]])) == 9
     assert gain["b", "ONE"] < 0
 
 
-def test_47_and_53_times_are_c(found, latency):
+def test_47_and_53_times_are_c(findings, latency):
     means = latency.mean()
     ratios = {s: [means[s, o, "ALL"] / means[s, o, "ONE"] for o in ("READ", "WRITE")] for s in "bc"}
     assert [round(ratio) for ratio in ratios["c"]] == [47, 53]
     assert [round(ratio) for ratio in ratios["b"]] == [1, 1]
-    assert found["g21-b-all"].recomputed == "1.01, 1.01"
+    assert findings["g21-b-all"].recomputed == "1.01, 1.01"
 
 
 # Numbers of the text
 
 
-def test_cost_in_one_region(found, latency, throughput):
+def test_cost_in_one_region(findings, latency, throughput):
     lost = 100 * (1 - throughput["a", "READ", "ALL"] / throughput["a", "READ", "ONE"])
     writes = 100 * (latency["a", "WRITE", "ALL"].mean() / latency["a", "WRITE", "ONE"].mean() - 1)
-    assert recomputed(found["g21-abstract-cost"]) == pytest.approx(lost, abs=0.01)
-    assert found["g21-abstract-cost"].verdict == "other_reading"
+    assert recomputed(findings["g21-abstract-cost"]) == pytest.approx(lost, abs=0.01)
+    assert findings["g21-abstract-cost"].verdict == "other_reading"
     assert round(lost) != 22
     assert round(writes) == 22
-    assert found["g21-a-all-writes"].verdict == "reproduced"
+    assert findings["g21-a-all-writes"].verdict == "reproduced"
 
 
-def test_no_average_gives_both_36_and_22_percent(found, latency):
+def test_no_average_gives_both_36_and_22_percent(findings, latency):
     reads, writes = (latency["a"][operation] for operation in ("READ", "WRITE"))
     assert round(100 * (reads["ALL"].mean() / reads["ONE"].mean() - 1), 2) == 36.67
-    assert found["g21-a-all-reads"].verdict == "not_reproduced"
-    assert "of 100 threads they are 35.97% and 22.23%" in found["g21-a-all-reads"].note
+    assert findings["g21-a-all-reads"].verdict == "not_reproduced"
+    assert "of 100 threads they are 35.97% and 22.23%" in findings["g21-a-all-reads"].note
     expected = {
         "mean of the ratios": lambda x: 100 * ((x["ALL"] / x["ONE"]).mean() - 1),
         "ratio of the medians": lambda x: 100 * (x["ALL"].median() / x["ONE"].median() - 1),
@@ -128,14 +128,14 @@ def test_no_average_gives_both_36_and_22_percent(found, latency):
         assert middle(other_averages("WRITE")[name]) == pytest.approx(average(writes), abs=0.01)
 
 
-def test_d_all_is_560_percent_of_one(found, latency):
+def test_d_all_is_560_percent_of_one(findings, latency):
     means = latency.mean()
     reads, writes = (100 * means["d", o, "ALL"] / means["d", o, "ONE"] for o in ("READ", "WRITE"))
     assert (round(reads), round(writes)) == (563, 607)
-    assert {found[name].verdict for name in ("g21-d-all", "g21-abstract-global")} == {"other_reading"}
-    assert found["g21-d-all"].reading == found["g21-abstract-global"].reading == g21_source.OF_ONE
-    assert "563% and 607%" in found["g21-d-all"].note
-    assert recomputed(found["g21-abstract-global"]) == pytest.approx(writes - 100, abs=0.1)
+    assert {findings[name].verdict for name in ("g21-d-all", "g21-abstract-global")} == {"other_reading"}
+    assert findings["g21-d-all"].reading == findings["g21-abstract-global"].reading == g21_source.OF_ONE
+    assert "563% and 607%" in findings["g21-d-all"].note
+    assert recomputed(findings["g21-abstract-global"]) == pytest.approx(writes - 100, abs=0.1)
 
 
 @pytest.mark.parametrize("printed", ["570", "560", "600", "6000", "563", "568", "500"])
@@ -146,61 +146,64 @@ def test_zeros_at_the_end_are_no_digits_as_with_a_hedge(printed):
     )
 
 
-def test_saturation_is_the_mean_of_six_columns(found, latency):
+def test_saturation_is_the_mean_of_six_columns(findings, latency):
     rates = latency["a"].rdiv(1000 * latency.index.to_series(), axis=0)
     first = (rates >= 0.95 * rates.max()).idxmax()
-    claim = found["g21-saturation"]
+    claim = findings["g21-saturation"]
     assert recomputed(claim) == pytest.approx(first.mean())
     assert (claim.verdict, claim.printed_low, claim.printed_high) == ("not_reproduced", 750, 850)
     assert f"reads from {first['READ'].mean():.0f} threads" in claim.note
     assert f"writes from {first['WRITE'].mean():.0f}" in claim.note
 
 
-def test_one_region_beats_c_by_13_percent(found, throughput):
+def test_one_region_beats_c_by_13_percent(findings, throughput):
     gains = [throughput["a", o, "ONE"] / throughput["c", o, "ONE"] - 1 for o in ("READ", "WRITE")]
-    assert found["g21-a-over-c"].verdict == "reproduced"
-    assert recomputed(found["g21-a-over-c"]) == pytest.approx(100 * np.mean(gains), abs=0.01)
+    assert findings["g21-a-over-c"].verdict == "reproduced"
+    assert recomputed(findings["g21-a-over-c"]) == pytest.approx(100 * np.mean(gains), abs=0.01)
 
 
-def test_stars_are_where_latency_is_flat(found, latency):
+def test_stars_are_where_latency_is_flat(findings, latency):
     rises = (latency.loc[1000] / latency.loc[100]).sort_values()
     flat = {(scenario, level) for scenario, _, level in rises.index[:8]}
     assert flat == {("b", "ONE"), ("b", "QUORUM"), ("b", "ALL"), ("d", "ONE")}
     for name in ("g21-flat", "g21-unsaturated"):
-        assert found[name].verdict == "reproduced"
-        assert set(found[name].recomputed.split(" and ")) == {"(b: all consistency settings)", "(d: ONE)"}
+        assert findings[name].verdict == "reproduced"
+        assert set(findings[name].recomputed.split(" and ")) == {"(b: all consistency settings)", "(d: ONE)"}
 
 
-def test_single_region_is_not_the_quickest_in_every_row(found, latency):
+def test_single_region_is_not_the_quickest_in_every_row(findings, latency):
     least = latency.T.groupby(["operation", "level"]).min().T
     quickest = sum(int((latency["a"][column] <= least[column]).sum()) for column in least.columns)
-    assert found["g21-conclusion-single-latency"].recomputed == f"{quickest} of 60"
+    assert findings["g21-conclusion-single-latency"].recomputed == f"{quickest} of 60"
     assert quickest < 60
 
 
-def test_levels_are_in_order_everywhere(found, latency):
+def test_levels_are_in_order_everywhere(findings, latency):
     for scenario in "abcd":
         for operation, table in (("READ", 3), ("WRITE", 4)):
             rows = latency[scenario][operation]
             right = int(((rows["ONE"] <= rows["QUORUM"]) & (rows["QUORUM"] <= rows["ALL"])).sum())
-            assert found[f"g21-table{table}-order-{scenario}"].recomputed == f"{right} of 10"
+            assert findings[f"g21-table{table}-order-{scenario}"].recomputed == f"{right} of 10"
 
 
 # Little's law
 
 
-def test_requests_in_flight_are_half_of_the_threads(found, latency, throughput):
+def test_requests_in_flight_are_half_of_the_threads(findings, latency, throughput):
     for (scenario, operation, level), rate in throughput.items():
-        cell = found[f"g21-table2-little-{scenario}-{operation}-{level}".lower()]
+        cell = findings[f"g21-table2-little-{scenario}-{operation}-{level}".lower()]
         flight = rate * latency.loc[1000, (scenario, operation, level)] / 1000
         assert (cell.verdict, cell.relation, cell.printed) == ("reproduced", "below", "1000")
         assert recomputed(cell) == pytest.approx(flight, rel=1e-4)
         assert 380 < flight < 540
-    assert found["g21-table2-at-peak"].recomputed == "0 of 24"
+    assert findings["g21-table2-at-peak"].recomputed == "0 of 24"
 
 
-def test_the_deficit_is_a_factor(found, latency, throughput):
-    assert (found["g21-little-model"].verdict, found["g21-little-model"].recomputed) == ("reproduced", "one factor")
+def test_the_deficit_is_a_factor(findings, latency, throughput):
+    assert (findings["g21-little-model"].verdict, findings["g21-little-model"].recomputed) == (
+        "reproduced",
+        "one factor",
+    )
     flight = throughput * latency.loc[1000].reindex(throughput.index) / 1000
     assert deficit(*peak_times()).factor == pytest.approx(np.exp(np.log(1000 / flight).mean()))
 
@@ -211,12 +214,12 @@ WOBBLE = np.exp(0.05 * np.random.default_rng(11).standard_normal(24))
 
 
 def test_a_factor_is_told():
-    found = deficit(2.3 * BUSY_S * WOBBLE, BUSY_S)
-    assert found.verdict == "one factor"
-    assert found.factor == pytest.approx(2.3, rel=0.03)
-    assert found.factor_spread == pytest.approx(np.log(WOBBLE).std())
-    assert found.factor_spread < found.additive_spread
-    assert found.margin < -2
+    extra = deficit(2.3 * BUSY_S * WOBBLE, BUSY_S)
+    assert extra.verdict == "one factor"
+    assert extra.factor == pytest.approx(2.3, rel=0.03)
+    assert extra.factor_spread == pytest.approx(np.log(WOBBLE).std())
+    assert extra.factor_spread < extra.additive_spread
+    assert extra.margin < -2
 
 
 @pytest.mark.parametrize("seconds", [400, 5, -15])
@@ -224,25 +227,25 @@ def test_an_added_time_is_told(seconds):
     exact = deficit(BUSY_S + seconds, BUSY_S)
     assert exact.verdict == "additive"
     assert exact.seconds == pytest.approx(seconds, abs=1e-3)
-    found = deficit((BUSY_S + seconds) * WOBBLE**0.2, BUSY_S)
-    assert found.verdict == "additive"
-    assert found.seconds == pytest.approx(seconds, rel=0.25)
-    assert found.margin > 2
+    extra = deficit((BUSY_S + seconds) * WOBBLE**0.2, BUSY_S)
+    assert extra.verdict == "additive"
+    assert extra.seconds == pytest.approx(seconds, rel=0.25)
+    assert extra.margin > 2
 
 
 def test_the_added_time_is_that_of_least_squares():
     whole = (BUSY_S + 60) * WOBBLE**3
     tried = np.linspace(-19, 400, 100_001)
     squares = (np.log(whole[:, None] / (BUSY_S[:, None] + tried)) ** 2).sum(axis=0)
-    found = deficit(whole, BUSY_S)
-    assert found.seconds == pytest.approx(tried[squares.argmin()], abs=0.01)
-    assert found.additive_spread == pytest.approx(np.sqrt(squares.min() / whole.size))
+    extra = deficit(whole, BUSY_S)
+    assert extra.seconds == pytest.approx(tried[squares.argmin()], abs=0.01)
+    assert extra.additive_spread == pytest.approx(np.sqrt(squares.min() / whole.size))
 
 
 def test_the_margin_is_that_of_aicc():
-    found = deficit((BUSY_S + 60) * WOBBLE, BUSY_S)
+    extra = deficit((BUSY_S + 60) * WOBBLE, BUSY_S)
     # both have as many constants, so that only the likelihood is left of the difference
-    assert found.margin == pytest.approx(2 * 24 * np.log(found.factor_spread / found.additive_spread))
+    assert extra.margin == pytest.approx(2 * 24 * np.log(extra.factor_spread / extra.additive_spread))
 
 
 def test_noise_decides_nothing():
@@ -311,13 +314,13 @@ def test_notation_parts():
     assert in_cluster("{[C], ([R1]}, {R2})") == ["R1", "R2"]
 
 
-def test_notation_claims_count_the_printed_ones(found):
+def test_notation_claims_count_the_printed_ones(findings):
     printed = published.table("g21_scenarios")["notation"]
     closed = sum(all(text.count(a) == text.count(b) for a, b in ("()", "{}", "[]")) for text in printed)
     once = int((printed.str.count("R[0-9]") == 3).sum())
-    assert found["g21-notation-brackets"].recomputed == f"{closed} of {len(printed)}"
-    assert found["g21-replicas"].recomputed == f"{once} of {len(printed)}"
-    assert found["g21-replicas"].reading == "a symbol that is printed twice is one replica"
+    assert findings["g21-notation-brackets"].recomputed == f"{closed} of {len(printed)}"
+    assert findings["g21-replicas"].recomputed == f"{once} of {len(printed)}"
+    assert findings["g21-replicas"].reading == "a symbol that is printed twice is one replica"
 
 
 # Placements
@@ -370,18 +373,18 @@ def test_rounding_does_not_rule_a_placement_out():
     assert admitted(away, {"ONE": as_printed("10")}, LINE) == away
 
 
-def test_table_1_is_of_round_trips(found, latency):
-    assert found["g21-table1-round-trip"].recomputed == "round trip"
+def test_table_1_is_of_round_trips(findings, latency):
+    assert findings["g21-table1-round-trip"].recomputed == "round trip"
     apart = published.table("g21_table1").query("from_region != to_region")["latency_ms"]
     least = latency["b"].min().min()
     assert apart.min() < least < 2 * apart.min()  # (b) has room for the shortest way once, not twice
 
 
-def test_distances_next_to_b_and_d(found, latency):
+def test_distances_next_to_b_and_d(findings, latency):
     apart = published.table("g21_table1").query("from_region != to_region")["latency_ms"]
     least = latency["b", "READ", "ONE"].min()
     nearest = apart.iloc[(apart - least).abs().argmin()]
-    claim = found["g21-table1-distance"]
+    claim = findings["g21-table1-distance"]
     assert (claim.verdict, claim.recomputed) == ("not_reproduced", "0 of 8")
     assert f"(b: ONE) {least:.2f} ms ({nearest:.2f})" in claim.note
     added = latency["d", "READ", "QUORUM"].min() - latency["d", "READ", "ONE"].min()

@@ -123,10 +123,10 @@ def test_shares_of_a_ring():
 
 
 def test_the_clients_network_carries_6800(findings):
-    found = findings["d16-6800"]
-    assert found.recomputed_low < 1000 / (0.1333 + 0.01333) < found.recomputed_high
-    assert found.printed_low == 6750
-    assert "the client's network 99 to 100%" in found.note
+    finding = findings["d16-6800"]
+    assert finding.recomputed_low < 1000 / (0.1333 + 0.01333) < finding.recomputed_high
+    assert finding.printed_low == 6750
+    assert "the client's network 99 to 100%" in finding.note
 
 
 def test_one_server_for_all_cpus_is_excluded(findings):
@@ -159,8 +159,8 @@ def test_query_size_of_table_3(findings):
 
 
 def test_data_of_a_node(findings):
-    found = findings["d16-forensic-disk-space"]
-    assert found.recomputed_low < 15 * 3 / 4 < found.recomputed_high
+    finding = findings["d16-forensic-disk-space"]
+    assert finding.recomputed_low < 15 * 3 / 4 < finding.recomputed_high
     assert middle(d16_source.data_gb()) == pytest.approx(15)
     assert middle(d16_source.data_per_node_gb()) == pytest.approx(15 * 3 / 4)
     assert "15 GB, and with its copies 11 to 12 GB a node" in findings["d16-records"].note
@@ -248,10 +248,10 @@ def test_variables_of_the_formulas():
 
 
 def test_formula_2_leaves_its_scale(findings):
-    found = findings["thesis-formula2"]
-    assert found.recomputed == "8 of 16"
-    assert "8 of 16 corners (-3.4 to 4.5)" in found.note
-    assert "within 1 to 3 at 0 of 16" in found.note
+    finding = findings["thesis-formula2"]
+    assert finding.recomputed == "8 of 16"
+    assert "8 of 16 corners (-3.4 to 4.5)" in finding.note
+    assert "within 1 to 3 at 0 of 16" in finding.note
 
 
 def test_thread_counts_of_the_2020_paper():
@@ -277,10 +277,10 @@ def test_repairs_of_the_read_rates():
 
 
 def test_repairs_comparable_with_writes():
-    found = [int(text) for text in thesis_results.comparable_repairs()]
-    assert 1100 in found
-    assert all(1203 * 1245 / 1437.5 - 1 <= n <= 1203 for n in found)
-    assert 1010 not in found
+    repairs = [int(text) for text in thesis_results.comparable_repairs()]
+    assert 1100 in repairs
+    assert all(1203 * 1245 / 1437.5 - 1 <= n <= 1203 for n in repairs)
+    assert 1010 not in repairs
 
 
 def test_falling_steps():
@@ -369,9 +369,9 @@ def test_exponential_order_statistics_in_closed_form():
 def test_weibull_fit_has_a_closed_form(findings):
     a = np.log(5.5 / 3) / np.log(1.5)  # W=2 over W=1 is 3 * 1.5^a - 2 with a = 1 / shape
     assert 1 / pbs_forensics.fitted_shape("WRITE", 3.5) == pytest.approx(a)
-    found = findings["pbs-forensic-write-weibull"]
-    assert found.recomputed_low < 3 * 3**a - 3 * 1.5**a + 1 < found.recomputed_high
-    assert found.recomputed_low > 9.45
+    finding = findings["pbs-forensic-write-weibull"]
+    assert finding.recomputed_low < 3 * 3**a - 3 * 1.5**a + 1 < finding.recomputed_high
+    assert finding.recomputed_low > 9.45
     reads = findings["pbs-forensic-read-weibull"]
     assert reads.recomputed_low < 2.248 < reads.recomputed_high
 

@@ -39,20 +39,20 @@ def executed(monkeypatch, tmp_path):
     ],
 )
 def test_a_mistake_is_one_line_and_executes_nothing(executed, arguments, message):
-    found = run(*arguments)
-    assert found.exit_code == 2
-    assert message in found.output
-    assert len(found.output.strip().splitlines()) == 1
+    done = run(*arguments)
+    assert done.exit_code == 2
+    assert message in done.output
+    assert len(done.output.strip().splitlines()) == 1
     assert not executed
 
 
 def test_the_path_of_the_page_is_printed_and_parameters_are_passed_on(executed, tmp_path):
     arguments = ["cold-start", "-p", "recorded=quick-2.1.20", "-p", "threads=20"]
     for _ in range(2):
-        found = run(*arguments)
-        assert found.exit_code == 0
+        done = run(*arguments)
+        assert done.exit_code == 0
         page = tmp_path / "chapters" / "cold-start" / "html" / "notebooks" / "analyse" / "cold-start.html"
-        assert found.output.splitlines()[-1] == str(page)
+        assert done.output.splitlines()[-1] == str(page)
     assert executed == [("cold-start", {"recorded": "quick-2.1.20", "threads": 20})], "the second is taken again"
     source = tmp_path / "chapters" / "cold-start" / "source"
     assert "root: notebooks/analyse/cold-start\n" in (source / "_toc.yml").read_text()

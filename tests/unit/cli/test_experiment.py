@@ -65,6 +65,6 @@ def test_a_command_records_what_it_names_where_it_always_did(
     result = CliRunner().invoke(main, arguments)
     path = project_root() / "_build" / folder
     assert result.output.strip() == str(path)
-    ((found, into, version, starts, resumed, needed, _),) = asked
-    assert (found, into, version, starts, resumed) == (name, path, engine, blocks, resume)
-    assert [type(own) for own in needed.values()] == ([LatencyMap] if "--map" in arguments else [])
+    ((recorded, into, version, starts, resumed, needed, _),) = asked
+    assert (recorded, into, version, starts, resumed) == (name, path, engine, blocks, resume)
+    assert [type(value) for value in needed.values()] == ([LatencyMap] if "--map" in arguments else [])

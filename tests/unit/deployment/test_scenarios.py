@@ -26,12 +26,12 @@ def points():
 
 
 def test_the_model_finds_itself_again(points):
-    found = scenarios.predicted(points)
-    assert found["ratio"].to_numpy() == pytest.approx(1, abs=0.03)
-    assert set(found["scenario"]) == {"b", "c", "d"}
-    errors = scenarios.errors({"here": found})
+    table = scenarios.predicted(points)
+    assert table["ratio"].to_numpy() == pytest.approx(1, abs=0.03)
+    assert set(table["scenario"]) == {"b", "c", "d"}
+    errors = scenarios.errors({"here": table})
     assert errors["here", "worst"].max() < 3
-    bound = scenarios.bounds(found)
+    bound = scenarios.bounds(table)
     assert bound.loc[("c", "ALL"), 1000] == "coordinator"
     assert bound.loc[("b", "ONE"), 10] == "distance"
     assert bound.loc[("b", "ONE"), 1000] == "processors"
@@ -80,7 +80,7 @@ def test_cells_of_a_run_become_points():
             "read_cl": "ONE", "write_cl": "ONE", "latency_us": [5000.0, 1.0], "throughput_per_s": 2000.0,
         }
     )  # fmt: skip
-    found = scenarios.measured_points(cells)
-    assert found[["scenario", "operation", "level", "latency_ms"]].to_numpy().tolist() == [["c", "READ", "ONE", 5.0]]
+    table = scenarios.measured_points(cells)
+    assert table[["scenario", "operation", "level", "latency_ms"]].to_numpy().tolist() == [["c", "READ", "ONE", 5.0]]
     with pytest.raises(InputError, match="has none of the deployments"):
         scenarios.measured_points(cells[1:])

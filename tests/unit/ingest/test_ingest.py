@@ -48,8 +48,8 @@ OURS = {"READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN", 
 
 def summed_by_ycsb(text):
     """The figures behind a raw block, by measurement and statistic."""
-    found = re.findall(r"^\[(\S+)\], (Total Operations|Average|Min|Max), (\S+)$", text, re.MULTILINE)
-    return {(name, statistic): float(value) for name, statistic, value in found}
+    rows = re.findall(r"^\[(\S+)\], (Total Operations|Average|Min|Max), (\S+)$", text, re.MULTILINE)
+    return {(name, statistic): float(value) for name, statistic, value in rows}
 
 
 def read(paths, to, **options):
@@ -154,9 +154,9 @@ def test_latencies_from_the_intended_start_are_not_taken_for_service_times(tmp_p
     path = YCSB / "raw-intended.txt"
     lines = path.read_text().splitlines()
     table, report = read(path, tmp_path / "out.parquet")
-    own = [line for line in lines if re.match(r"Raw(?!Intended-|CLEANUP)[A-Z-]+,\d", line)]
+    service = [line for line in lines if re.match(r"Raw(?!Intended-|CLEANUP)[A-Z-]+,\d", line)]
     intended = [line for line in lines if re.match(r"RawIntended-READ,\d", line)]
-    assert table.num_rows == len(own)
+    assert table.num_rows == len(service)
     assert f"RawIntended-READ {len(intended)}" in report
 
 
@@ -242,7 +242,7 @@ def test_many_clients_become_one_cell(tmp_path):
 
 
 def shifted(path, to, ms):
-    to.write_text(re.sub(r"(?m)(?<=,)(\d{13})(?=,)", lambda found: str(int(found[1]) + ms), path.read_text()))
+    to.write_text(re.sub(r"(?m)(?<=,)(\d{13})(?=,)", lambda match: str(int(match[1]) + ms), path.read_text()))
     return to
 
 

@@ -29,21 +29,21 @@ def address():
 
 
 def on_dask(address, paths, to, **options):
-    found = dict.fromkeys(paths, Format.YCSB_RAW)
-    return read_operations_on(address, found, to, Options(dask=address, **options), PARTITION_BYTES)
+    formats = dict.fromkeys(paths, Format.YCSB_RAW)
+    return read_operations_on(address, formats, to, Options(dask=address, **options), PARTITION_BYTES)
 
 
 def test_two_workers_give_the_same_samples_and_the_same_report(tmp_path, address):
     alone = read_logs(CLIENTS, tmp_path / "run.parquet")
     expected = pq.read_table(tmp_path / "run.parquet")
     (tmp_path / "run.parquet").unlink()
-    told = on_dask(address, CLIENTS, tmp_path / "run.parquet")
-    found = pq.read_table(tmp_path / "run.parquet")
+    report = on_dask(address, CLIENTS, tmp_path / "run.parquet")
+    table = pq.read_table(tmp_path / "run.parquet")
     assert len(list((tmp_path / "run.parquet").iterdir())) > 10
-    assert found.schema.equals(SAMPLES)
-    assert told == alone
+    assert table.schema.equals(SAMPLES)
+    assert report == alone
     for name in SAMPLES.names:
-        assert found[name].to_pylist() == expected[name].to_pylist()
+        assert table[name].to_pylist() == expected[name].to_pylist()
     first = next((tmp_path / "run.parquet").iterdir())
     logs = json.loads(pq.read_schema(first).metadata[b"cassbook_logs"])
     assert [log["file"] for log in logs] == ["client-1.txt", "client-2.txt"]
@@ -75,10 +75,10 @@ def test_a_damaged_line_in_a_late_partition_has_its_number_in_the_file(tmp_path,
 def test_easy_stress_is_one_partition(tmp_path, address):
     path = easy_stress(tmp_path / "rawlog.parquet")
     alone = read_logs([path], tmp_path / "a.parquet")
-    told = read_logs([path], tmp_path / "b.parquet", Options(dask=address))
-    assert told[:-1] == alone[:-1]
-    expected, found = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
-    assert found["started_s"].to_pylist() == expected["started_s"].to_pylist()
+    report = read_logs([path], tmp_path / "b.parquet", Options(dask=address))
+    assert report[:-1] == alone[:-1]
+    expected, table = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
+    assert table["started_s"].to_pylist() == expected["started_s"].to_pylist()
 
 
 def test_a_scheduler_that_is_not_there(tmp_path, monkeypatch):

@@ -61,13 +61,13 @@ def ours(content, size):
     """Rows and damaged lines as our reader finds them, `size` bytes at a time."""
     rows, damaged, lines = [], [], 0
     for block in ycsb_lines.blocks(io.BytesIO(content), size):
-        found = ycsb_lines.parse(block)
+        parsed = ycsb_lines.parse(block)
         rows += [
-            (found.names[n], int(a), int(us))
-            for n, a, us in zip(found.name, found.at_ms, found.latency_us, strict=True)
+            (parsed.names[n], int(a), int(us))
+            for n, a, us in zip(parsed.name, parsed.at_ms, parsed.latency_us, strict=True)
         ]
-        damaged += [lines + damage.line for damage in found.damaged]
-        lines += found.lines
+        damaged += [lines + damage.line for damage in parsed.damaged]
+        lines += parsed.lines
     return rows, sorted(damaged)
 
 

@@ -107,8 +107,8 @@ def test_a_damaged_histogram_is_found(tmp_path, name, what):
 def test_text_and_json_summaries_say_the_same_of_the_same_things(tmp_path):
     text, units = figures(YCSB / "summary.txt", tmp_path)
     for name in ("summary.json", "summary-array.json"):
-        found, their_units = figures(YCSB / name, tmp_path)
-        assert {key[:2] for key in found} == {key[:2] for key in text}
+        theirs, their_units = figures(YCSB / name, tmp_path)
+        assert {key[:2] for key in theirs} == {key[:2] for key in text}
         assert their_units == units
     assert units["mean"] == units["p95"] == "us"
     assert text["OVERALL", "throughput", None] == pytest.approx(600 / text["OVERALL", "run time", None] * 1000)
@@ -126,9 +126,9 @@ def test_every_figure_of_a_text_summary_is_kept(tmp_path):
 
 
 def test_a_time_series_keeps_its_times(tmp_path):
-    found, _ = figures(YCSB / "summary-timeseries.txt", tmp_path)
+    means, _ = figures(YCSB / "summary-timeseries.txt", tmp_path)
     line = re.search(r"^\[READ\], 50, (\S+)$", (YCSB / "summary-timeseries.txt").read_text(), re.MULTILINE)
-    assert found["READ", "mean", 0.05] == float(line[1])
+    assert means["READ", "mean", 0.05] == float(line[1])
 
 
 @pytest.mark.parametrize("path", sorted(LOGS.glob("stress-*/*.log")), ids=lambda p: f"{p.parent.name}-{p.stem}")
@@ -136,12 +136,12 @@ def test_console_log_intervals_add_up_to_its_results(tmp_path, path):
     table, _ = read(path, tmp_path)
     rows = table.to_pylist()
     for threads in {row["threads"] for row in rows}:
-        own = [row for row in rows if row["threads"] == threads and row["tag"] == "total"]
-        counted = [row["value"] for row in own if row["statistic"] == "operations" and row["at_s"] is not None]
-        whole = {row["statistic"]: row["value"] for row in own if row["at_s"] is None}
+        totals = [row for row in rows if row["threads"] == threads and row["tag"] == "total"]
+        counted = [row["value"] for row in totals if row["statistic"] == "operations" and row["at_s"] is not None]
+        whole = {row["statistic"]: row["value"] for row in totals if row["at_s"] is None}
         assert max(counted) == whole["partitions"] > 0
         assert whole["p50"] <= whole["p95"] <= whole["p99"] <= whole["p99.9"] <= whole["max"]
-        assert {row["unit"] for row in own if row["statistic"] == "mean"} == {"us"}
+        assert {row["unit"] for row in totals if row["statistic"] == "mean"} == {"us"}
     shown = re.search(r"atency max\s*: +([\d.]+)", path.read_text())
     assert whole["max"] / 1000 == pytest.approx(float(shown[1])) or len({row["threads"] for row in rows}) > 1
 

@@ -17,7 +17,7 @@ def autocorrelated(phi, n, seed, tails="normal"):
     return 0.1 * signal.lfilter([1], [1, -phi], noise, axis=1)[:, 200:]
 
 
-def found(series):
+def ends_of(series):
     return np.array([changepoint.beginning(one).bins for one in series])
 
 
@@ -25,22 +25,22 @@ def found(series):
 @pytest.mark.parametrize("tails", ["normal", "heavy"])
 def test_where_there_is_none_one_is_found_in_few_of_a_hundred(phi, tails):
     # nominally 1 %; phi has to be estimated from half of a short series, which lets it rise
-    assert (found(autocorrelated(phi, 40, 1, tails)) > 0).mean() <= 0.045
+    assert (ends_of(autocorrelated(phi, 40, 1, tails)) > 0).mean() <= 0.045
 
 
 @pytest.mark.parametrize("phi", [0.6, 0.8])
 def test_a_rule_that_takes_bins_for_independent_would_find_many(phi, monkeypatch):
     series = autocorrelated(phi, 40, 1)
-    kept = (found(series) > 0).mean()
+    kept = (ends_of(series) > 0).mean()
     monkeypatch.setattr(changepoint, "_MOST_ALIKE", 0.0)
-    assert (found(series) > 0).mean() > 3 * max(kept, 0.01)
+    assert (ends_of(series) > 0).mean() > 3 * max(kept, 0.01)
 
 
 @pytest.mark.parametrize(("phi", "least"), [(0.0, 0.99), (0.6, 0.9)])
 def test_the_papers_cold_start_would_be_found(phi, least):
     series = autocorrelated(phi, 120, 2)
     series[:, :18] += np.log(5)  # 900 ms of 6 s in bins of 50 ms, 5 times slower
-    ends = found(series)
+    ends = ends_of(series)
     assert (ends > 0).mean() >= least
     assert (np.abs(ends[ends > 0] - 18) <= 1).mean() > 0.9
 
@@ -48,7 +48,7 @@ def test_the_papers_cold_start_would_be_found(phi, least):
 def test_the_beginning_must_be_slower_not_faster():
     series = autocorrelated(0.0, 60, 3)
     series[:, :10] -= 1
-    assert (found(series) > 0).mean() <= 0.02
+    assert (ends_of(series) > 0).mean() <= 0.02
 
 
 def test_noise_that_settles_is_called_settled():

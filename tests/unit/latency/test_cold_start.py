@@ -57,19 +57,19 @@ def test_series_takes_categories():
 
 def test_the_end_and_the_factor_are_found(settled_us):
     means = np.concatenate([np.full(10, 6000.0), settled_us])
-    found = cold_start.cold_start(samples_of(means))
-    assert found.ends_ms == 500
-    assert found.factor == pytest.approx(6000 / settled_us.mean(), rel=1e-3)
-    assert found.settled_us == pytest.approx(1000, rel=0.01)
-    assert found.settled
-    assert found.bins == 50
+    start = cold_start.cold_start(samples_of(means))
+    assert start.ends_ms == 500
+    assert start.factor == pytest.approx(6000 / settled_us.mean(), rel=1e-3)
+    assert start.settled_us == pytest.approx(1000, rel=0.01)
+    assert start.settled
+    assert start.bins == 50
 
 
 def test_none_is_an_answer(settled_us):
-    found = cold_start.cold_start(samples_of(settled_us))
-    assert found.ends_ms is None
-    assert np.isnan(found.factor)
-    assert found.settled
+    start = cold_start.cold_start(samples_of(settled_us))
+    assert start.ends_ms is None
+    assert np.isnan(start.factor)
+    assert start.settled
 
 
 def test_two_good_bins_are_not_the_end(settled_us):
@@ -90,24 +90,24 @@ def test_a_fast_beginning_is_no_cold_start(settled_us):
 
 def test_a_beginning_that_fades_is_cut_off_until_it_has_faded(settled_us):
     fading = 1000 * (1 + 6 * np.exp(-np.arange(120) / 4))
-    found = cold_start.cold_start(samples_of(fading * np.tile(settled_us / 1000, 3)))
-    assert 12 * 50 <= found.ends_ms <= 28 * 50  # where it adds 30 % and 0.5 %
-    assert found.settled
+    start = cold_start.cold_start(samples_of(fading * np.tile(settled_us / 1000, 3)))
+    assert 12 * 50 <= start.ends_ms <= 28 * 50  # where it adds 30 % and 0.5 %
+    assert start.settled
 
 
 def test_a_flat_series_has_no_spread_and_no_cold_start():
     assert cold_start.cold_start(samples_of(np.full(12, 1234.5))).ends_ms is None
-    found = cold_start.cold_start(samples_of(np.r_[np.full(3, 9000.0), np.full(12, 1234.5)]))
-    assert found.ends_ms == 150
+    start = cold_start.cold_start(samples_of(np.r_[np.full(3, 9000.0), np.full(12, 1234.5)]))
+    assert start.ends_ms == 150
 
 
 def test_factor_weighs_operations_not_bins():
     slow, fast = samples_of(np.full(4, 8000.0), per_bin=5), samples_of(np.full(16, 1000.0), start_s=3.2)
     slow.loc[:4, "latency_us"] = 4000.0  # the first bin
     slow = slow.drop(index=[1, 2, 3, 4])  # keeps a single operation
-    found = cold_start.cold_start(pd.concat([slow, fast], ignore_index=True))
-    assert found.ends_ms == 200
-    assert found.factor == pytest.approx((4000 + slow["latency_us"].iloc[1:].sum()) / 16 / 1000)
+    start = cold_start.cold_start(pd.concat([slow, fast], ignore_index=True))
+    assert start.ends_ms == 200
+    assert start.factor == pytest.approx((4000 + slow["latency_us"].iloc[1:].sum()) / 16 / 1000)
 
 
 def test_bins_may_be_of_another_width(settled_us):
@@ -122,10 +122,10 @@ def test_a_series_that_never_settles_says_so(settled_us, shape):
     else:
         means = settled_us * np.linspace(4, 1, 40)
     with pytest.warns(CassbookWarning, match="not settled by the middle"):
-        found = cold_start.cold_start(samples_of(means))
-    assert found.ends_ms is None
-    assert np.isnan(found.factor)
-    assert not found.settled
+        start = cold_start.cold_start(samples_of(means))
+    assert start.ends_ms is None
+    assert np.isnan(start.factor)
+    assert not start.settled
 
 
 def test_short_series_and_bad_bins_are_refused(settled_us):

@@ -29,9 +29,9 @@ def test_counting_at_once_equals_recording_one_by_one(latency_us):
 
 @pytest.mark.parametrize("q", QUANTILES)
 def test_quantiles_agree_with_numpy_within_the_precision(latency_us, q):
-    found = histograms.quantile_us(histograms.histogram(latency_us), q)
+    quantile = histograms.quantile_us(histograms.histogram(latency_us), q)
     expected = np.quantile(latency_us, q, method="inverted_cdf")
-    assert found == pytest.approx(expected, rel=histograms.PRECISION, abs=0.5)
+    assert quantile == pytest.approx(expected, rel=histograms.PRECISION, abs=0.5)
 
 
 @pytest.mark.parametrize("q", QUANTILES)
@@ -68,11 +68,11 @@ def test_a_log_comes_back_as_it_was_written(tmp_path, latency_us):
     path = tmp_path / "histograms.hlog"
     silent = histograms.histogram([])
     histograms.write_log(path, {"a.READ": (reads, 0.0, 2.5), "a.UPDATE": (writes, 0.0, 2.5), "b.READ": (silent, 3, 4)})
-    found = histograms.read_log(path)
-    assert list(found) == ["a.READ", "a.UPDATE", "b.READ"]
-    assert found["a.READ"].equals(reads)
-    assert found["a.UPDATE"].equals(writes)
-    assert found["b.READ"].get_total_count() == 0
+    read = histograms.read_log(path)
+    assert list(read) == ["a.READ", "a.UPDATE", "b.READ"]
+    assert read["a.READ"].equals(reads)
+    assert read["a.UPDATE"].equals(writes)
+    assert read["b.READ"].get_total_count() == 0
     assert [p.name for p in tmp_path.iterdir()] == ["histograms.hlog"]
 
 
@@ -84,10 +84,10 @@ def test_the_packages_own_reader_takes_the_log(tmp_path, latency_us):
     assert line[:3] == ["Tag=b1-c2.READ", "10.000000", "2.500000"]
     assert float(line[3]) == counted.get_max_value()
     reader = HistogramLogReader(str(path), histograms.empty())
-    found = reader.get_next_interval_histogram()
+    read = reader.get_next_interval_histogram()
     reader.close()
-    assert found.get_tag() == "b1-c2.READ"
-    assert found.equals(counted)
+    assert read.get_tag() == "b1-c2.READ"
+    assert read.equals(counted)
 
 
 def test_lines_of_one_tag_are_added(tmp_path, latency_us):
@@ -96,8 +96,8 @@ def test_lines_of_one_tag_are_added(tmp_path, latency_us):
     histograms.write_log(path, {"a": (half, 0.0, 1.0)})
     last = path.read_text().splitlines()[-1]
     path.write_text(path.read_text() + last + "\n" + last.removeprefix("Tag=a,") + "\n")
-    found = histograms.read_log(path)
-    assert {tag: counted.get_total_count() for tag, counted in found.items()} == {"a": 40_000, "": 20_000}
+    read = histograms.read_log(path)
+    assert {tag: counted.get_total_count() for tag, counted in read.items()} == {"a": 40_000, "": 20_000}
 
 
 @pytest.mark.parametrize("tag", ["", "a,b", "a b", "a\nb"])

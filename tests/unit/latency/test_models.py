@@ -53,17 +53,17 @@ def test_the_closed_form_is_the_recursion(delay_us):
 
 def test_the_closed_queue_is_found_again():
     true = models.ClosedQueue(120.0, 1500.0)
-    found = models.fit(made(true.predict(THREADS)), "mva")
-    assert (found.demand_us, found.delay_us) == pytest.approx((120.0, 1500.0), rel=1e-3)
-    assert found.predict(150.5) == pytest.approx(true.predict([150.0, 151.0]).mean())
+    fit = models.fit(made(true.predict(THREADS)), "mva")
+    assert (fit.demand_us, fit.delay_us) == pytest.approx((120.0, 1500.0), rel=1e-3)
+    assert fit.predict(150.5) == pytest.approx(true.predict([150.0, 151.0]).mean())
 
 
 def test_the_scalability_law_is_found_again():
     true = models.Scalability(500.0, 0.05, 1e-5)
-    found = models.fit(made(true.predict(THREADS)), "usl")
-    assert (found.alone_per_s, found.contention) == pytest.approx((500.0, 0.05), rel=1e-3)
-    assert found.coherency == pytest.approx(1e-5, rel=1e-2)
-    assert found.predict(100) == pytest.approx(100 / found.throughput_per_s(100) * 1e6)
+    fit = models.fit(made(true.predict(THREADS)), "usl")
+    assert (fit.alone_per_s, fit.contention) == pytest.approx((500.0, 0.05), rel=1e-3)
+    assert fit.coherency == pytest.approx(1e-5, rel=1e-2)
+    assert fit.predict(100) == pytest.approx(100 / fit.throughput_per_s(100) * 1e6)
 
 
 def test_the_scalability_law_goes_by_throughput_not_by_latency():
@@ -139,9 +139,9 @@ def test_beyond_is_asked_only_of_higher_thread_counts():
 
 
 def test_condition_of_raw_powers_is_what_it_is():
-    found = model_selection.judge(made(2000 + 90.0 * THREADS), "order4")
-    assert found["condition_raw"] > 1e10
-    assert found["condition_scaled"] < 1e4
+    figures = model_selection.judge(made(2000 + 90.0 * THREADS), "order4")
+    assert figures["condition_raw"] > 1e10
+    assert figures["condition_scaled"] < 1e4
 
 
 def test_the_standing_counts_who_was_best():

@@ -21,19 +21,19 @@ def choices(cells):
 
 
 def test_estimates_of_an_additive_cluster_are_always_right(cells):
-    found = policies.regrets(*choices(cells))
+    table = policies.regrets(*choices(cells))
     for name in ("estimate: linear", "estimate: closed queue (MVA)"):
-        assert found.loc[name, "right"].share == 1
-        assert found.loc[name, "regret"].value == pytest.approx(0, abs=1e-9)
+        assert table.loc[name, "right"].share == 1
+        assert table.loc[name, "regret"].value == pytest.approx(0, abs=1e-9)
 
 
 def test_a_fixed_setting_costs_what_it_is_slower(cells):
     measured, chosen = choices(cells)
-    found = policies.regrets(measured, chosen)
+    table = policies.regrets(measured, chosen)
     means = measured.groupby(WORKLOAD).mean()
     expected = ((means["1R-3W"] / means.min(axis=1) - 1) * 100).mean()
-    assert found.loc["always 1R-3W", "regret"].value == pytest.approx(expected, rel=0.05)
-    assert found.loc["always 1R-3W", "right"].share == pytest.approx(2 / 3)  # of shares 0.1, 0.5, 0.9 the last two
+    assert table.loc["always 1R-3W", "regret"].value == pytest.approx(expected, rel=0.05)
+    assert table.loc["always 1R-3W", "right"].share == pytest.approx(2 / 3)  # of shares 0.1, 0.5, 0.9 the last two
 
 
 def test_the_rule_of_thumb_turns_at_a_quarter(cells):
@@ -45,9 +45,9 @@ def test_the_rule_of_thumb_turns_at_a_quarter(cells):
 
 def test_other_starts_choose_without_seeing_the_one_they_are_judged_by():
     noisy = made_runs.run(noise=0.3, seed=5)
-    found = policies.regrets(*choices(noisy))
-    assert found.loc[policies.OTHER_STARTS, "right"].share < 1
-    assert found.loc[policies.OTHER_STARTS, "regret"].value > 0
+    table = policies.regrets(*choices(noisy))
+    assert table.loc[policies.OTHER_STARTS, "right"].share < 1
+    assert table.loc[policies.OTHER_STARTS, "regret"].value > 0
 
 
 def test_a_run_without_full_mixes_is_refused(cells):
@@ -89,11 +89,11 @@ def test_the_share_of_reads_from_which_on_1r_3w_is_the_fastest(cells):
 
 def test_wider_settings_against_what_they_contain():
     cells = made_runs.run(noise=0.001, settings=(*STRONG_SETTINGS, *WIDER_SETTINGS))
-    found = wider_settings.against_contained(cells)
-    assert list(found.index) == [
+    table = wider_settings.against_contained(cells)
+    assert list(table.index) == [
         ("2R-3W", "1R-3W"), ("2R-3W", "2R-2W"), ("3R-2W", "2R-2W"), ("3R-2W", "3R-1W"),
         ("3R-3W", "1R-3W"), ("3R-3W", "2R-2W"), ("3R-3W", "3R-1W"),
     ]  # fmt: skip
-    assert all(ratio.value > 1 for ratio in found["ratio"])
-    assert found["faster"].sum() == 0
+    assert all(ratio.value > 1 for ratio in table["ratio"])
+    assert table["faster"].sum() == 0
     assert wider_settings.times_best(cells) == (0, 18)

@@ -305,7 +305,7 @@ def test_printed_ranking_is_the_same_everywhere_but_cannot_be_judged():
     table = ranking.levels(published.level_stats())
     assert len(table) == 24
     assert set(table["ranking"]) == {"ONE < QUORUM < ALL"}
-    assert all(told is None for told in table["distinguishable"])
+    assert all(verdict is None for verdict in table["distinguishable"])
 
 
 def test_a_write_that_timed_out_is_unknown_and_a_refused_one_is_not():
@@ -396,8 +396,8 @@ def ranked_in_blocks(**latencies):
 def test_levels_are_compared_within_blocks():
     # blocks differ by far more than levels, which overlap; within each block the order is the same
     one_, quorum = [100, 200, 400, 800], [110, 222, 436, 884]
-    order, told, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum)
-    assert (order, told) == ("ONE < QUORUM", True)
+    order, distinguishable, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum)
+    assert (order, distinguishable) == ("ONE < QUORUM", True)
     assert p_value == pytest.approx(stats.ttest_rel(np.log(quorum), np.log(one_)).pvalue)
     table = summaries.level_stats(cell_stats(*({"block": b, "latency_us": float(x)} for b, x in enumerate(one_))))
     assert table.loc[0, "latency_low_us"] < 0  # as the levels' own intervals tell it, nothing could be known
@@ -423,8 +423,8 @@ def test_over_all_thread_counts_together_chance_evens_out():
 
 def test_a_ranking_needs_all_neighbours_apart_and_pays_for_each():
     one_, quorum, all_ = [100, 200, 400], [130, 262, 520], [131, 255, 530]
-    order, told, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)
-    assert told is False
+    order, distinguishable, p_value = ranked_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)
+    assert distinguishable is False
     signs = ranking_in_blocks(ONE=one_, QUORUM=quorum, ALL=all_)["order"]
     assert signs in ("ONE < QUORUM ~ ALL", "ONE < ALL ~ QUORUM")
     logs = {name: np.log(values) for name, values in (("ONE", one_), ("QUORUM", quorum), ("ALL", all_))}
@@ -448,8 +448,8 @@ def test_levels_that_are_the_same_are_told_apart_in_few_of_a_hundred():
         for level in ("ONE", "QUORUM")
     ]
     table = cell_stats(*rows)
-    told = ranking.levels(summaries.level_stats(table), table)["distinguishable"]
-    assert told.astype(bool).mean() == pytest.approx(0.05, abs=0.035)
+    distinguishable = ranking.levels(summaries.level_stats(table), table)["distinguishable"]
+    assert distinguishable.astype(bool).mean() == pytest.approx(0.05, abs=0.035)
 
 
 def test_a_point_is_marked_where_the_client_is_a_part_of_any_of_its_cells():

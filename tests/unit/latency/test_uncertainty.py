@@ -32,9 +32,9 @@ def held(figures, truth):
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_intervals_of_the_mean_hold_it_in_about_95_of_100(phi):
     latency_us = cells_of(phi)
-    found, truth = within(latency_us), 1000 * np.exp(SIGMA**2 / 2)
-    assert held(found.mean, truth) == pytest.approx(0.95, abs=0.03)
-    naive = np.abs(found.mean.value - truth) <= 1.96 * found.sd / np.sqrt(N)
+    intervals, truth = within(latency_us), 1000 * np.exp(SIGMA**2 / 2)
+    assert held(intervals.mean, truth) == pytest.approx(0.95, abs=0.03)
+    naive = np.abs(intervals.mean.value - truth) <= 1.96 * intervals.sd / np.sqrt(N)
     if phi == 0:
         assert naive.mean() == pytest.approx(0.95, abs=0.03)
     else:  # the interval that takes operations for independent fails
@@ -50,9 +50,9 @@ def test_intervals_of_quantiles_hold_them(phi, share):
 
 def test_intervals_of_p99_hold_it_or_say_that_they_cannot():
     truth = 1000 * np.exp(SIGMA * stats.norm.ppf(0.99))
-    found = within(cells_of(0.5), [0.99]).quantiles[0]
-    assert held(found, truth) > 0.92
-    assert not np.isnan(found.high).any()
+    p99 = within(cells_of(0.5), [0.99]).quantiles[0]
+    assert held(p99, truth) > 0.92
+    assert not np.isnan(p99.high).any()
     few = within(cells_of(0.0)[:, :300], [0.99]).quantiles[0]
     assert np.isnan(few.high).all()
     assert not np.isnan(few.low).any()
@@ -61,18 +61,20 @@ def test_intervals_of_p99_hold_it_or_say_that_they_cannot():
 @pytest.mark.parametrize("phi", [0.0, 0.5, 0.9])
 def test_the_effective_number_is_that_of_the_theory(phi):
     """For a mean of AR(1) it is n (1 - phi) / (1 + phi); a logarithm's dependence is nearly that of the value."""
-    found = np.median(within(cells_of(phi)).mean.effective_n)
+    effective_n = np.median(within(cells_of(phi)).mean.effective_n)
     rho = (np.exp(SIGMA**2 * phi ** np.arange(1, 300)) - 1) / (np.exp(SIGMA**2) - 1)
-    assert found == pytest.approx(N / (1 + 2 * rho.sum()), rel=0.15)
+    assert effective_n == pytest.approx(N / (1 + 2 * rho.sum()), rel=0.15)
 
 
 def test_a_rate_has_an_interval_too():
     rng = np.random.default_rng(5)
     n = 3000
     started_s = np.cumsum(rng.exponential(1 / 1000, (CELLS, n)), axis=1)
-    found = uncertainty.within_cells(np.repeat(np.arange(CELLS), n), started_s.ravel(), np.ones(CELLS * n), CELLS, [])
+    intervals = uncertainty.within_cells(
+        np.repeat(np.arange(CELLS), n), started_s.ravel(), np.ones(CELLS * n), CELLS, []
+    )
     rate = n / (started_s[:, -1] - started_s[:, 0])
-    assert (np.abs(rate / 1000 - 1) <= found.rate_half).mean() == pytest.approx(0.95, abs=0.03)
+    assert (np.abs(rate / 1000 - 1) <= intervals.rate_half).mean() == pytest.approx(0.95, abs=0.03)
 
 
 def test_cells_in_disorder_and_empty_ones():
@@ -89,16 +91,18 @@ def test_cells_in_disorder_and_empty_ones():
 
 
 def test_too_few_batches_give_no_interval():
-    found = uncertainty.within_cells(np.zeros(7, int), np.arange(7.0), np.arange(7.0), 1, [0.5])
-    assert (found.mean.value[0], found.quantiles[0].value[0]) == (3, 3)
-    assert np.isnan([found.mean.low[0], found.mean.high[0], found.mean.effective_n[0], found.rate_half[0]]).all()
-    assert np.isnan([found.quantiles[0].low[0], found.quantiles[0].high[0]]).all()
+    intervals = uncertainty.within_cells(np.zeros(7, int), np.arange(7.0), np.arange(7.0), 1, [0.5])
+    assert (intervals.mean.value[0], intervals.quantiles[0].value[0]) == (3, 3)
+    assert np.isnan(
+        [intervals.mean.low[0], intervals.mean.high[0], intervals.mean.effective_n[0], intervals.rate_half[0]]
+    ).all()
+    assert np.isnan([intervals.quantiles[0].low[0], intervals.quantiles[0].high[0]]).all()
 
 
 def test_a_constant_latency_is_certain():
-    found = within(np.full((1, 500), 7.0))
-    assert (found.mean.low[0], found.mean.high[0], found.mean.effective_n[0]) == (7, 7, 500)
-    assert (found.quantiles[0].low[0], found.quantiles[0].high[0]) == (7, 7)
+    intervals = within(np.full((1, 500), 7.0))
+    assert (intervals.mean.low[0], intervals.mean.high[0], intervals.mean.effective_n[0]) == (7, 7, 500)
+    assert (intervals.quantiles[0].low[0], intervals.quantiles[0].high[0]) == (7, 7)
 
 
 def test_one_block_is_never_passed_for_more():

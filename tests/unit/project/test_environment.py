@@ -17,7 +17,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 #: `line` is another simulator for one test, `oracle` runs with Cassandra 1.2; extras made of extras name the package.
 LOCKED = [name for name in PROJECT["optional-dependencies"] if name != "line"]
 ASKED = [*PROJECT["dependencies"], *(line for name in LOCKED for line in PROJECT["optional-dependencies"][name])]
-DIRECT = [own for own in map(Requirement, ASKED) if own.name != PROJECT["name"]]
+DIRECT = [asked for asked in map(Requirement, ASKED) if asked.name != PROJECT["name"]]
 PINNED = re.compile(r"[A-Za-z0-9._-]+(\[[a-z0-9,_-]+\])?==[A-Za-z0-9.+!]+( ; [^;]+)?")
 CONDA_SPEC = re.compile(r"(?P<name>[A-Za-z0-9._-]+)\s*(?:(?P<operator>==?|[<>~!]=?)\s*(?P<version>[^\s=]+))?")
 
@@ -30,11 +30,11 @@ def _lock_lines() -> list[str]:
 
 def _locked() -> dict[str, list[Requirement]]:
     """Entries by package; a universal lock may hold several, told apart by markers."""
-    found: dict[str, list[Requirement]] = {}
+    entries: dict[str, list[Requirement]] = {}
     for line in _lock_lines():
         requirement = Requirement(line)
-        found.setdefault(canonicalize_name(requirement.name), []).append(requirement)
-    return found
+        entries.setdefault(canonicalize_name(requirement.name), []).append(requirement)
+    return entries
 
 
 def _version(entry: Requirement) -> Version:

@@ -35,9 +35,9 @@ def interpreter(version):
     """A Python of that version, of pyenv or on the path."""
     pyenv = Path(os.environ.get("PYENV_ROOT") or Path.home() / ".pyenv")
     places = [*map(str, pyenv.glob(f"versions/{version}.*/bin/python{version}")), shutil.which(f"python{version}")]
-    for own in filter(None, places):  # on the path may be a shim of pyenv, which runs no version that is switched off
-        if subprocess.run([own, "-c", ""], capture_output=True, check=False).returncode == 0:
-            return own
+    for path in filter(None, places):  # on the path may be a shim of pyenv, which runs no version that is switched off
+        if subprocess.run([path, "-c", ""], capture_output=True, check=False).returncode == 0:
+            return path
     return None
 
 
@@ -51,11 +51,11 @@ def built(tmp_path_factory):
 @pytest.fixture(scope="module", params=PYTHONS)
 def bare(request, built, tmp_path_factory):
     """The interpreter of a new environment with the wheel and what it asks for, versions as locked."""
-    found = interpreter(request.param)
-    if found is None:
+    path = interpreter(request.param)
+    if path is None:
         pytest.skip(f"there is no Python {request.param} here")
     folder = tmp_path_factory.mktemp("environment")
-    run_command(found, "-m", "venv", folder)
+    run_command(path, "-m", "venv", folder)
     python = folder / "bin" / "python"
     run_command(python, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock", built[0])
     yield python
@@ -98,7 +98,7 @@ def test_it_answers_without_a_checkout(cassbook, tmp_path):
 
 def test_the_claims_are_those_of_the_checkout(cassbook):
     recomputed = json.loads(cassbook("claims", "--format", "json"))
-    assert {own["verdict"] for own in recomputed} == {"reproduced", "other_reading", "not_reproduced", "untestable"}
+    assert {claim["verdict"] for claim in recomputed} == {"reproduced", "other_reading", "not_reproduced", "untestable"}
     wanted = run_in_checkout("claims", "--format", "json")
     assert recomputed == json.loads(wanted)
 
@@ -128,6 +128,6 @@ def test_with_predict_it_predicts(bare, built, cassbook):
 def test_the_claimed_pythons_are_those_that_are_tried():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={PYTHONS[0]}"
-    claimed = [own.rpartition(" ")[2] for own in project["classifiers"] if own.startswith("Programming Language")]
+    claimed = [line.rpartition(" ")[2] for line in project["classifiers"] if line.startswith("Programming Language")]
     assert tuple(claimed) == PYTHONS
     assert ", ".join(PYTHONS[:-1]) + f" and {PYTHONS[-1]}" in (ROOT / "README.md").read_text(encoding="utf-8")

@@ -49,9 +49,9 @@ def test_the_books_extensions_are_there():
 
 def test_the_library_page_names_modules_and_members_that_are_there():
     page = (ROOT / "book" / "library.md").read_text()
-    found = re.findall(r"automodule:: (\S+)\n\s+:members:([^\n]*)", page)
-    assert len(found) > 20
-    for module, members in found:
+    listed = re.findall(r"automodule:: (\S+)\n\s+:members:([^\n]*)", page)
+    assert len(listed) > 20
+    for module, members in listed:
         loaded = importlib.import_module(module)
         for member in filter(None, map(str.strip, members.split(","))):
             assert hasattr(loaded, member), f"{module}.{member}"

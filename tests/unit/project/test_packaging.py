@@ -98,9 +98,9 @@ def test_one_version_everywhere():
 
 def test_the_tables_of_recorded_runs_are_small_and_have_no_samples(wheel):
     with zipfile.ZipFile(wheel) as packed:
-        tables = [own for own in packed.infolist() if own.filename.startswith("cassbook/data/runs/")]
-    assert sum(own.compress_size for own in tables) < 8e6
-    names = {own.filename for own in tables}
+        tables = [entry for entry in packed.infolist() if entry.filename.startswith("cassbook/data/runs/")]
+    assert sum(entry.compress_size for entry in tables) < 8e6
+    names = {entry.filename for entry in tables}
     assert {
         "cassbook/data/runs/standard-2.1.20/histograms.hlog",
         "cassbook/data/runs/standard-5.0.9/cells.csv",

@@ -46,8 +46,8 @@ def test_sentences_are_quoted_word_by_word_and_in_their_order(paper):
             continue
         at = 0
         for fragment in fragments(finding.quote):
-            found = text.find(plain(fragment), at)
-            if found < 0:
+            place = text.find(plain(fragment), at)
+            if place < 0:
                 missing.append(f"{finding.id}: {fragment!r} is not in the text (or stands earlier)")
-            at = max(found, 0)
+            at = max(place, 0)
     assert not missing, "\n".join(missing)

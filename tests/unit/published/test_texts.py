@@ -28,34 +28,34 @@ def agree(name, left, right):
 def differences(name, left, right, sides, same=str.__eq__):
     """Every cell, row and column in which two tables differ, in words. The order of rows and columns is free."""
     here, there = sides
-    found = [f"{name}: column {column} only in {here}" for column in left.columns.difference(right.columns)]
-    found += [f"{name}: column {column} only in {there}" for column in right.columns.difference(left.columns)]
+    differing = [f"{name}: column {column} only in {here}" for column in left.columns.difference(right.columns)]
+    differing += [f"{name}: column {column} only in {there}" for column in right.columns.difference(left.columns)]
     if set(KEYS[name]) - set(left.columns) or set(KEYS[name]) - set(right.columns):
-        return found
+        return differing
     rows = {}
     for side, table in ((here, left), (there, right)):
         for row in table.to_dict("records"):
             key = ", ".join(f"{column}={row[column]}" for column in KEYS[name])
             if side in rows.setdefault(key, {}):
-                found.append(f"{name}: row {key} twice in {side}")
+                differing.append(f"{name}: row {key} twice in {side}")
             rows[key][side] = row
     for key, row in rows.items():
         if len(row) == 1:
-            found.append(f"{name}: row {key} only in {next(iter(row))}")
+            differing.append(f"{name}: row {key} only in {next(iter(row))}")
             continue
         for column in left.columns.intersection(right.columns):
             ours, theirs = row[here][column], row[there][column]
             if not same(ours, theirs):
-                found.append(f"{name}: row {key}, column {column}: {here} {ours!r}, {there} {theirs!r}")
-    return found
+                differing.append(f"{name}: row {key}, column {column}: {here} {ours!r}, {there} {theirs!r}")
+    return differing
 
 
 @pytest.mark.parametrize("name", parsers)
 def test_the_texts_still_say_what_was_read_from_them(name):
     if folder() is None:
         pytest.skip("the papers' texts are not at hand: name their folder in CASSBOOK_PAPERS")
-    found = differences(name, stored(PARSED / f"{name}.csv"), parse(name, text_of(name)), ("fixture", "text"))
-    assert not found, "\n".join(found)
+    differing = differences(name, stored(PARSED / f"{name}.csv"), parse(name, text_of(name)), ("fixture", "text"))
+    assert not differing, "\n".join(differing)
 
 
 @pytest.mark.parametrize("name", parsers)
@@ -63,8 +63,10 @@ def test_published_tables_say_what_was_read_from_the_texts(name):
     path = resource("data/published") / f"{name}.csv"
     assert path.is_file(), f"{name}: no {path.name} in data/published"
     published = stored(path).drop(columns=ADDED.get(name, []))
-    found = differences(name, stored(PARSED / f"{name}.csv"), published, ("text", "published"), partial(agree, name))
-    assert not found, "\n".join(found)
+    differing = differences(
+        name, stored(PARSED / f"{name}.csv"), published, ("text", "published"), partial(agree, name)
+    )
+    assert not differing, "\n".join(differing)
 
 
 def test_every_parser_has_its_fixture_and_its_paper():
@@ -264,13 +266,13 @@ def test_notations_keep_their_faults():
 )
 def test_a_digit_changed_is_seen(name, old, new, difference):
     before, after = parse(name, TEXTS[name]), parse(name, altered(name, old, new)[0])
-    (found,) = differences(name, before, after, "ab")
-    assert found.startswith(f"{name}: row ")
-    assert found.endswith(difference)
+    (line,) = differences(name, before, after, "ab")
+    assert line.startswith(f"{name}: row ")
+    assert line.endswith(difference)
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "new", "found"),
+    ("name", "old", "new", "fault"),
     [
         ("g20_table1", "732\t", "", "12 cells"),
         ("g20_table1", "732\t", "732\t733\t", "14 cells"),
@@ -304,15 +306,15 @@ def test_a_digit_changed_is_seen(name, old, new, difference):
         ("thesis_equations", "3.27", "3..27", "'0.7-3..27"),
     ],
 )
-def test_a_misshapen_table_is_refused(name, old, new, found):
+def test_a_misshapen_table_is_refused(name, old, new, fault):
     text, at = altered(name, old, new)
     at += old.startswith("\n")
-    with pytest.raises(ValueError, match=rf"^{name}, line {at}: .*{re.escape(found)}"):
+    with pytest.raises(ValueError, match=rf"^{name}, line {at}: .*{re.escape(fault)}"):
         parse(name, text)
 
 
 @pytest.mark.parametrize(
-    ("name", "old", "found"),
+    ("name", "old", "fault"),
     [
         ("g20_table1", "\n12\t", "14 lines instead of 15"),
         ("g21_table4", "\n100\t", "10 lines instead of 11"),
@@ -323,10 +325,10 @@ def test_a_misshapen_table_is_refused(name, old, new, found):
         ("g20_equations", "\n$$y_{ONE}^{Write}", "so far 5 of 6 lines"),
     ],
 )
-def test_a_missing_row_is_refused(name, old, found):
+def test_a_missing_row_is_refused(name, old, fault):
     start = TEXTS[name].rindex(old)
     end = (TEXTS[name] + "\n").index("\n", start + 1)
-    with pytest.raises(ValueError, match=rf"^{name}, line \d+: .*{re.escape(found)}"):
+    with pytest.raises(ValueError, match=rf"^{name}, line \d+: .*{re.escape(fault)}"):
         parse(name, TEXTS[name][:start] + TEXTS[name][end:])
 
 

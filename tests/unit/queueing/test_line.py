@@ -35,8 +35,8 @@ def by_line(jobs, waits):
         table = line.SolverLDES(model, seed=SEED, samples=SAMPLES).get_avg_table()
     except RuntimeError as error:
         pytest.skip(f"LDES does not run here: {error}")
-    found = {str(row["Station"]): row for row in table.to_dict("records")}
-    return float(found["clients"]["Tput"]), float(found["cpu"]["QLen"])
+    by_station = {str(row["Station"]): row for row in table.to_dict("records")}
+    return float(by_station["clients"]["Tput"]), float(by_station["cpu"]["QLen"])
 
 
 @pytest.mark.parametrize("waits", [2, 3])

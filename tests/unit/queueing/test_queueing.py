@@ -37,12 +37,12 @@ def erlang_c(servers, load):
 
 @pytest.mark.parametrize(("cores", "rate"), [(1, 700), (2, 1500), (4, 3400)])
 def test_arrivals_at_a_node_of_several_cores_wait_as_long_as_in_mmc(cores, rate):
-    found = run(one_node(cores=cores, rate_per_s=rate), 0, MANY)
+    simulated = run(one_node(cores=cores, rate_per_s=rate), 0, MANY)
     load = rate / 1000
     expected = 1 + erlang_c(cores, load) / (cores - load)
-    assert found.response_ms.value == pytest.approx(expected, rel=0.03)
-    assert found.throughput_per_s.value == pytest.approx(rate, rel=0.01)
-    assert found.utilisation["node1 CPU"].value == pytest.approx(load / cores, rel=0.02)
+    assert simulated.response_ms.value == pytest.approx(expected, rel=0.03)
+    assert simulated.throughput_per_s.value == pytest.approx(rate, rel=0.01)
+    assert simulated.utilisation["node1 CPU"].value == pytest.approx(load / cores, rel=0.02)
     # Shared processors do not care for the law of service times.
     bursty = run(one_node(cores=cores, rate_per_s=rate, law=Law("hyper", 6.0)), 0, MANY)
     assert bursty.response_ms.value == pytest.approx(expected, rel=0.08)
@@ -53,9 +53,9 @@ def test_a_region_for_one_serves_in_order():
     law, rate = Law("hyper", 4.0), 600
     network = one_node(rate_per_s=rate, law=law)
     network = replace(network, region_limit=1, readings=replace(network.readings, region="cpu"))
-    found = run(network, 0, MANY)
+    simulated = run(network, 0, MANY)
     wait = 0.6 * (1 + law.scv) / 2 / (1 - 0.6)
-    assert found.response_ms.value == pytest.approx(1 + wait, rel=0.06)
+    assert simulated.response_ms.value == pytest.approx(1 + wait, rel=0.06)
 
 
 @pytest.mark.parametrize("law", [Law("constant"), Law(), Law("erlang", 3), Law("hyper", 5.0)], ids=lambda law: law.kind)
@@ -63,9 +63,9 @@ def test_laws_have_their_moments(law):
     """M/G/1 of one client at a disk: response is the service itself."""
     demands = Demands({"read-local": 0.0, "read-remote": 0.0, "read-remote-ID": 0.0}, disk_ms=2.0)
     network = Network((Operation(demands, 1, 1),), 1, 1, Readings(law=law))
-    found = run(network, 1, 100_000)
-    assert found.response_ms.value == pytest.approx(2.0, rel=0.02)
-    below = found.quantile_ms(0.5)
+    simulated = run(network, 1, 100_000)
+    assert simulated.response_ms.value == pytest.approx(2.0, rel=0.02)
+    below = simulated.quantile_ms(0.5)
     expected = {"constant": 2.0, "exponential": 2 * math.log(2), "erlang": 2 * 2.674 / 3}.get(law.kind)
     if expected:
         assert below == pytest.approx(expected, rel=0.03)
@@ -74,7 +74,7 @@ def test_laws_have_their_moments(law):
 @pytest.mark.parametrize("cores", [1, 3])
 def test_machines_and_repairmen(cores):
     jobs, think = 12, 5.0
-    found = run(one_node(cores=cores, think_ms=think), jobs, MANY)
+    simulated = run(one_node(cores=cores, think_ms=think), jobs, MANY)
     weight = np.array([
         math.comb(jobs, n) * math.factorial(n) / think**n
         / (math.factorial(n) if n <= cores else math.factorial(cores) * cores ** (n - cores))
@@ -82,8 +82,8 @@ def test_machines_and_repairmen(cores):
     ])  # fmt: skip
     chance = weight / weight.sum()
     throughput = 1000 * (chance * np.minimum(np.arange(jobs + 1), cores)).sum()
-    assert found.throughput_per_s.value == pytest.approx(throughput, rel=0.01)
-    assert found.response_ms.value == pytest.approx(1000 * jobs / throughput - think, rel=0.02)
+    assert simulated.throughput_per_s.value == pytest.approx(throughput, rel=0.01)
+    assert simulated.response_ms.value == pytest.approx(1000 * jobs / throughput - think, rel=0.02)
     analysed = analyse(one_node(cores=cores, think_ms=think), jobs)
     assert analysed.throughput_per_s[-1] == pytest.approx(throughput, rel=1e-9)
 
@@ -100,9 +100,11 @@ def test_on_one_machine_the_client_goes_first(cores, jobs):
     for k in range(jobs):
         weight.append(weight[-1] * min(jobs - k, cores - min(k, 1)) / node_ms * client_ms)
     throughput = 1000 * sum(weight[1:]) / sum(weight) / client_ms
-    found = run(network, jobs, MANY)
-    assert found.throughput_per_s.value == pytest.approx(throughput, rel=0.01)
-    assert found.utilisation["CPU"].value == pytest.approx(throughput * (client_ms + node_ms) / 1000 / cores, rel=0.02)
+    simulated = run(network, jobs, MANY)
+    assert simulated.throughput_per_s.value == pytest.approx(throughput, rel=0.01)
+    assert simulated.utilisation["CPU"].value == pytest.approx(
+        throughput * (client_ms + node_ms) / 1000 / cores, rel=0.02
+    )
     assert analyse(network, jobs).throughput_per_s[-1] == pytest.approx(throughput, rel=0.08)
 
 
@@ -142,8 +144,8 @@ def test_two_parallel_queues_join_as_nelson_and_tantawi_have_it(rate):
     demands = Demands({"read-local": 0.0, "read-remote": 0.0, "read-remote-ID": 0.0}, disk_ms=1.0)
     network = Network((Operation(demands, 2, 2),), 2, 2, Readings(region="none"), rate_per_s=rate)
     load = rate / 1000
-    found = run(network, 0, MANY)
-    assert found.response_ms.value == pytest.approx((12 - load) / 8 / (1 - load), rel=0.03)
+    simulated = run(network, 0, MANY)
+    assert simulated.response_ms.value == pytest.approx((12 - load) / 8 / (1 - load), rel=0.03)
     # The first of two exponentials, alone in the network.
     first = replace(network, operations=(Operation(demands, 2, 1),), rate_per_s=1.0)
     assert run(first, 0, 100_000).response_ms.value == pytest.approx(0.5, rel=0.02)
@@ -151,18 +153,18 @@ def test_two_parallel_queues_join_as_nelson_and_tantawi_have_it(rate):
 
 def test_what_one_job_takes_is_the_sum_of_its_way():
     constant = Readings(law=Law("constant"))
-    own = paper.demands("ALL")
+    demands = paper.demands("ALL")
     network = paper.network("ALL", readings=constant)
-    branch = own.request_ms + own.cpu_ms["read-remote-ID"] + own.disk_ms + own.data_ms
-    ways = 2 * (own.request_ms + own.data_ms)
+    branch = demands.request_ms + demands.cpu_ms["read-remote-ID"] + demands.disk_ms + demands.data_ms
+    ways = 2 * (demands.request_ms + demands.data_ms)
     # The second and third request leave one after the other; the branch that is longest decides.
-    local = ways + own.cpu_ms["read-local"] + own.request_ms + branch + own.cpu_ms["read-local-end"]
-    remote = ways + own.cpu_ms["read-remote"] + 2 * own.request_ms + branch + own.cpu_ms["read-remote-end"]
+    local = ways + demands.cpu_ms["read-local"] + demands.request_ms + branch + demands.cpu_ms["read-local-end"]
+    remote = ways + demands.cpu_ms["read-remote"] + 2 * demands.request_ms + branch + demands.cpu_ms["read-remote-end"]
     expected = 0.75 * local + 0.25 * remote
-    found = run(network, 1, 20_000)
-    assert found.response_ms.value == pytest.approx(expected, rel=0.003)
+    simulated = run(network, 1, 20_000)
+    assert simulated.response_ms.value == pytest.approx(expected, rel=0.003)
     assert Loads(network).least_ms == pytest.approx(
-        expected + own.client_ms - 0.75 * own.request_ms - 0.25 * 2 * own.request_ms
+        expected + demands.client_ms - 0.75 * demands.request_ms - 0.25 * 2 * demands.request_ms
     )
 
 
@@ -192,13 +194,13 @@ def test_stations_are_as_busy_as_their_work_says(
         (Operation(paper.demands("QUORUM"), asked, waits),), nodes, replication, readings, limit,
         shares=tuple(range(1, nodes + 1)), token_aware=aware, shared_cores=cores if together else 0, think_ms=0.5,
     )  # fmt: skip
-    found, loads = run(network, jobs, 60_000), Loads(network)
-    x = found.throughput_per_s.value / 1000
+    simulated, loads = run(network, jobs, 60_000), Loads(network)
+    x = simulated.throughput_per_s.value / 1000
     for name, ms in loads.ms.items():
         servers = {"client CPU": 1 if together else 2, "CPU": cores}.get(name, cores if "CPU" in name else 1)
-        assert found.utilisation[name].value == pytest.approx(x * ms / servers, rel=0.06, abs=0.01), name
+        assert simulated.utilisation[name].value == pytest.approx(x * ms / servers, rel=0.06, abs=0.01), name
     client = loads.network.operations[0].demands.client_ms
-    assert jobs >= x * (found.response_ms.value + client) * 0.99
+    assert jobs >= x * (simulated.response_ms.value + client) * 0.99
     low, high = loads.throughput_bounds(jobs)
     assert low * 0.97 <= 1000 * x <= high * 1.03
 

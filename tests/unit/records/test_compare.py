@@ -44,8 +44,8 @@ def blocks(*latencies, **row):
     return [{"block": number, "latency_us": value, **row} for number, value in enumerate(latencies, start=1)]
 
 
-def figure(found, name="latency_us"):
-    rows = found.figures[found.figures["figure"] == name]
+def figure(comparison, name="latency_us"):
+    rows = comparison.figures[comparison.figures["figure"] == name]
     assert len(rows) == 1
     return rows.iloc[0]
 
@@ -78,8 +78,8 @@ def test_false_differences_are_five_in_a_hundred(monkeypatch):
     rng = np.random.default_rng(11)
     rows = [[{**row, "threads": threads} for threads in range(1, 601)
              for row in blocks(*np.exp(rng.normal(7, 0.1, 4)))] for _ in range(2)]  # fmt: skip
-    found = compare.compare(run("a", *rows[0]), run("b", *rows[1]))
-    latency = found.figures[found.figures["figure"] == "latency_us"]
+    comparison = compare.compare(run("a", *rows[0]), run("b", *rows[1]))
+    latency = comparison.figures[comparison.figures["figure"] == "latency_us"]
     assert latency["distinguishable"].astype(bool).mean() == pytest.approx(0.05, abs=0.027)
 
 
@@ -111,35 +111,35 @@ def test_cells_are_matched_by_what_they_are():
                  {"kind": "mixed", "read_share": 0.5, "read_cl": "ALL"},
                  {"kind": "workload", "workload": "A", "read_share": 0.5},
                  {"kind": "paced", "rate_per_s": 500.0}, engine="5.0.9")  # fmt: skip
-    found = compare.compare(first, second)
-    assert sorted(set(found.figures["operation"])) == ["READ", "workload A"]  # a write level is nothing to a read
-    assert found.only_first == ["mixed reads 50 % ONE/ONE, 100 threads", "pure WRITE ALL, 100 threads"]
-    assert found.only_second == [
+    comparison = compare.compare(first, second)
+    assert sorted(set(comparison.figures["operation"])) == ["READ", "workload A"]  # a write level is nothing to a read
+    assert comparison.only_first == ["mixed reads 50 % ONE/ONE, 100 threads", "pure WRITE ALL, 100 threads"]
+    assert comparison.only_second == [
         "mixed reads 50 % ALL/ONE, 100 threads",
         "paced READ ONE, 100 threads, 500 a second",
         "pure WRITE QUORUM, 100 threads",
     ]
-    assert (found.first["engine"], found.second["engine"]) == ("2.1.20", "5.0.9")
-    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in compare.as_markdown(found)
+    assert (comparison.first["engine"], comparison.second["engine"]) == ("2.1.20", "5.0.9")
+    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in compare.as_markdown(comparison)
 
 
 def test_response_time_is_compared_where_there_is_one():
     paced = {"kind": "paced", "rate_per_s": 100.0, "response_us": 5000.0, "response_low_us": 4900.0,
              "response_high_us": 5100.0}  # fmt: skip
-    found = compare.compare(run("a", paced, {}), run("b", paced, {}))
-    assert figure(found, "response_us")["rate_per_s"] == 100
-    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in re.sub(" +", " ", compare.as_markdown(found))
+    comparison = compare.compare(run("a", paced, {}), run("b", paced, {}))
+    assert figure(comparison, "response_us")["rate_per_s"] == 100
+    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in re.sub(" +", " ", compare.as_markdown(comparison))
 
 
 def test_formats_agree_and_what_is_unknown_is_null():
-    found = compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(2000.0)))
-    told = json.loads(compare.as_json(found))
-    assert told["figures"][0]["ratio"] == pytest.approx(2)
-    assert told["figures"][0]["distinguishable"] is None
-    assert told["figures"][0]["rate_per_s"] is None
-    lines = compare.as_csv(found).splitlines()
+    comparison = compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(2000.0)))
+    content = json.loads(compare.as_json(comparison))
+    assert content["figures"][0]["ratio"] == pytest.approx(2)
+    assert content["figures"][0]["distinguishable"] is None
+    assert content["figures"][0]["rate_per_s"] is None
+    lines = compare.as_csv(comparison).splitlines()
     assert lines[0].startswith("first_run,second_run,kind,")
-    assert len(lines) == 1 + len(told["figures"])
+    assert len(lines) == 1 + len(content["figures"])
 
 
 def test_nothing_in_common_is_refused():
@@ -151,10 +151,10 @@ def test_the_command_takes_names_and_folders():
     folder = RecordedRun("quick-2.1.20").folder
     result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", str(folder), "--format", "json"])
     assert result.exit_code == 0, result.output
-    found = json.loads(result.output)
-    assert found["only_first"] == found["only_second"] == []
-    assert {row["ratio"] for row in found["figures"]} == {1.0}
-    assert not any(row["distinguishable"] for row in found["figures"])
+    content = json.loads(result.output)
+    assert content["only_first"] == content["only_second"] == []
+    assert {row["ratio"] for row in content["figures"]} == {1.0}
+    assert not any(row["distinguishable"] for row in content["figures"])
     result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", "nowhere"])
     assert result.exit_code == 2
     assert "nowhere is no run folder" in result.output

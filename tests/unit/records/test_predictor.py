@@ -45,8 +45,12 @@ def test_whole_requests_are_asked_row_by_row(run):
         first = np.argmin(reads.back_ms, axis=1)
         needed = writes.there_ms[:, first] - reads.there_ms[np.arange(len(reads)), first]
         last = np.argmin(writes.back_ms, axis=1)
-        own = last == writes.coordinator
-        acked = writes.back_ms[np.arange(len(writes)), last] + np.where(own, 0, writes.after_ms) + writes.outside_ms / 2
+        at_coordinator = last == writes.coordinator
+        acked = (
+            writes.back_ms[np.arange(len(writes)), last]
+            + np.where(at_coordinator, 0, writes.after_ms)
+            + writes.outside_ms / 2
+        )
         rows.append(np.mean(needed - acked[:, None] - reads.outside_ms / 2 - cost <= t_ms))
     assert seen[WHOLE].iloc[5] == pytest.approx(np.mean(rows), abs=1e-3)
 
@@ -64,7 +68,7 @@ def test_a_message_with_a_number_of_its_own_leaves_nothing_of_ranks():
     """Slow and quick answers of one request, each logged by itself: reads draw both alike."""
     quick, slow = np.zeros(500), np.full(500, 10.0)
     together = Logged(np.c_[quick, slow], np.c_[quick, quick], np.c_[quick, quick], np.c_[quick, quick])
-    apart = Logged(*(own.reshape(-1, 1) for own in (together.w_ms, together.a_ms, together.r_ms, together.s_ms)))
+    apart = Logged(*(times.reshape(-1, 1) for times in (together.w_ms, together.a_ms, together.r_ms, together.s_ms)))
     # Of one distribution of 0 and 10: a read meets 0 at once, and 10 if both replicas that could commit took it too.
     assert p_consistent(apart, 2, 1, 1, 0.0) == pytest.approx(0.5 + 0.25, abs=0.02)
     assert p_consistent(together, 2, 1, 1, 0.0) != pytest.approx(0.75, abs=0.02)

@@ -56,8 +56,8 @@ def held(folder):
 
 def test_no_record_is_without_a_line_here():
     for folder, plain in (("runs", set(RUNS)), ("trials", set())):
-        own = {name.partition("/")[2] for name in EXPERIMENTS if name.startswith(folder)}
-        assert held(folder) == own | plain
+        listed = {name.partition("/")[2] for name in EXPERIMENTS if name.startswith(folder)}
+        assert held(folder) == listed | plain
     assert held("rides") == RIDES
     assert held("bench") == BENCHMARKS
 

@@ -30,7 +30,7 @@ def files(folder):
     (folder / "manifest.json").write_text(json.dumps({"complete": True, "schedule": SCHEDULE, "blocks": 3}))
     for block in (1, 2, 3):
         for actor, mean in ACTORS.items():
-            found = {
+            actor_run = {
                 "block": block,
                 "actor": actor,
                 "phases": [phase(0, mean * block), phase(1, mean * block), phase(2, 2 * mean)],
@@ -42,9 +42,9 @@ def files(folder):
                 },
             }  # fmt: skip
             if actor == "adaptive":
-                found["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
-                found["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
-            (folder / f"b{block}-{actor}.json").write_text(json.dumps(found))
+                actor_run["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
+                actor_run["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
+            (folder / f"b{block}-{actor}.json").write_text(json.dumps(actor_run))
 
 
 def of_actor(actor, mean, block, panel):
@@ -62,15 +62,15 @@ def of_actor(actor, mean, block, panel):
         sweeps = [(False, 10.0, np.nan), (True, 30.0, 1.4)]
         whole["sweeps"] = pd.DataFrame(sweeps, columns=["loaded", "seconds", "slowdown"])
     rows = [phase(0, mean * block) | whole, phase(1, mean * block) | nothing, phase(2, 2 * mean) | nothing]
-    own = {"start": block, "setup": "three", "actor": actor}
-    return [own | {"panel": panel + place} | row for place, row in enumerate(rows)]
+    common = {"start": block, "setup": "three", "actor": actor}
+    return [common | {"panel": panel + place} | row for place, row in enumerate(rows)]
 
 
 def record(folder):
     """A record of today."""
     for block in (1, 2, 3):
         rows = [of_actor(actor, mean, block, 3 * place) for place, (actor, mean) in enumerate(ACTORS.items())]
-        write_rows(folder / f"start-{block}-three.csv", [row for own in rows for row in own])
+        write_rows(folder / f"start-{block}-three.csv", [row for part in rows for row in part])
     notes = {
         "trial": "adviser-shift", "complete": True, "starts": 3, "numbers": {"schedule": SCHEDULE},
         "artefacts": sums(folder.glob("start-*")),
@@ -85,11 +85,11 @@ def folder(tmp_path, request):
 
 
 def test_figures_are_held_against_the_adaptive_one_of_the_same_block(folder):
-    found = ScheduleRuns(folder).figures("mean_us")
-    assert found.loc["1R-3W", "ratio"].value == pytest.approx(1.2)
-    assert found.loc["1R-3W", "p"] == 0  # the same in every block
-    assert np.isnan(found.loc["adaptive", "p"])
-    assert found.loc["adaptive", "estimate"].value == pytest.approx(20.0)
+    table = ScheduleRuns(folder).figures("mean_us")
+    assert table.loc["1R-3W", "ratio"].value == pytest.approx(1.2)
+    assert table.loc["1R-3W", "p"] == 0  # the same in every block
+    assert np.isnan(table.loc["adaptive", "p"])
+    assert table.loc["adaptive", "estimate"].value == pytest.approx(20.0)
 
 
 def test_a_stitched_run_answers_as_much_as_its_phases(folder):
@@ -97,8 +97,8 @@ def test_a_stitched_run_answers_as_much_as_its_phases(folder):
     assert runs.manifest["blocks"] == 3
     assert runs.phases["errors"].sum() == 0
     answered = 60 * 100 / 12.0 + 30 * 300 / 60.0  # 1R-3W, then 3R-1W, whose second phase takes twice as long
-    found = runs.stitched(["1R-3W", "3R-1W"])
-    assert found[1] == pytest.approx((60 * 100 + 30 * 300) / answered)
+    latency = runs.stitched(["1R-3W", "3R-1W"])
+    assert latency[1] == pytest.approx((60 * 100 + 30 * 300) / answered)
 
 
 def test_watchers_and_sweeps_are_read(folder):
@@ -134,11 +134,11 @@ def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):
         write_rows(tmp_path / f"start-{start}-late.csv", rows)
     notes = {"trial": "adviser-switches", "engine": "5.0.9", "complete": True, "artefacts": sums(tmp_path.glob("s*"))}
     (tmp_path / "manifest.json").write_text(json.dumps(notes))
-    found = recorded_switches(str(tmp_path))
-    assert found["repeat"].tolist() == [1, 1, 2, 2]
-    assert set(found["engine"]) == {"5.0.9"}
-    assert found["at_s"].tolist() == [[], [0.1, 0.25]] * 2
-    summed = by_switch(found).loc[("naive", "2R-2W", "1R-3W")]
+    switches = recorded_switches(str(tmp_path))
+    assert switches["repeat"].tolist() == [1, 1, 2, 2]
+    assert set(switches["engine"]) == {"5.0.9"}
+    assert switches["at_s"].tolist() == [[], [0.1, 0.25]] * 2
+    summed = by_switch(switches).loc[("naive", "2R-2W", "1R-3W")]
     assert (summed["violations"], summed["errors"], summed["worst_ms"], summed["repeats"]) == (4, 2, 250.0, 2)
 
 
@@ -150,10 +150,10 @@ def test_switches_are_summed_over_repeats(tmp_path):
     ]  # fmt: skip
     path = tmp_path / "switches.json"
     path.write_text(json.dumps(rows))
-    found = recorded_switches(str(path))
-    summed = by_switch(found)
+    switches = recorded_switches(str(path))
+    summed = by_switch(switches)
     assert summed.loc[("naive", "3R-1W", "1R-3W")].to_dict() == {
         "reads": 200, "violations": 4, "errors": 0, "worst_ms": 100.0, "switched_s": 0.0, "repeats": 2,
     }  # fmt: skip
     assert summed.loc[("safe", "3R-1W", "1R-3W"), "violations"] == 0
-    assert len(adapting_figures.violations(found).axes) == 2
+    assert len(adapting_figures.violations(switches).axes) == 2

@@ -8,25 +8,25 @@ from cassbook.staleness.cassandra12 import Logged, p_consistent
 
 
 def logged(w, a, r, s, requests=50):
-    return Logged(*(np.tile(np.asarray(own, dtype=float), (requests, 1)) for own in (w, a, r, s)))
+    return Logged(*(np.tile(np.asarray(times, dtype=float), (requests, 1)) for times in (w, a, r, s)))
 
 
 def test_its_ranks_are_off_by_one():
     """Writes reach replicas after 0, 10 and 20 ms; ranks 0, 1 and 2 are any, the first and the second."""
-    own = logged((0, 10, 20), (0, 0, 0), (0,), (0,))
+    latencies = logged((0, 10, 20), (0, 0, 0), (0,), (0,))
     # Rank 1 is there at 0, so that every write commits at once; the read asks rank 0: 0, 10 or 20 ms, by chance.
-    found = p_consistent(own, 3, 1, 1, [0.0, 9.0, 10.0, 19.0, 20.0], trials=60_000)
-    assert found == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3, 1.0], abs=0.01)
+    p = p_consistent(latencies, 3, 1, 1, [0.0, 9.0, 10.0, 19.0, 20.0], trials=60_000)
+    assert p == pytest.approx([1 / 3, 1 / 3, 2 / 3, 2 / 3, 1.0], abs=0.01)
     # A read of two asks rank 1 too, which always has it.
-    assert p_consistent(own, 3, 2, 1, 0.0) == 1.0
+    assert p_consistent(latencies, 3, 2, 1, 0.0) == 1.0
     # The slowest rank is waited for only where it stands in for rank 0.
-    assert p_consistent(own, 3, 1, 3, 0.0) == 1.0
+    assert p_consistent(latencies, 3, 1, 3, 0.0) == 1.0
 
 
 def test_versions_are_taken_to_be_independent():
-    own = logged((0, 10, 20), (0, 0, 0), (0,), (0,))
-    one = p_consistent(own, 3, 1, 1, 0.0)
-    assert p_consistent(own, 3, 1, 1, 0.0, k=3) == pytest.approx(1 - (1 - one) ** 3)
+    latencies = logged((0, 10, 20), (0, 0, 0), (0,), (0,))
+    one = p_consistent(latencies, 3, 1, 1, 0.0)
+    assert p_consistent(latencies, 3, 1, 1, 0.0, k=3) == pytest.approx(1 - (1 - one) ** 3)
 
 
 def test_clocks_of_whole_ms_lose_what_is_shorter_but_not_on_average():
@@ -39,8 +39,8 @@ def test_clocks_of_whole_ms_lose_what_is_shorter_but_not_on_average():
 
 def test_requests_with_fewer_answers_count_where_they_have_one():
     w = np.array([[1.0, np.nan], [3.0, 5.0]])
-    own = Logged(w, np.zeros_like(w), np.zeros((1, 1)), np.zeros((1, 1)))
-    assert p_consistent(own, 2, 1, 1, 10.0) == 1.0
+    latencies = Logged(w, np.zeros_like(w), np.zeros((1, 1)), np.zeros((1, 1)))
+    assert p_consistent(latencies, 2, 1, 1, 10.0) == 1.0
 
 
 @pytest.mark.parametrize(("r", "w", "k"), [(0, 1, 1), (4, 1, 1), (1, 4, 1), (1, 1, 0)])

@@ -21,25 +21,25 @@ def reads(*rows):
 
 
 def test_one_that_returns_the_last_acknowledged_version_is_consistent():
-    found = judge(writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3)), reads(("a", 0.4, 0.5, 2))).iloc[0]
-    assert found["consistent"]
-    assert (found["newest"], found["versions_behind"], found["behind_ms"]) == (2, 0, 0.0)
-    assert found["t_ms"] == pytest.approx(100)
+    verdict = judge(writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3)), reads(("a", 0.4, 0.5, 2))).iloc[0]
+    assert verdict["consistent"]
+    assert (verdict["newest"], verdict["versions_behind"], verdict["behind_ms"]) == (2, 0, 0.0)
+    assert verdict["t_ms"] == pytest.approx(100)
 
 
 def test_one_that_misses_two_is_two_behind_since_the_first_of_them():
     history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, 0.5))
-    found = judge(history, reads(("a", 0.6, 0.7, 1))).iloc[0]
-    assert not found["consistent"]
-    assert found["versions_behind"] == 2
-    assert found["behind_ms"] == pytest.approx(300)
-    assert found["t_ms"] == pytest.approx(100)
+    verdict = judge(history, reads(("a", 0.6, 0.7, 1))).iloc[0]
+    assert not verdict["consistent"]
+    assert verdict["versions_behind"] == 2
+    assert verdict["behind_ms"] == pytest.approx(300)
+    assert verdict["t_ms"] == pytest.approx(100)
 
 
 def test_nothing_of_a_row_that_was_acknowledged_is_a_version_behind():
-    found = judge(writes(("a", 1, 0.0, 0.1)), reads(("a", 0.2, 0.3, 0))).iloc[0]
-    assert (found["consistent"], found["versions_behind"]) == (False, 1)
-    assert found["behind_ms"] == pytest.approx(100)
+    verdict = judge(writes(("a", 1, 0.0, 0.1)), reads(("a", 0.2, 0.3, 0))).iloc[0]
+    assert (verdict["consistent"], verdict["versions_behind"]) == (False, 1)
+    assert verdict["behind_ms"] == pytest.approx(100)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -64,8 +64,8 @@ def test_only_what_was_acknowledged_when_the_read_began_counts(sent_s, version, 
 
 
 def test_keys_may_be_numbers_and_an_empty_history_is_fine():
-    found = judge(writes((1, 1, 0.0, 1.0), (2, 1, 0.0, 9.0)), reads((2, 5.0, 5.1, 0), (1, 5.0, 5.1, 0)))
-    assert found.set_index("key")["consistent"].to_dict() == {"2": True, "1": False}
+    verdicts = judge(writes((1, 1, 0.0, 1.0), (2, 1, 0.0, 9.0)), reads((2, 5.0, 5.1, 0), (1, 5.0, 5.1, 0)))
+    assert verdicts.set_index("key")["consistent"].to_dict() == {"2": True, "1": False}
     assert judge(writes((1, 1, 0.0, NAN)), reads()).empty
 
 
@@ -78,15 +78,15 @@ def test_a_history_without_a_column_is_refused():
 
 def test_a_later_acknowledgement_covers_the_unknown():
     history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, NAN), ("a", 3, 12.0, 12.1))
-    found = judge(history, reads(("a", 13.0, 13.1, 2))).iloc[0]
-    assert (found["consistent"], found["versions_behind"]) == (False, 1)  # the unknown one is not counted
+    verdict = judge(history, reads(("a", 13.0, 13.1, 2))).iloc[0]
+    assert (verdict["consistent"], verdict["versions_behind"]) == (False, 1)  # the unknown one is not counted
 
 
 def test_keys_are_apart():
     history = writes(("a", 1, 0.0, 0.1), ("b", 1, 0.0, 5.0), ("b", 2, 6.0, 6.5))
-    found = judge(history, reads(("b", 0.2, 0.3, 0), ("a", 0.2, 0.3, 1), ("b", 7.0, 7.1, 1)))
-    assert found["consistent"].tolist() == [True, True, False]
-    assert found["newest"].tolist() == [0, 1, 2]
+    verdicts = judge(history, reads(("b", 0.2, 0.3, 0), ("a", 0.2, 0.3, 1), ("b", 7.0, 7.1, 1)))
+    assert verdicts["consistent"].tolist() == [True, True, False]
+    assert verdicts["newest"].tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize(
@@ -108,18 +108,18 @@ def histories(draw):
     """A history of several keys, and for each read what a plain reading of the definition says."""
     rows, asked = [], []
     for key in range(draw(st.integers(1, 3))):
-        now, own = 0.0, []
+        now, mine = 0.0, []
         for version in range(1, draw(st.integers(0, 6)) + 1):
             sent = now + draw(st.floats(0.0, 1.0))
             acked = sent + draw(st.floats(0.01, 1.0))
             known = draw(st.booleans())
-            own.append((key, version, sent, acked if known else NAN))
+            mine.append((key, version, sent, acked if known else NAN))
             now = acked
-        rows += own
+        rows += mine
         for _ in range(draw(st.integers(0, 4))):
             sent = draw(st.floats(0.0, 8.0))
             returned = sent + draw(st.floats(0.0, 1.0))
-            may = [0] + [v for _, v, s, _ in own if s <= returned]
+            may = [0] + [v for _, v, s, _ in mine if s <= returned]
             asked.append((key, sent, returned, draw(st.sampled_from(may))))
     return rows, asked
 
@@ -128,8 +128,8 @@ def histories(draw):
 @settings(max_examples=80, deadline=None)
 def test_it_says_what_the_definition_says(history):
     rows, asked = history
-    found = judge(writes(*rows), reads(*asked))
-    for (key, sent, _, version), row in zip(asked, found.itertuples(), strict=True):
+    verdicts = judge(writes(*rows), reads(*asked))
+    for (key, sent, _, version), row in zip(asked, verdicts.itertuples(), strict=True):
         acked = [(v, at) for k, v, _, at in rows if k == key and not np.isnan(at) and at <= sent]
         missed = [(v, at) for v, at in acked if v > version]
         assert row.consistent == (not missed)
@@ -149,9 +149,9 @@ def test_clocks_of_several_hosts_must_be_bounded():
     with pytest.raises(InputError, match="nothing bounds the clock of y; say by how many seconds"):
         judge(written, read, {"x": 0.01, "y": float("nan")})
     assert judge(written, read, {"x": 0.01, "y": 0.01})["consistent"].all()  # may have been at the same time
-    found = judge(written, read, {"x": 0.001, "y": 0.001}).iloc[0]
-    assert not found["consistent"]
-    assert found["sent_s"] == 0.105
+    verdict = judge(written, read, {"x": 0.001, "y": 0.001}).iloc[0]
+    assert not verdict["consistent"]
+    assert verdict["sent_s"] == 0.105
     with pytest.raises(InputError, match="column host is in one of the two tables only"):
         judge(written, read.drop(columns="host"))
     one = judge(written, from_hosts(read, "x"))

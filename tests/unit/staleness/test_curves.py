@@ -25,29 +25,29 @@ def drawn(p_of, reads=4000, waits=(0.0, 1.0, 5.0), seed=1):
 
 
 def test_counting_loses_no_read_and_little_of_t():
-    own = judged((0.0, 0.011, 0, 1, 0), (0.0, 0.012, 0, 1, 0), (0.0, 0.3, 0, 1, 2), (50.0, 50.2, 1, 0, 1))
-    found = curves.counted(own)
-    assert found["reads"].sum() == 4
-    assert found.loc[found["versions_behind"] == 2, "t_ms"].iloc[0] == pytest.approx(0.3)
-    assert found.loc[found["asked_t_ms"] == 50, "t_ms"].iloc[0] == pytest.approx(50.2, abs=0.13)
+    reads = judged((0.0, 0.011, 0, 1, 0), (0.0, 0.012, 0, 1, 0), (0.0, 0.3, 0, 1, 2), (50.0, 50.2, 1, 0, 1))
+    counts = curves.counted(reads)
+    assert counts["reads"].sum() == 4
+    assert counts.loc[counts["versions_behind"] == 2, "t_ms"].iloc[0] == pytest.approx(0.3)
+    assert counts.loc[counts["asked_t_ms"] == 50, "t_ms"].iloc[0] == pytest.approx(50.2, abs=0.13)
     with pytest.raises(InputError, match="no read began after"):
-        curves.counted(own.assign(t_ms=np.nan))
+        curves.counted(reads.assign(t_ms=np.nan))
 
 
 def test_pairs_count_alike_however_often_they_came():
     rows = [(0.0, 0.0, 0, 1, 0)] * 90 + [(0.0, 0.0, 1, 2, 1)] * 10
-    found = curves.over_t(curves.counted(judged(*rows))).iloc[0]
-    assert found["p"] == 0.5
-    assert found["reads"] == 100
+    point = curves.over_t(curves.counted(judged(*rows))).iloc[0]
+    assert point["p"] == 0.5
+    assert point["reads"] == 100
     # Nothing of it is by chance: each pair is always, or never, consistent.
-    assert found["high"] - found["low"] < 0.15
+    assert point["high"] - point["low"] < 0.15
 
 
 def test_intervals_hold_the_truth():
     inside = 0
     for seed in range(40):
-        found = curves.over_t(drawn(lambda t, writer, reader: 0.9 if writer else 0.5, 400, (0.0,), seed)).iloc[0]
-        inside += found["low"] <= 0.7 <= found["high"]
+        point = curves.over_t(drawn(lambda t, writer, reader: 0.9 if writer else 0.5, 400, (0.0,), seed)).iloc[0]
+        inside += point["low"] <= 0.7 <= point["high"]
     assert inside >= 35
 
 
@@ -86,7 +86,7 @@ def test_the_error_is_taken_from_0_to_where_almost_all_is_consistent():
 
 def test_versions():
     rows = [(0.0, 0.0, 0, 1, behind) for behind in (0, 1, 1, 3)]
-    found = curves.over_k(curves.counted(judged(*rows)), 0.0, 4)
-    assert found["p"].tolist() == [0.25, 0.75, 0.75, 1.0]
+    curve = curves.over_k(curves.counted(judged(*rows)), 0.0, 4)
+    assert curve["p"].tolist() == [0.25, 0.75, 0.75, 1.0]
     with pytest.raises(InputError, match="no read waited 7 ms"):
         curves.over_k(curves.counted(judged(*rows)), 7.0)

@@ -25,17 +25,17 @@ def within(estimate, value, widths=4):
 def test_one_of_three_by_its_closed_form(t):
     # Acknowledgements and reads take no time: the write commits at the least of three exponentials, and the replica
     # that is asked is that one, or one that is still as far away as ever.
-    found = predict((exponential(0.1), NOW, NOW, NOW), 3, 1, 1, trials=400_000, seed=1, ask="r")
-    assert within(found.p_consistent_estimate(t), 1 / 3 + 2 / 3 * (1 - np.exp(-0.1 * t)))
+    prediction = predict((exponential(0.1), NOW, NOW, NOW), 3, 1, 1, trials=400_000, seed=1, ask="r")
+    assert within(prediction.p_consistent_estimate(t), 1 / 3 + 2 / 3 * (1 - np.exp(-0.1 * t)))
 
 
 @pytest.mark.parametrize("t", [0.0, 2.0, 10.0])
 def test_two_replicas_by_integration(t):
     """W, R exponential, one of two asked: missed if W1 > min(W1, W2) + t + R, that is W1 > W2 + t + R."""
     w, r = 0.2, 0.5
-    found = predict((exponential(w), NOW, exponential(r), NOW), 2, 1, 1, trials=400_000, seed=2, ask="r")
+    prediction = predict((exponential(w), NOW, exponential(r), NOW), 2, 1, 1, trials=400_000, seed=2, ask="r")
     missed, _ = integrate.quad(lambda read: r * np.exp(-r * read) * 0.5 * np.exp(-w * (t + read)), 0, np.inf)
-    assert within(found.p_consistent_estimate(t), 1 - missed)
+    assert within(prediction.p_consistent_estimate(t), 1 - missed)
 
 
 @given(
@@ -49,20 +49,20 @@ def test_two_replicas_by_integration(t):
 def test_quorums_that_meet_never_miss(n, r, w, ask, seed):
     if max(r, w) > n or r + w <= n:
         return
-    found = predict("YMMR", n, r, w, trials=2000, seed=seed, ask=ask)
-    assert found.p_consistent(0.0) == 1.0
-    assert found.t_visibility(0.999) == 0.0
-    assert found.t_visibility(1) == 0.0
+    prediction = predict("YMMR", n, r, w, trials=2000, seed=seed, ask=ask)
+    assert prediction.p_consistent(0.0) == 1.0
+    assert prediction.t_visibility(0.999) == 0.0
+    assert prediction.t_visibility(1) == 0.0
 
 
 @pytest.mark.parametrize("ask", ["all", "r"])
 @pytest.mark.parametrize(("n", "r", "w"), [(3, 1, 1), (3, 2, 1), (5, 2, 2), (3, 1, 2)])
 @pytest.mark.parametrize("name", list(wars.PRODUCTION))
 def test_the_fast_path_says_what_plain_numpy_says(name, n, r, w, ask):
-    own = wars.PRODUCTION[name]
-    sampled = [lambda random, shape, leg=leg: pbs._mixed(leg, random, shape) for leg in own.delays]
-    slow = predict(wars.Wars(*sampled, far_ms=own.far_ms), n, r, w, trials=100_000, seed=3, ask=ask)
-    fast = predict(own, n, r, w, trials=400_000, seed=4, ask=ask)
+    model = wars.PRODUCTION[name]
+    sampled = [lambda random, shape, leg=leg: pbs._mixed(leg, random, shape) for leg in model.delays]
+    slow = predict(wars.Wars(*sampled, far_ms=model.far_ms), n, r, w, trials=100_000, seed=3, ask=ask)
+    fast = predict(model, n, r, w, trials=400_000, seed=4, ask=ask)
     for t in (0.0, 1.0, 10.0, 80.0):
         a, b = slow.p_consistent_estimate(t), fast.p_consistent_estimate(t)
         assert abs(a.value - b.value) <= 3 * ((a.high - a.low) / 2 + (b.high - b.low) / 2)
@@ -75,8 +75,8 @@ def test_the_fast_path_says_what_plain_numpy_says(name, n, r, w, ask):
 @pytest.mark.parametrize(("n", "r", "w"), [(3, 1, 1), (3, 2, 1), (5, 1, 2)])
 def test_the_fast_path_says_what_one_pass_of_the_benchmark_says(n, r, w):
     fast, slow = predict((exponential(1.0),) * 4, n, r, w, trials=400_000, seed=5).counts, plain(400_000, n, r, w)
-    for own, other in zip(fast, slow, strict=True):
-        assert np.abs(np.cumsum(own) - np.cumsum(other)).max() < 4 * np.sqrt(400_000 / 2)  # Kolmogorov and Smirnov
+    for one, other in zip(fast, slow, strict=True):
+        assert np.abs(np.cumsum(one) - np.cumsum(other)).max() < 4 * np.sqrt(400_000 / 2)  # Kolmogorov and Smirnov
 
 
 @pytest.mark.parametrize(
@@ -90,25 +90,25 @@ def test_the_fast_path_says_what_one_pass_of_the_benchmark_says(n, r, w):
     ],
 )
 def test_legs_are_what_they_are_called(leg, mean, quantile):
-    found = predict((leg, NOW, leg, NOW), 1, 1, 1, trials=200_000, seed=5)
-    assert found.write_latency(0.5) == pytest.approx(quantile, rel=0.01)
-    assert found.read_latency(0.5) == pytest.approx(quantile, rel=0.01)
+    prediction = predict((leg, NOW, leg, NOW), 1, 1, 1, trials=200_000, seed=5)
+    assert prediction.write_latency(0.5) == pytest.approx(quantile, rel=0.01)
+    assert prediction.read_latency(0.5) == pytest.approx(quantile, rel=0.01)
     assert pbs._mixed(leg, np.random.default_rng(6), (200_000,)).mean() == pytest.approx(mean, rel=0.02)
 
 
 def test_a_mixture_and_samples_are_drawn_by_their_weights():
     mixed = mixture((1.0, constant(1.0)), (3.0, empirical([10.0, 20.0, 30.0])))
-    found = predict((mixed, NOW, NOW, NOW), 1, 1, 1, trials=300_000, seed=7)
-    assert found.counts[2].sum() == 300_000
-    at = {ms: found._part(2, ms * 1.01) for ms in (1.0, 10.0, 20.0, 30.0)}
+    prediction = predict((mixed, NOW, NOW, NOW), 1, 1, 1, trials=300_000, seed=7)
+    assert prediction.counts[2].sum() == 300_000
+    at = {ms: prediction._part(2, ms * 1.01) for ms in (1.0, 10.0, 20.0, 30.0)}
     assert [at[ms] for ms in (1.0, 10.0, 20.0, 30.0)] == pytest.approx([0.25, 0.5, 0.75, 1.0], abs=0.005)
 
 
 def test_replicas_that_are_farther_answer_later():
-    own = wars.Wars(constant(1.0), constant(1.0), constant(1.0), constant(1.0), offsets_ms=(0.0, 10.0, 20.0))
-    found = predict(own, 3, 2, 2, trials=1000, seed=8)
-    assert found.write_latency(0.5) == pytest.approx(22.0, rel=0.01)
-    assert found.read_latency(0.5) == pytest.approx(22.0, rel=0.01)
+    model = wars.Wars(constant(1.0), constant(1.0), constant(1.0), constant(1.0), offsets_ms=(0.0, 10.0, 20.0))
+    prediction = predict(model, 3, 2, 2, trials=1000, seed=8)
+    assert prediction.write_latency(0.5) == pytest.approx(22.0, rel=0.01)
+    assert prediction.read_latency(0.5) == pytest.approx(22.0, rel=0.01)
 
 
 def test_a_seed_says_it_all():
@@ -119,11 +119,11 @@ def test_a_seed_says_it_all():
 
 
 def test_quantiles_and_probabilities_are_each_others_inverse():
-    found = predict("LNKD-DISK", 3, 1, 1, trials=1_000_000, seed=9)
+    prediction = predict("LNKD-DISK", 3, 1, 1, trials=1_000_000, seed=9)
     for p in (0.7, 0.9, 0.99, 0.999):
-        t = found.t_visibility(p)
-        assert found.p_consistent(t) == pytest.approx(p, abs=2e-6)
-        bounds = found.t_visibility_estimate(p)
+        t = prediction.t_visibility(p)
+        assert prediction.p_consistent(t) == pytest.approx(p, abs=2e-6)
+        bounds = prediction.t_visibility_estimate(p)
         assert bounds.low <= bounds.value <= bounds.high
 
 
@@ -138,11 +138,11 @@ def test_the_papers_example_of_versions():
 
 
 def test_versions_and_time():
-    found = predict((exponential(0.1), NOW, NOW, NOW), 3, 1, 1, trials=400_000, seed=1, ask="r")
-    p = found.p_consistent(3.0)
-    assert pbs.k_t_staleness(found, 1, 3.0) == pytest.approx(p)
-    assert pbs.k_t_staleness(found, 2, 3.0) == pytest.approx(1 - (1 - p) ** 2)
-    assert pbs.k_t_staleness(found, 2, 3.0, between_ms=5.0) > pbs.k_t_staleness(found, 2, 3.0)
+    prediction = predict((exponential(0.1), NOW, NOW, NOW), 3, 1, 1, trials=400_000, seed=1, ask="r")
+    p = prediction.p_consistent(3.0)
+    assert pbs.k_t_staleness(prediction, 1, 3.0) == pytest.approx(p)
+    assert pbs.k_t_staleness(prediction, 2, 3.0) == pytest.approx(1 - (1 - p) ** 2)
+    assert pbs.k_t_staleness(prediction, 2, 3.0, between_ms=5.0) > pbs.k_t_staleness(prediction, 2, 3.0)
     assert pbs.monotonic_reads(3, 1, 1, 0.0) == pytest.approx(k_staleness(3, 1, 1, 1))
     assert pbs.monotonic_reads(3, 1, 1, 2.0) == pytest.approx(k_staleness(3, 1, 1, 3))
 

@@ -12,23 +12,23 @@ from tests.helpers import made_runs
 
 
 @pytest.fixture
-def found():
+def mixes():
     return records.records(made_runs.run(noise=0.01))
 
 
-def test_records_are_the_mixes_with_reads_and_writes_apart(found):
-    assert len(found) == len(made_runs.THREADS) * len(made_runs.SHARES) * 3
-    assert found.set_index("setting")["write_replicas"].to_dict() == {"1R-3W": 3, "2R-2W": 2, "3R-1W": 1}
-    assert (found["write_share"] + found["read_share"]).to_numpy() == pytest.approx(1)
+def test_records_are_the_mixes_with_reads_and_writes_apart(mixes):
+    assert len(mixes) == len(made_runs.THREADS) * len(made_runs.SHARES) * 3
+    assert mixes.set_index("setting")["write_replicas"].to_dict() == {"1R-3W": 3, "2R-2W": 2, "3R-1W": 1}
+    assert (mixes["write_share"] + mixes["read_share"]).to_numpy() == pytest.approx(1)
 
 
-def test_a_mix_table_stars_the_lowest_of_each(found):
-    table = chapter.mix_table(found, 0.9)
+def test_a_mix_table_stars_the_lowest_of_each(mixes):
+    table = chapter.mix_table(mixes, 0.9)
     assert list(table.columns.unique(0)) == ["READ", "WRITE"]
     assert table.loc[500, ("READ", "1R-3W")].endswith(" *")
     assert not table.loc[500, ("READ", "3R-1W")].endswith(" *")
     with pytest.raises(InputError, match="no mix of 40% reads"):
-        chapter.mix_table(found, 0.4)
+        chapter.mix_table(mixes, 0.4)
 
 
 def test_no_mixes_no_records():
@@ -88,24 +88,24 @@ def test_scales():
     assert scales.logarithmic(values).iloc[[0, 2]].tolist() == [0, 1]
 
 
-def test_the_printed_coefficients_stand_beside_ours(found):
-    table = formulas.beside(found, "2", "0 to 1")
+def test_the_printed_coefficients_stand_beside_ours(mixes):
+    table = formulas.beside(mixes, "2", "0 to 1")
     assert table["printed"].tolist() == [0.5173, -3.876, 3.5528, 0.3473, 0.0739]
     assert list(table.index) == ["constant", "read latency", "write latency", "threads", "proportion of writes"]
 
 
-def test_every_scale_and_every_reading(found):
-    over = formulas.over_scales(found, "2")
+def test_every_scale_and_every_reading(mixes):
+    over = formulas.over_scales(mixes, "2")
     assert list(over.index) == ["printed", *scales.SCALES]
-    table = formulas.readings(found, "3", "0 to 1")
+    table = formulas.readings(mixes, "3", "0 to 1")
     assert len(table) == 24
     assert table["distance"].is_monotonic_increasing
     with pytest.raises(InputError, match="scale: 'log' is unknown"):
-        formulas.formula(found, "2", "log")
+        formulas.formula(mixes, "2", "log")
 
 
-def test_what_predicts_the_best_setting_of_an_additive_cluster(found):
-    judged = choosing.judge(found)
+def test_what_predicts_the_best_setting_of_an_additive_cluster(mixes):
+    judged = choosing.judge(mixes)
     assert judged.loc["latency of each setting, then the least", "right"].share > 0.8
     trivial = judged.loc["always the most frequent best"]
     assert trivial["right"].share == pytest.approx(2 / 3)
@@ -114,6 +114,6 @@ def test_what_predicts_the_best_setting_of_an_additive_cluster(found):
     assert judged.loc["formula (2), all records", "right"].share < 0.5
 
 
-def test_too_few_thread_counts_to_leave_one_out(found):
+def test_too_few_thread_counts_to_leave_one_out(mixes):
     with pytest.raises(InputError, match="three or more, got 2"):
-        choosing.judge(found[found["threads"].isin([10, 100])])
+        choosing.judge(mixes[mixes["threads"].isin([10, 100])])

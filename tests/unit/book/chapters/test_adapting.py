@@ -43,11 +43,11 @@ def rides(tmp_path):
             mean = mean_ms * 1000 * (1 + 0.01 * block * (actor == "naive"))
             rows = [{"phase": k, "n": 9, "errors": 0, "mean_us": mean * (1 + k), "p99_us": 3 * mean} for k in range(3)]
             watch = {"reads": 40, "writes": 30, "errors": 0, "violations": int(actor == "naive"), "behind_ms": []}
-            found = {"block": block, "actor": actor, "phases": rows, "watch": watch, "seconds": [], "levels": []}
+            actor_run = {"block": block, "actor": actor, "phases": rows, "watch": watch, "seconds": [], "levels": []}
             if actor == "adaptive":
-                found |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
-                found |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
-            (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(found))
+                actor_run |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
+                actor_run |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
+            (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(actor_run))
     return ScheduleRuns(tmp_path)
 
 
@@ -58,8 +58,8 @@ def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):
     assert (row["lost"], row["at worst after, ms"], row["lost by the safe one"]) == ("4 of 200", "250", "0 of 200")
     assert row["it takes, s"].startswith("3.5 [")
     assert table.loc[("1R-3W", "2R-2W"), "what can be lost"] == "other clients"
-    told = {"naive_lost": 4, "naive_reads": 400, "safe_lost": 0, "safe_reads": 400, "spared": 1}
-    assert adapting.lost(turns) == told
+    counts = {"naive_lost": 4, "naive_reads": 400, "safe_lost": 0, "safe_reads": 400, "spared": 1}
+    assert adapting.lost(turns) == counts
 
 
 def test_actors_are_ordered_and_told_apart_within_blocks(rides):
@@ -74,11 +74,11 @@ def test_actors_are_ordered_and_told_apart_within_blocks(rides):
 
 
 def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
-    told = adapting.verdict(rides)
+    quoted = adapting.verdict(rides)
     fixed = {actor: ms for actor, ms in ACTORS.items() if actor not in ("adaptive", "naive")}
-    assert (told["best_fixed"], told["worst_fixed"]) == (min(fixed, key=fixed.get), max(fixed, key=fixed.get))
-    assert told["worst_ratio"] == f"{max(fixed.values()) / ACTORS['adaptive']:.2f} [3.00, 3.00]"
-    assert (told["naive_missed"], told["naive_watched"]) == (3, "120")
+    assert (quoted["best_fixed"], quoted["worst_fixed"]) == (min(fixed, key=fixed.get), max(fixed, key=fixed.get))
+    assert quoted["worst_ratio"] == f"{max(fixed.values()) / ACTORS['adaptive']:.2f} [3.00, 3.00]"
+    assert (quoted["naive_missed"], quoted["naive_watched"]) == (3, "120")
     assert adapting.conditions(rides) == {
         "starts": 3, "rows": "1,000", "window_s": 5.0, "horizon_s": 60.0, "margin": 10.0, "phase_s": 60,
     }  # fmt: skip
@@ -103,27 +103,27 @@ def test_the_forecast_stands_beside_what_was_measured(rides):
 def test_what_was_to_be_gained_is_told_from_the_fixed_rides_alone(rides):
     latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
     fixed = {actor: ms for actor, ms in ACTORS.items() if actor not in ("adaptive", "naive")}
-    told = adapting.gain(rides, latency_map)
+    quoted = adapting.gain(rides, latency_map)
     free = rides.stitched(payback.fastest(latency_map, adapting.schedule_of(rides)))
     best = min(fixed.values()) * 1000
-    assert told["there"].startswith(f"{(best / free).iloc[0]:.2f} [")
-    assert float(told["promised"]) >= 1
-    found = payback.forecast(latency_map, adapting.schedule_of(rides), SweepCost(1.0))
+    assert quoted["there"].startswith(f"{(best / free).iloc[0]:.2f} [")
+    assert float(quoted["promised"]) >= 1
+    forecasts = payback.forecast(latency_map, adapting.schedule_of(rides), SweepCost(1.0))
     quickest = min(fixed, key=fixed.get)  # in the made rides, in every phase
     agreed = sum(name == quickest for name in payback.fastest(latency_map, adapting.schedule_of(rides)))
-    assert (told["agreed"], told["of_phases"]) == (str(agreed), "2")
-    assert told["slower"] == f"{best / found[quickest]:.1f}"
+    assert (quoted["agreed"], quoted["of_phases"]) == (str(agreed), "2")
+    assert quoted["slower"] == f"{best / forecasts[quickest]:.1f}"
 
 
 def test_break_even_is_where_adapting_stays_below_the_best_fixed_setting(rides):
     latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
-    found = adapting.stays({"known": latency_map}, adapting.schedule_of(rides), 1.5)
-    (row,) = adapting.break_even(found).to_dict("records")
+    by_map = adapting.stays({"known": latency_map}, adapting.schedule_of(rides), 1.5)
+    (row,) = adapting.break_even(by_map).to_dict("records")
     first = float(row["pays from, sweeps"])
-    table = found["known"]["adaptive"]
+    table = by_map["known"]["adaptive"]
     assert (table[table.index > first * 1.1] < 1).all()
     assert float(row["saves at most, %"]) <= float(row["a free switch would save, %"]) + 0.05
-    assert len(adapting_figures.paying(found).axes) == 1
+    assert len(adapting_figures.paying(by_map).axes) == 1
 
 
 def test_the_shortest_stay_grows_with_the_rows():

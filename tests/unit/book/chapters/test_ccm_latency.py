@@ -49,10 +49,10 @@ def test_latencies_are_means_over_starts(results):
 
 
 def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results):
-    told = ccm_latency.values(results)
-    assert (told["writes_inside"], told["reads_inside"], told["each"]) == (0, 0, 12)
-    assert (told["write_none"], told["read_regions"]) == pytest.approx((3.0, 3.0))
-    assert (told["nodes"], told["without"]) == (8, 5)
+    quoted = ccm_latency.values(results)
+    assert (quoted["writes_inside"], quoted["reads_inside"], quoted["each"]) == (0, 0, 12)
+    assert (quoted["write_none"], quoted["read_regions"]) == pytest.approx((3.0, 3.0))
+    assert (quoted["nodes"], quoted["without"]) == (8, 5)
 
 
 def test_each_panel_says_where_the_nodes_were_and_who_measured(results):

@@ -11,14 +11,14 @@ from tests.helpers import made_runs
 
 def source(cells):
     made = Source("made")
-    own = {"level_stats": summaries.level_stats(cells), "mixed_stats": summaries.mixed_stats(cells)}
-    made.__dict__.update(cell_stats=cells, **own)
+    tables = {"level_stats": summaries.level_stats(cells), "mixed_stats": summaries.mixed_stats(cells)}
+    made.__dict__.update(cell_stats=cells, **tables)
     return made
 
 
 def test_deviations_carry_intervals_over_blocks():
-    found = choosing.deviations(source(made_runs.run(noise=0.01, excess={"3R-1W": 0.25})), order=1)
-    far = found[(found["setting"] == "3R-1W") & (found["threads"] == 500)]
+    table = choosing.deviations(source(made_runs.run(noise=0.01, excess={"3R-1W": 0.25})), order=1)
+    far = table[(table["setting"] == "3R-1W") & (table["threads"] == 500)]
     assert [d.value for d in far["deviation"]] == pytest.approx([-20] * 3, abs=3)
     assert set(far["told"]) == {True}
     assert far["deviation"].iloc[0].n == 3

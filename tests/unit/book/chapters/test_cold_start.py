@@ -71,8 +71,8 @@ def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
         "restarted server": "5.0",
         "cold pages": "",  # no warm cell in its block
     }
-    told = cold_start.cold_in_words(source)["restarted_server", "READ"]
-    assert told == "in none of 1; whole cells 5.0 times the warm ones"
+    words = cold_start.cold_in_words(source)["restarted_server", "READ"]
+    assert words == "in none of 1; whole cells 5.0 times the warm ones"
 
 
 def test_a_run_without_such_cells_has_the_papers_row_alone():

@@ -19,16 +19,16 @@ def pair(first, second, **row):
 def test_ratios_are_of_geometric_means_and_of_pure_cells_alone():
     both = [*blocks(1000.0, 4000.0), {"kind": "mixed", "read_share": 0.5}]
     other = [*blocks(4000.0, 16000.0), {"kind": "mixed", "read_share": 0.5}]
-    found = latency.version_ratios(source("a", *both), source("b", *other))
-    assert found["ratio"].tolist() == pytest.approx([4.0])
-    assert found["low"].iloc[0] < 4 < found["high"].iloc[0]
-    assert found["distinguishable"].tolist() == [False]
+    ratios = latency.version_ratios(source("a", *both), source("b", *other))
+    assert ratios["ratio"].tolist() == pytest.approx([4.0])
+    assert ratios["low"].iloc[0] < 4 < ratios["high"].iloc[0]
+    assert ratios["distinguishable"].tolist() == [False]
 
 
 def test_one_block_has_no_interval():
-    found = latency.version_ratios(*pair([1000.0], [2000.0]))
-    assert np.isnan(found[["low", "high"]].to_numpy()).all()
-    assert found["ratio"].tolist() == pytest.approx([2.0])
+    ratios = latency.version_ratios(*pair([1000.0], [2000.0]))
+    assert np.isnan(ratios[["low", "high"]].to_numpy()).all()
+    assert ratios["ratio"].tolist() == pytest.approx([2.0])
 
 
 def test_by_level_counts_what_can_be_told():
@@ -43,8 +43,8 @@ def test_by_level_counts_what_can_be_told():
 
 
 def test_the_figure_draws_each_ratio_with_its_interval():
-    found = latency.version_ratios(*pair([1000.0, 1010.0], [500.0, 505.0]))
-    figure = latency_figures.ratios(found, "b over a")
+    ratios = latency.version_ratios(*pair([1000.0, 1010.0], [500.0, 505.0]))
+    figure = latency_figures.ratios(ratios, "b over a")
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
     assert bars.lines[0].get_ydata()[0] == pytest.approx(0.5)
     assert figure.axes[0].get_ylabel() == "b over a"

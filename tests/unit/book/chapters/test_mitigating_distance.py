@@ -35,12 +35,12 @@ def test_the_best_fixed_time_out_is_one_that_brings_answers(tmp_path):
     rows += ride("12 s", (10, 0, 0, 5000.0), (500, 0, 0, 135.0)) + ride(
         "run time", (200, 0, 210, 400.0), (400, 0, 60, 160.0)
     )
-    found = written(tmp_path, rows, numbers={"timeouts": ["0.1 s", "0.5 s", "12 s", "run time"]})
-    assert mitigating_distance.timeouts_values(found) == pytest.approx({
+    results = written(tmp_path, rows, numbers={"timeouts": ["0.1 s", "0.5 s", "12 s", "run time"]})
+    assert mitigating_distance.timeouts_values(results) == pytest.approx({
         "stalled_observed": 400, "stalled_longest": 5000, "stalled_best": 600, "calm_observed": 160, "calm_best": 130,
         "given_up": 15,
     })  # fmt: skip
-    shown = mitigating_distance.timeouts(found)
+    shown = mitigating_distance.timeouts(results)
     assert shown.loc["0.1 s", ("stalled", "mean, ms")] == "none began"
     assert shown.loc["run time", ("stalled", "given up")] == "105.0"
 
@@ -52,6 +52,6 @@ def test_what_a_row_more_costs_by_the_proxy(tmp_path):
         for way, ms_by_size in (("direct", {1: 100.0, 20: 2000.0}), ("proxy", {1: 110.0, 20: 300.0}))
         for size, ms in ms_by_size.items()
     ]
-    told = mitigating_distance.proxy_values(written(tmp_path, rows))
-    assert told["spared"] == "6.67 [6.67, 6.67]"
-    assert told["a_row_ms"].startswith("15.0 ±")  # 10 and 20
+    quoted = mitigating_distance.proxy_values(written(tmp_path, rows))
+    assert quoted["spared"] == "6.67 [6.67, 6.67]"
+    assert quoted["a_row_ms"].startswith("15.0 ±")  # 10 and 20

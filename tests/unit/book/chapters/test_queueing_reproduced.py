@@ -15,29 +15,29 @@ from cassbook.queueing.network import Readings
 
 
 def test_at_one_the_clients_network_is_full_first_and_at_the_higher_levels_the_nodes():
-    found = queueing_model.loads()
-    assert found.loc["ONE", "full first"] == "client network"
-    assert found.loc["ONE", "most reads/s"] == pytest.approx(1000 / (0.01333 + 0.1333))
-    assert found.loc["QUORUM", "full first"] == found.loc["ALL", "full first"] == "the nodes' CPU"
+    loads = queueing_model.loads()
+    assert loads.loc["ONE", "full first"] == "client network"
+    assert loads.loc["ONE", "most reads/s"] == pytest.approx(1000 / (0.01333 + 0.1333))
+    assert loads.loc["QUORUM", "full first"] == loads.loc["ALL", "full first"] == "the nodes' CPU"
     # By hand, from Table 2: local 3 of 4, and 1 + 1 / 4 asked elsewhere.
     node_ms = (0.75 * (0.4078 + 0.4968) + 0.25 * (0.5712 + 0.8917) + 1.25 * 0.6423) / 4 / 2
-    assert found.loc["QUORUM", "a node's CPU"] == pytest.approx(node_ms)
+    assert loads.loc["QUORUM", "a node's CPU"] == pytest.approx(node_ms)
 
 
 def test_the_first_reading_gives_the_sentences():
-    found = reproduction.sentences(Readings(), 40_000)
-    assert found["at_one_per_s"].value == pytest.approx(6800, rel=0.04)
-    assert found["less_at_quorum"].value == pytest.approx(0.40, abs=0.03)
-    assert 0.5 < found["less_at_all"].value < 0.6
+    rates = reproduction.sentences(Readings(), 40_000)
+    assert rates["at_one_per_s"].value == pytest.approx(6800, rel=0.04)
+    assert rates["less_at_quorum"].value == pytest.approx(0.40, abs=0.03)
+    assert 0.5 < rates["less_at_all"].value < 0.6
 
 
 def test_all_readings_are_put_to_the_sentences():
     table = reproduction.factorial()
     sizes = [len(choices) for name, choices in reproduction.OPEN.items() if name != "region"]
     assert len(table) == np.prod(sizes)
-    told = queueing_reproduced.factorial_values(table)
-    assert told["combinations"] == len(table)
-    assert 0 <= told["two_queues_fitting"] <= told["fitting"] < len(table)
+    quoted = queueing_reproduced.factorial_values(table)
+    assert quoted["combinations"] == len(table)
+    assert 0 <= quoted["two_queues_fitting"] <= quoted["fitting"] < len(table)
     effects = queueing_reproduced.effects(table)
     assert effects.loc["node_cores", "ONE, %"] < -20, "one core a node cannot serve what two can"
     assert set(effects.index) == set(reproduction.OPEN) - {"region"}
@@ -54,22 +54,22 @@ def test_a_distance_from_the_sentences_is_a_sum_of_parts():
 
 
 def test_what_scylla_would_need():
-    found = reproduction.scylla_needs()
+    needs = reproduction.scylla_needs()
     network_ms = 0.01333 + 0.1333
-    assert found["most_per_s"] == pytest.approx(1000 / network_ms)
-    assert found["cpu"] == pytest.approx(network_ms / queueing_model.loads().loc["QUORUM", "a node's CPU"])
-    assert found["amplified"] > 1
-    with_less = queueing_reproduced.lines({"": reproduction.scylla(found["cpu"] * 0.9)}, 200)[""]
+    assert needs["most_per_s"] == pytest.approx(1000 / network_ms)
+    assert needs["cpu"] == pytest.approx(network_ms / queueing_model.loads().loc["QUORUM", "a node's CPU"])
+    assert needs["amplified"] > 1
+    with_less = queueing_reproduced.lines({"": reproduction.scylla(needs["cpu"] * 0.9)}, 200)[""]
     assert with_less.throughput_per_s[-1] == pytest.approx(1000 / network_ms, rel=0.02)
 
 
 def test_asking_all_gains_little_and_loses_more():
     quorums = {name: reproduction.quorums(name) for name in (reproduction.QUORUM, reproduction.REAL_QUORUM)}
     table = reproduction.curves(quorums, (1, 60), 40_000, quorums.__getitem__)
-    told = queueing_reproduced.quorums_values(table)
-    assert -1 < told["light_gain"] < 15
-    assert told["heavy_loss"] > 15
-    assert told["turns_at"] == 60
+    quoted = queueing_reproduced.quorums_values(table)
+    assert -1 < quoted["light_gain"] < 15
+    assert quoted["heavy_loss"] > 15
+    assert quoted["turns_at"] == 60
     figure = queueing_reproduced_figures.over_jobs(table, queueing_reproduced.lines(quorums, 60))
     assert len(figure.axes) == 3
 

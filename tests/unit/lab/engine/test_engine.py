@@ -44,11 +44,11 @@ def test_known_engines_and_the_default():
 def test_a_mismatch_shows_both_sums(tmp_path):
     path = tmp_path / "file"
     path.write_bytes(b"abc")
-    found = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
-    files.check(path, found)
+    actual = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+    files.check(path, actual)
     with pytest.raises(LaboratoryError) as caught:
         files.check(path, "0" * 64)
-    assert found in str(caught.value)
+    assert actual in str(caught.value)
     assert "0" * 64 in str(caught.value)
 
 
@@ -154,9 +154,9 @@ def test_impossible_clusters_are_refused(spec):
 def test_want_of_memory_and_disk_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr(preflight.psutil, "virtual_memory", lambda: type("M", (), {"available": 100 * 2**20}))
     monkeypatch.setattr(preflight.psutil, "disk_usage", lambda path: type("D", (), {"free": 50 * 2**20}))
-    found = " ".join(preflight.problems(3, 1024, tmp_path / "not" / "yet"))
-    assert "100 MB are available" in found
-    assert "50 MB are free" in found
+    problems = " ".join(preflight.problems(3, 1024, tmp_path / "not" / "yet"))
+    assert "100 MB are available" in problems
+    assert "50 MB are free" in problems
 
 
 def test_all_listeners_are_on_loopback():

@@ -28,10 +28,10 @@ def test_only_threads_that_compile_are_counted(processes, monkeypatch):
 
 def test_what_a_thread_that_has_ended_took_stays_counted(processes, monkeypatch):
     monkeypatch.setattr(compilers, "_TICKS_PER_S", 100)
-    own = Compilers([10, 20])
-    own.cpu_s()
+    watched = Compilers([10, 20])
+    watched.cpu_s()
     (processes / "20" / "task" / "21" / "stat").unlink()
-    assert own.cpu_s() == pytest.approx(8.0)
+    assert watched.cpu_s() == pytest.approx(8.0)
     assert Compilers([10, 20]).cpu_s() == pytest.approx(4.0)
 
 
@@ -51,12 +51,12 @@ class Busy(Compilers):
 
 def test_a_warm_up_ends_when_compilers_have_had_little_to_do_some_times(monkeypatch):
     monkeypatch.setattr(compilers, "_LOOK_S", 0.001)
-    own = Busy([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
-    taken = warm_up(own, own.burst, 60.0)
+    busy = Busy([1.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0])
+    taken = warm_up(busy, busy.burst, 60.0)
     assert [part > 0 for part in taken] == [True, False, True, False, False, False]
 
 
 def test_a_warm_up_ends_after_its_time_in_any_case(monkeypatch):
     monkeypatch.setattr(compilers, "_LOOK_S", 0.001)
-    own = Busy([1.0] * 100_000)
-    assert 1 <= len(warm_up(own, own.burst, 0.02)) < 100
+    busy = Busy([1.0] * 100_000)
+    assert 1 <= len(warm_up(busy, busy.burst, 0.02)) < 100

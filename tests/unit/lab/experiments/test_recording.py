@@ -29,9 +29,9 @@ def test_every_entry_makes_an_experiment_that_has_rows_and_numbers(name):
     assert entry.question.endswith("?")
     assert usual_engine(entry) in entry.engines
     assert all(experiment.rows(setup) > 0 for setup in experiment.setups)
-    assert json.loads(json.dumps([experiment.notes(), [own.notes() for own in experiment.setups.values()]]))
-    for own in experiment.setups.values():
-        own.cluster(usual_engine(entry), print)
+    assert json.loads(json.dumps([experiment.notes(), [each.notes() for each in experiment.setups.values()]]))
+    for each in experiment.setups.values():
+        each.cluster(usual_engine(entry), print)
     with pytest.raises(InputError, match="experiment: it needs "):
         entry.make(**({} if needed else {"map": None}))
 
@@ -179,10 +179,10 @@ def test_a_folder_of_something_else_is_left_alone(tossing, tmp_path, name, conte
 
 def test_figures_are_of_what_began_in_the_window():
     samples = [(0.5, 9.0, 0), (1.0, 0.1, 0), (1.5, 0.3, 0), (1.9, 12.0, 2), (2.0, 9.0, 0)]
-    found = figures(samples, Window(1.0, 2.0))
-    assert found["n_ok"] == 2
-    assert found["latency_ms"] == pytest.approx(200)
-    assert found["errors"] == "client_timeout:1"
-    assert found["throughput_per_s"] == 2
+    columns = figures(samples, Window(1.0, 2.0))
+    assert columns["n_ok"] == 2
+    assert columns["latency_ms"] == pytest.approx(200)
+    assert columns["errors"] == "client_timeout:1"
+    assert columns["throughput_per_s"] == 2
     with pytest.raises(LaboratoryError, match="not one request was answered within 1 s: client_timeout:1"):
         figures(samples[3:4], Window(1.0, 2.0))

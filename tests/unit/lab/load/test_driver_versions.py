@@ -17,11 +17,11 @@ EVERY = [
     *(line for group in DEPENDENCIES["optional-dependencies"].values() for line in group),
 ]
 DRIVER = next(Requirement(line) for line in EVERY if Requirement(line).name == "cassandra-driver")
-LOWEST = next(own.version for own in DRIVER.specifier if own.operator == ">=")
+LOWEST = next(bound.version for bound in DRIVER.specifier if bound.operator == ">=")
 
 
 def test_the_driver_is_bounded_from_above():
-    assert [own.operator for own in DRIVER.specifier if own.operator in {"<", "<=", "=="}]
+    assert [bound.operator for bound in DRIVER.specifier if bound.operator in {"<", "<=", "=="}]
 
 
 @pytest.mark.slow
@@ -36,8 +36,8 @@ def test_the_light_path_works_with_a_version_of_the_driver(wanted, tmp_path):
     paths = os.pathsep.join([str(tmp_path), str(ROOT / "src"), *filter(None, [os.environ.get("PYTHONPATH")])])
     check = f"import cassandra; assert cassandra.__file__.startswith({str(tmp_path)!r}); print(cassandra.__version__)"
     environment = os.environ | {"PYTHONPATH": paths}
-    found = subprocess.run([sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True)
-    assert DRIVER.specifier.contains(found.stdout.strip())
+    printed = subprocess.run([sys.executable, "-c", check], env=environment, capture_output=True, text=True, check=True)
+    assert DRIVER.specifier.contains(printed.stdout.strip())
     tests = Path(__file__).with_name("test_light.py")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tests)]
     done = subprocess.run(command, env=environment, cwd=ROOT, capture_output=True, text=True, check=False)

@@ -345,11 +345,11 @@ def test_a_statement_that_reaches_another_keyspace_all_the_same_is_refused():
         set_keyspace=lambda keyspace: None,
         prepare=lambda query: SimpleNamespace(column_metadata=[elsewhere]),
     )
-    own = OwnWorkload.model_validate({"name": "mine", "operations": [READING], "values": {"a": {"size": 4}}})
+    workload = OwnWorkload.model_validate({"name": "mine", "operations": [READING], "values": {"a": {"size": 4}}})
     with pytest.raises(
         InputError, match=r"workloads.own.mine: 'SELECT a FROM t WHERE a = \?' is about the keyspace other"
     ):
-        Statements(session, own, "ycsb", SimpleNamespace(), np.random.default_rng(1))
+        Statements(session, workload, "ycsb", SimpleNamespace(), np.random.default_rng(1))
 
 
 def test_statements_name_their_keyspace_to_the_server():
@@ -386,18 +386,18 @@ def test_workload_cells_come_behind_the_pure_and_mixed_and_have_ids_of_their_own
     profile = load_profile("workloads")
     part = profile.workloads
     (cells,) = plan(profile)
-    own = [cell for cell in cells if cell.kind == "workload"]
-    assert len(own) == len(part.threads) * len(part.settings) * (len(part.presets) + len(part.own))
-    assert cells[-len(own) :] == own
+    of_workloads = [cell for cell in cells if cell.kind == "workload"]
+    assert len(of_workloads) == len(part.threads) * len(part.settings) * (len(part.presets) + len(part.own))
+    assert cells[-len(of_workloads) :] == of_workloads
     assert [cell.order for cell in cells] == list(range(len(cells)))
     assert len({cell.cell_id for cell in cells}) == len(cells)
-    shares = {cell.workload: cell.read_share for cell in own}
+    shares = {cell.workload: cell.read_share for cell in of_workloads}
     assert {name: shares[name] for name in PRESETS} == {
         "A": 0.5, "B": 0.95, "C": 1.0, "D": 0.95, "E": 0.95, "F": 0.75,
     }  # fmt: skip
     assert shares["timeline"] == pytest.approx(0.9)
-    assert {(cell.read_cl, cell.write_cl) for cell in own} == {("ONE", "ONE"), ("QUORUM", "QUORUM")}
-    assert all(cell.condition == "" and np.isnan(cell.rate_per_s) for cell in own)
+    assert {(cell.read_cl, cell.write_cl) for cell in of_workloads} == {("ONE", "ONE"), ("QUORUM", "QUORUM")}
+    assert all(cell.condition == "" and np.isnan(cell.rate_per_s) for cell in of_workloads)
 
 
 def test_workloads_leave_the_order_of_the_other_cells_alone(tmp_path):
@@ -425,11 +425,11 @@ def test_the_example_in_the_book_is_a_profile(tmp_path):
 
 def test_the_page_tells_the_presets_as_they_are():
     page = (project_root() / "book" / "workloads.md").read_text()
-    told = {
+    on_page = {
         name: (operations, rows) for name, operations, rows in re.findall(r"^\| ([A-F]) \| (.*?) \| (\w+)", page, re.M)
     }
     words = {READ: "read", UPDATE: "update", INSERT: "insert", SCAN: "scan", RMW: "read-modify-write"}
-    assert told == {
+    assert on_page == {
         name: (
             ", ".join(f"{100 * share:g} % {words[kind]}" for kind, share in preset.shares.items()),
             preset.distribution,

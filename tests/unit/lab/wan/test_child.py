@@ -92,10 +92,10 @@ def test_it_does_not_outlive_a_killed_owner_nor_needs_a_guarded_script(tmp_path,
         "os.kill(os.getpid(), 9)\n"
     )
     path = {"PYTHONPATH": os.pathsep.join([os.getcwd(), *filter(None, sys.path)])}
-    found = subprocess.run(
+    done = subprocess.run(
         [sys.executable, str(script)], capture_output=True, text=True, timeout=60, check=False, env=os.environ | path
     )
     deadline = time.monotonic() + 10
-    while psutil.pid_exists(int(found.stdout)) and time.monotonic() < deadline:
+    while psutil.pid_exists(int(done.stdout)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not psutil.pid_exists(int(found.stdout))
+    assert not psutil.pid_exists(int(done.stdout))
