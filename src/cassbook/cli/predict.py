@@ -9,7 +9,7 @@ from cassbook.cli.common import Renamed, format_option
 
 @click.command()
 @click.option("--run", "name", required=True, metavar="RUN", help="Calibration of a measured cluster.")
-@click.option("--nodes", default=4, show_default=True, type=click.IntRange(1), help="Number of nodes.")
+@click.option("--nodes", default=4, show_default=True, type=click.IntRange(1), help="Number of nodes, 1 to 1000.")
 @click.option("--replication", default=3, show_default=True, type=click.IntRange(1), help="Replicas of each row.")
 @click.option("--level", default="ONE", show_default=True, help="Consistency level.")
 @click.option(
@@ -21,7 +21,7 @@ from cassbook.cli.common import Renamed, format_option
 )  # fmt: skip
 @click.option("--ask-all", is_flag=True, help="Speculative retry ALWAYS: reads query one replica more.")
 @click.option("--length", default=100, show_default=True, help="Bytes of each of a row's ten fields.")
-@click.option("--cores", type=click.IntRange(1), help="Cores of the machine. Default: those of the measured one.")
+@click.option("--cores", type=click.IntRange(1), help="Cores of the one machine of all nodes. Default: as measured.")
 @click.option(
     "--disk-ms", default=0.0, show_default=True, type=click.FloatRange(0), help="Disk time of a replica's request, ms."
 )
@@ -32,7 +32,8 @@ def predict(
 ) -> None:  # fmt: skip
     """Predict throughput and response time of a cluster that was not built.
 
-    It is computed by a queueing network from the calibration of a cluster that was measured.
+    It is computed by a queueing network from the calibration of a cluster that was measured, whose nodes and client
+    share the cores of one machine; so do those of the answer.
     """
     from cassbook.cli.answers import predict as answer
     from cassbook.queueing.calibration import Question

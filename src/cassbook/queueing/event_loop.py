@@ -56,6 +56,9 @@ WHOLE = np.dtype([("now", _FLOAT), ("events", _INT), ("token", _INT), ("request"
                   ("replication", _INT), ("token_aware", _INT), ("any_target", _INT), ("retry_ms", _FLOAT),
                   ("timer", _INT), ("source", _INT), ("shared", _INT), ("interarrival_ms", _FLOAT)])  # fmt: skip
 
+#: Nodes whose bits fit into `mask` of a request, a signed 64-bit number.
+MOST_NODES = 62
+
 #: Number of the client's processors. Where the nodes work on the same machine (at `shared`), it goes before them.
 CLIENT_CPU = 0
 

@@ -130,9 +130,8 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
         add(alone[local], coordinator, coordinator, chance)
         if local:
             add(look, coordinator, coordinator, chance)
-        others = [node for node in range(network.nodes) if node != coordinator]
-        if network.readings.targets == "replicas":
-            others = [node for node in others if held[node]]
+        among = np.flatnonzero(held).tolist() if network.readings.targets == "replicas" else range(network.nodes)
+        others = [node for node in among if node != coordinator]
         asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
         for node in others:
             add(branch[local], coordinator, node, chance * asked / len(others))

@@ -22,7 +22,8 @@ Floats = NDArray[np.float64]
 CPU_CLASSES = (
     "read-local", "read-remote", "read-remote-ID", "read-local-end", "read-remote-end", "read-remote-return",
 )  # fmt: skip
-_MOST_NODES = 62
+#: Nodes of a network: work grows with their square (every coordinator by every replica set).
+_MOST_NODES = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +220,10 @@ def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:
 def _check(network: Network) -> None:
     n, rf = network.nodes, network.replication
     if not 1 <= n <= _MOST_NODES:
-        raise InputError(f"nodes: {n}; use 1 to {_MOST_NODES}")
+        raise InputError(
+            f"nodes: {n}; use 1 to {_MOST_NODES} (every coordinator is computed with every set of replicas, so work "
+            "grows with the square of the nodes)"
+        )
     if not 1 <= rf <= n:
         raise InputError(f"replication: {rf} replicas do not fit on {n} nodes; use 1 to {n}")
     if not network.operations:

@@ -134,6 +134,11 @@ def run(network: Network, jobs: int, requests: int = REQUESTS, batches: int = BA
         raise InputError(f"jobs: {jobs} and arrivals {network.rate_per_s:g}/s; give the one or the other")
     if batches < 2 or requests < batches:  # noqa: PLR2004
         raise InputError(f"requests: {requests} in {batches} batches; there are two batches at least, none empty")
+    if network.nodes > event_loop.MOST_NODES:
+        raise InputError(
+            f"nodes: {network.nodes}; a simulation takes 1 to {event_loop.MOST_NODES} (whom a request may still ask is "
+            "kept in the bits of one number); the analysis, mva.analyse, takes more"
+        )
     most_asked = max(operation.asked for operation in network.operations)
     room = max(_ROOM, 1 << int(np.ceil(np.log2(8 * max(jobs, 1) * (most_asked + 2)))))
     need_numba()

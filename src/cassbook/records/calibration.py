@@ -39,6 +39,8 @@ class Predicted:
         By station, the busy part of its servers.
     outside : list of str
         What of the question lies outside what was measured.
+    cores : int
+        Of the one machine that all nodes and the client share.
     """
 
     jobs: NDArray[np.int64]
@@ -46,6 +48,7 @@ class Predicted:
     response_ms: list[Estimate]
     busy: dict[str, NDArray[np.float64]]
     outside: list[str]
+    cores: int
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
         """Of each station with so many jobs, by place."""
@@ -161,6 +164,7 @@ class CalibrationRun:
             over([analysis.response_ms for analysis in analyses]),
             {name: np.array([each.utilisation[name][places] for each in analyses]) for name in analyses[0].utilisation},
             self.outside(question, max(jobs), cores, disk_ms),
+            cores or self.cores,
         )
 
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:

@@ -286,11 +286,28 @@ def test_the_command_answers_for_people_and_for_programs(folder):
     asked = ["predict", "--run", str(folder), "--nodes", "6", "--level", "QUORUM"]
     said = CliRunner().invoke(main, [*asked, "--jobs", "1..200"]).output
     assert said.startswith("READ at QUORUM, 6 nodes, replication 3: 2 asked, 2 waited for\n")
+    shared = "6 nodes and the client share the 2 cores of one machine"
+    assert said.splitlines()[1] == f"{shared}; nodes on machines of their own do more"
     assert "take it as a guess:\n  jobs: 200; measured were 1 to 64" in said
-    assert len(said.splitlines()) < 18
-    rows = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)["rows"]
+    assert len(said.splitlines()) < 19
+    answer = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1,8", "--format", "json"]).output)
+    assert (answer["cores"], answer["shared"]) == (2, shared)
+    other = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1", "--cores", "8", "--format", "json"]).output)
+    assert (other["cores"], other["shared"]) == (8, shared.replace("2 cores", "8 cores"))
+    rows = answer["rows"]
     assert [own["jobs"] for own in rows] == [1, 8]
     assert rows[1]["throughput_per_s"]["value"] > rows[0]["throughput_per_s"]["value"]
+
+
+def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
+    asked = ["predict", "--run", str(folder), "--nodes"]
+    found = CliRunner().invoke(main, [*asked, "100", "--concurrency", "8"])
+    assert found.exit_code == 0
+    assert "100 nodes and the client share the 2 cores of one machine" in found.output
+    assert "nodes: 100; measured were 4 to 6" in found.output
+    refused = CliRunner().invoke(main, [*asked, "5000", "--concurrency", "8"])
+    assert refused.exit_code == 2
+    assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
 
 
 def test_advice_can_be_foretold(folder):

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from cassbook.cli.answers.machine import sharing
 from cassbook.core.errors import InputError
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import Predicted
@@ -42,6 +43,7 @@ def text(question: Question, predicted: Predicted) -> str:
     lines = [
         f"{question.operation} at {question.level}, {question.nodes} nodes, replication {question.replication}: "
         f"{question.asked} asked, {question.waits} waited for",
+        f"{sharing(question.nodes, predicted.cores)}; nodes on machines of their own do more",
         f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",
     ]
     for place in _some(len(predicted.jobs)):
@@ -76,6 +78,7 @@ def as_json(question: Question, predicted: Predicted) -> str:
     answer = {
         "operation": question.operation, "level": question.level, "nodes": question.nodes,
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
+        "cores": predicted.cores, "shared": sharing(question.nodes, predicted.cores),
         "outside": predicted.outside, "rows": rows,
     }  # fmt: skip
     return json.dumps(answer, indent=2)

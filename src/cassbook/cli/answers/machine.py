@@ -1,0 +1,37 @@
+"""What a throughput was measured on, in words: nodes that share a machine do less than nodes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+
+def sharing(nodes: int, cores: int) -> str:
+    """Return whose processors the figures are: of one machine, for all nodes and the client."""
+    who = f"{nodes} nodes" if nodes > 1 else "1 node"
+    return f"{who} and the client share the {cores} core{'s' * (cores != 1)} of one machine"
+
+
+def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is known of the cluster of a run.
+
+    Parameters
+    ----------
+    run : str
+    manifest : mapping
+        Of the run; of a folder of logs it says little.
+
+    Returns
+    -------
+    dict
+        run, engine; nodes and cores (None if unknown, or if each node has a machine of its own); note.
+    """
+    cluster = manifest.get("profile", {}).get("cluster", {})
+    nodes, cores = cluster.get("nodes"), manifest.get("machine", {}).get("cores")
+    existing = any(start.get("kind") == "existing" for start in manifest.get("cluster_starts", []))
+    known = {"run": run, "engine": manifest.get("engine"), "nodes": nodes, "cores": None if existing else cores}
+    if existing:
+        return known | {"note": f"its {nodes} nodes are those of an existing cluster"}
+    if nodes is None or cores is None:
+        return known | {"note": "it does not say how many cores its nodes had"}
+    return known | {"note": sharing(nodes, cores)}
