@@ -17,7 +17,7 @@ What cannot be distinguished:
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -130,6 +130,31 @@ class Asked:
     replicas: tuple[str, ...]
     latency_ms: float
     duration_ms: float
+
+
+def asked_of(
+    traced: pd.DataFrame, durations_us: Iterable[int | None], nodes: Sequence[str],
+    replicas: Mapping[str, tuple[str, ...]],
+) -> list[Asked]:  # fmt: skip
+    """Return traced requests without those of which no duration came.
+
+    Parameters
+    ----------
+    traced : DataFrame
+        One row per request: session_id, kind, coordinator (its index in `nodes`), key, latency_ms.
+    durations_us : iterable of int or None
+        Of each, as the coordinator says.
+    nodes : sequence of str
+        What nodes call each other.
+    replicas : mapping
+        By key, what nodes call those that hold the row.
+    """
+    return [
+        Asked(str(row["session_id"]), str(row["kind"]), nodes[int(row["coordinator"])], replicas[str(row["key"])],
+              float(row["latency_ms"]), duration_us / _US)
+        for row, duration_us in zip(traced.to_dict("records"), durations_us, strict=True)
+        if duration_us is not None
+    ]  # fmt: skip
 
 
 def delays_of(asked: Sequence[Asked], events: pd.DataFrame, answers: int = 1) -> tuple[MessageDelays, int]:

@@ -9,7 +9,7 @@ import pytest
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.staleness.from_traces import Traced, as_wars
-from cassbook.staleness.message_delays import Asked, MessageDelays, delays_of, events_of
+from cassbook.staleness.message_delays import Asked, MessageDelays, asked_of, delays_of, events_of
 
 NODES = ("127.0.0.1", "127.0.0.2", "127.0.0.3")
 A, B, C = NODES
@@ -235,3 +235,9 @@ def test_legs_come_back_from_a_table():
     assert back.there_ms == pytest.approx(own.there_ms, abs=1e-3)
     assert back.latency_ms == pytest.approx(own.latency_ms)
     assert back.coordinator.tolist() == own.coordinator.tolist()
+
+
+def test_a_request_without_a_duration_is_left_out():
+    row = {"kind": "UPDATE", "coordinator": 0, "key": "k", "latency_ms": 12.0}
+    traced = pd.DataFrame([row | {"session_id": "w1"}, row | {"session_id": "w2"}])
+    assert asked_of(traced, [11_000, None], [A], {"k": NODES}) == [WRITE]

@@ -7,14 +7,13 @@ process of its own: what is set up goes when whoever started it does.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 
 from cassbook.deployment.link import Link
 from cassbook.lab.wan import netting
 from cassbook.lab.wan.child import Child
 from cassbook.lab.wan.netting import DEVICE, Command
-from cassbook.lab.wan.relay import Links, Moved
+from cassbook.lab.wan.relay import Delayer, Links, Moved
 
 #: Where the echo calls from for the client.
 CLIENT_ADDRESS = "127.0.0.254"
@@ -23,7 +22,7 @@ _LIMIT = 100_000
 _FASTEST = "100gbit"
 
 
-class Netem:
+class Netem(Delayer):
     """As `Relay`, for hosts that call each other directly.
 
     Parameters
@@ -43,22 +42,7 @@ class Netem:
     """
 
     def __init__(self, links: Links, addresses: Mapping[str, str], client: str, port: int) -> None:
-        self._child = Child("netem", netting.serve, setting_up(links, addresses, client, port))
-        self._asked_at = 0.0
-
-    @property
-    def alive(self) -> bool:
-        """Whether the rules are in force."""
-        return self._child.alive
-
-    def start(self) -> None:
-        """Put the rules into force."""
-        self._child.start()
-        self._asked_at = time.monotonic()
-
-    def stop(self) -> None:
-        """Take them away; harmless to repeat."""
-        self._child.stop()
+        super().__init__(Child("netem", netting.serve, setting_up(links, addresses, client, port)))
 
     def set_links(self, links: Links) -> None:
         """Put other links of the same hosts into force."""
@@ -72,10 +56,7 @@ class Netem:
         LaboratoryError
             If the process that keeps the rules has died.
         """
-        self._child.ask([])
-        now = time.monotonic()
-        seconds, self._asked_at = now - self._asked_at, now
-        return Moved(seconds, {}, {}, (), 0.0, 0)
+        return Moved(self._ask([])[0], {}, {}, (), 0.0, 0)
 
 
 def setting_up(links: Links, addresses: Mapping[str, str], client: str, port: int) -> list[Command]:

@@ -11,6 +11,7 @@ import socket
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any, Self
 
 from cassbook.deployment.link import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Link
 from cassbook.lab.wan import relaying
@@ -93,7 +94,49 @@ class Moved:
         return sum(count for pair, count in self.chunks.items() if "" in pair)
 
 
-class Relay:
+class Delayer:
+    """What the relay and the kernel's rules have in common: links in force as long as a child process lives.
+
+    In force between `start` and `stop`, or within a `with` block.
+
+    Parameters
+    ----------
+    child : Child
+    """
+
+    def __init__(self, child: Child) -> None:
+        self._child = child
+        self._asked_at = 0.0
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.stop()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the links are in force."""
+        return self._child.alive
+
+    def start(self) -> None:
+        """Put the links into force."""
+        self._child.start()
+        self._asked_at = time.monotonic()
+
+    def stop(self) -> None:
+        """End that; what is still under way may be lost. Harmless to repeat."""
+        self._child.stop()
+
+    def _ask(self, question: Any) -> tuple[float, Any]:
+        """Return seconds since the last time, and the child's answer."""
+        answer, now = self._child.ask(question), time.monotonic()
+        seconds, self._asked_at = now - self._asked_at, now
+        return seconds, answer
+
+
+class Relay(Delayer):
     """Relays between `start` and `stop`, or within a `with` block.
 
     Parameters
@@ -116,34 +159,12 @@ class Relay:
         self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
     ) -> None:
         arguments = [asdict(route) for route in routes], _flat(links), dict(hosts or {}), by_owner
-        self._child = Child("the relay", relaying.serve, *arguments)
-        self._asked_at = 0.0
-
-    def __enter__(self) -> Relay:
-        self.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.stop()
-
-    @property
-    def alive(self) -> bool:
-        """Whether it still passes on."""
-        return self._child.alive
+        super().__init__(Child("the relay", relaying.serve, *arguments))
 
     @property
     def pid(self) -> int:
         """Of its process."""
         return self._child.pid
-
-    def start(self) -> None:
-        """Listen on every route."""
-        self._child.start()
-        self._asked_at = time.monotonic()
-
-    def stop(self) -> None:
-        """Close everything; what still waits is lost. Harmless to repeat."""
-        self._child.stop()
 
     def set_links(self, links: Links) -> None:
         """Put other links into force, also on connections that are up, for what comes from now on."""
@@ -157,9 +178,7 @@ class Relay:
         LaboratoryError
             If the relay has died.
         """
-        found = self._child.ask(None)
-        now = time.monotonic()
-        seconds, self._asked_at = now - self._asked_at, now
+        seconds, found = self._ask(None)
         chunks = {(sender, receiver): count for sender, receiver, count, _ in found["pairs"]}
         sizes = {(sender, receiver): size for sender, receiver, _, size in found["pairs"]}
         turn_ms = found["longest_turn_s"] * 1000

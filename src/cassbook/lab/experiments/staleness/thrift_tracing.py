@@ -12,12 +12,10 @@ from typing import Any
 
 import pandas as pd
 
-from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.thrift import StudyCluster, client, interface
-from cassbook.staleness.message_delays import Asked, events_of
+from cassbook.lab.experiments.staleness.tracing import until_written
+from cassbook.staleness.message_delays import Asked, asked_of, events_of
 
-_PATIENCE_S = 20.0
-_POLL_S = 0.5
 _SETTLE_S = 2.0  # replicas write what they have traced after the coordinator has said how long it took
 _CONCURRENCY = 24
 
@@ -51,13 +49,7 @@ def fetch(
     """
     with _Asking(cluster) as ask:
         ids = traced["session_id"].tolist()
-        durations = _durations(ask, ids)
-        asked = [
-            Asked(str(row["session_id"]), str(row["kind"]), cluster.broadcast_addresses[int(row["coordinator"])],
-                  replicas[str(row["key"])], float(row["latency_ms"]), duration / 1000)
-            for row, duration in zip(traced.to_dict("records"), durations, strict=True)
-            if duration is not None
-        ]  # fmt: skip
+        asked = asked_of(traced, _durations(ask, ids), cluster.broadcast_addresses, replicas)
         time.sleep(_SETTLE_S)
         rows = ask.all("SELECT source, source_elapsed, activity FROM system_traces.events WHERE session_id = {}", ids)
     events = [
@@ -70,17 +62,13 @@ def fetch(
 
 
 def _durations(ask: _Asking, ids: list[str]) -> list[int | None]:
-    """Duration of each traced request, µs; waits until all are there, for they are written after the answer."""
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
+    """Duration of each traced request, µs."""
+
+    def read() -> list[int | None]:
         rows = ask.all("SELECT duration FROM system_traces.sessions WHERE session_id = {}", ids)
-        durations = [_int(found[0][0]) if found and found[0][0] else None for found in rows]
-        if all(durations) or time.monotonic() > deadline:
-            break
-        time.sleep(_POLL_S)
-    if not any(durations):
-        raise LaboratoryError("no trace came; are the nodes too busy to write them?")
-    return durations
+        return [_int(found[0][0]) if found and found[0][0] else None for found in rows]
+
+    return until_written(read)
 
 
 class _Asking:

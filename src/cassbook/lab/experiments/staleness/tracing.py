@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
 from cassandra import ConsistencyLevel
@@ -14,7 +14,7 @@ from cassandra.query import PreparedStatement
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.load.ycsb import replication_map
-from cassbook.staleness.message_delays import Asked, events_of
+from cassbook.staleness.message_delays import Asked, asked_of, events_of
 
 _PATIENCE_S = 20.0
 _POLL_S = 0.5
@@ -64,12 +64,7 @@ def fetch(
     """
     ids = [uuid.UUID(text) for text in traced["session_id"]]
     durations = _durations(session, ids)
-    asked = [
-        Asked(str(row["session_id"]), str(row["kind"]), nodes[int(row["coordinator"])], replicas[str(row["key"])],
-              float(row["latency_ms"]), duration / 1000)
-        for row, duration in zip(traced.to_dict("records"), durations, strict=True)
-        if duration is not None
-    ]  # fmt: skip
+    asked = asked_of(traced, durations, nodes, replicas)
     select = _prepared(
         session, "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
     )
@@ -86,14 +81,26 @@ def _prepared(session: Session, select: str) -> PreparedStatement:
 
 
 def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
-    """Duration of each traced request, µs; waits until most are there, for they are written after the answer."""
+    """Duration of each traced request, µs."""
     select = _prepared(session, "SELECT duration FROM system_traces.sessions WHERE session_id = ?")
-    deadline = time.monotonic() + _PATIENCE_S
-    while True:
+
+    def read() -> list[int | None]:
         found = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
-        durations = [next((row.duration for row in result), None) for _, result in found]
-        if all(durations) or time.monotonic() > deadline:
-            break
+        return [next((row.duration for row in result), None) for _, result in found]
+
+    return until_written(read)
+
+
+def until_written(read: Callable[[], list[int | None]]) -> list[int | None]:
+    """Read durations of traced requests until all are there or patience ends: they are written after the answer.
+
+    Raises
+    ------
+    LaboratoryError
+        If none came.
+    """
+    deadline = time.monotonic() + _PATIENCE_S
+    while not all(durations := read()) and time.monotonic() <= deadline:
         time.sleep(_POLL_S)
     if not any(durations):
         raise LaboratoryError("no trace came; are the nodes too busy to write them?")
