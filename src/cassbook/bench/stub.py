@@ -53,12 +53,14 @@ class Stub:
     Attributes
     ----------
     port : int
+    delay_s : float
+        May be changed meanwhile, also for what has been read.
     came, took_s : array of float
         When a request was read, and how long after that its answer was handed to the kernel, of every one answered.
     """
 
     def __init__(self, delay_s: float) -> None:
-        self._delay_s = delay_s
+        self.delay_s = delay_s
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._clients: dict[socket.socket, _Client] = {}
@@ -68,7 +70,7 @@ class Stub:
     def serve(self, until: Any) -> None:
         """Serve until something can be read from `until`."""
         while True:
-            wait_s = max(0.0, self._due[0][0] + self._delay_s - _clock()) if self._due else None
+            wait_s = max(0.0, self._due[0][0] + self.delay_s - _clock()) if self._due else None
             # Not epoll: select keeps time by the microsecond.
             ready, _, _ = select.select([until, self._listener, *self._clients], [], [], wait_s)
             if until in ready:
@@ -128,7 +130,7 @@ class Stub:
         sending: dict[_Client, list[bytes]] = {}
         begun = []
         now = _clock()
-        while self._due and self._due[0][0] + self._delay_s <= now:
+        while self._due and self._due[0][0] + self.delay_s <= now:
             came, client, answer = self._due.popleft()
             sending.setdefault(client, []).append(answer)
             begun.append(came)

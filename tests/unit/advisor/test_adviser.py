@@ -8,6 +8,7 @@ import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut
 from cassandra.query import BatchStatement, SimpleStatement
 
+from cassbook.advisor import adviser as adviser_module
 from cassbook.advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime
@@ -15,6 +16,8 @@ from cassbook.advisor.register import InMemory
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
 
+#: A lease that no stall of the machine outlasts.
+PACE = Pace(interval_s=0.05, lease_s=30.0)
 ONE, QUORUM, ALL = ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL
 
 
@@ -37,7 +40,7 @@ class Future:
             (errback if error else callback)(error or [])
 
     def result(self):
-        assert self._done.wait(5)
+        assert self._done.wait(30)
         if self._error:
             raise self._error
         return ["row"]
@@ -140,7 +143,7 @@ def test_a_request_that_cannot_be_sent_is_not_counted_as_under_way(advise):
     wait_for(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
 
 
-def wait_for(reached, seconds=5):
+def wait_for(reached, seconds=30):
     deadline = time.monotonic() + seconds
     while not reached():
         assert time.monotonic() < deadline
@@ -155,12 +158,26 @@ def test_a_failed_request_raises_what_the_driver_says(advise):
         request.result()
 
 
-def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise):
+@pytest.fixture
+def halt(monkeypatch):
+    """Halt the process of an adviser until its lease is over: no beats, and a minute has passed on its clock."""
+    passed_s = [0.0]
+    monkeypatch.setattr(adviser_module, "_clock", lambda: time.monotonic() + passed_s[0])
+
+    def halted(adviser):
+        adviser._stop.set()
+        adviser._thread.join()
+        passed_s[0] = 60.0
+
+    return halted
+
+
+def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise, halt):
     session, register = Session(at_once=False), InMemory()
-    adviser = advise(session, start="3R-1W", register=register, pace=Pace(interval_s=0.05, lease_s=0.2))
+    adviser = advise(session, start="3R-1W", register=register, pace=PACE)
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
-    adviser._stop.set()  # the process is halted: no beats
-    time.sleep(0.3)
+    assert session.sent[0].level == ONE
+    halt(adviser)
     session.sent[0].answer()
     with pytest.raises(OutcomeUnknown, match="after its lease was over"):
         request.result()
@@ -168,12 +185,11 @@ def test_an_acknowledgement_after_the_lease_is_an_unknown_outcome(advise):
     assert session.sent[1].level == ALL
 
 
-def test_a_read_is_worth_its_answer_whenever_it_comes(advise):
+def test_a_read_is_worth_its_answer_whenever_it_comes(advise, halt):
     session = Session(at_once=False)
-    adviser = advise(session, start="1R-3W", pace=Pace(interval_s=0.05, lease_s=0.2))
+    adviser = advise(session, start="1R-3W", pace=PACE)
     request = adviser.execute_async("SELECT * FROM t")
-    adviser._stop.set()
-    time.sleep(0.3)
+    halt(adviser)
     session.sent[0].answer()
     assert request.result() == ["row"]
 
@@ -288,14 +304,13 @@ def test_the_replication_factor_is_the_keyspaces_in_one_data_centre():
         replication_factor(Session(), "bank")
 
 
-def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise):
+def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_said_yet(advise, halt):
     session = Session(at_once=False)
-    adviser = advise(session, start="3R-1W", pace=Pace(interval_s=0.05, lease_s=0.2))
+    adviser = advise(session, start="3R-1W", pace=PACE)
     request = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     request._open.pop()  # the other thread has begun to end it
     session.sent[0].answer()
     assert request.result() == ["row"]
-    adviser._stop.set()
-    time.sleep(0.3)
+    halt(adviser)
     with pytest.raises(OutcomeUnknown):
         request.result()

@@ -1,7 +1,15 @@
-"""The light path against a server of known delays: latencies, outcomes, time-outs, lost connections, pacing."""
+"""The light path against a server of known delays: latencies, outcomes, time-outs, lost connections, pacing.
+
+No verdict is by how fast the machine is: what the client noted is held against what the server noted on the same clock,
+or against the delay, below which no latency can be.
+"""
 
 import itertools
+import socket
+import threading
+import time
 from collections import Counter
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -15,8 +23,6 @@ from cassbook.lab.load.pacing import PacedLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, RMW, UPDATE, Request
 
-#: Of a busy machine: a process that is ready may wait so long for a processor.
-SCHEDULING_US = 3000
 KEY = wire.value(b"user1")
 
 
@@ -51,22 +57,51 @@ def nodes():
         one.close()
 
 
+@contextmanager
+def serving(delay_ms):
+    """The server as a thread of this process, with what it notes of each request."""
+    server, (ours, theirs) = stub.Stub(delay_ms / 1000), socket.socketpair()
+    thread = threading.Thread(target=server.serve, args=(theirs,))
+    with ours, theirs:
+        thread.start()
+        try:
+            yield server
+        finally:
+            ours.send(b"end")
+            thread.join()
+
+
 @pytest.mark.parametrize("delay_ms", [0, 1, 10])
 @pytest.mark.parametrize("threads", [1, 50])
-def test_latency_is_the_servers_delay_and_little_more(delay_ms, threads):
-    found = measure(delay_ms, threads, steady_s=0.5)
-    assert found["wrong"] == 0
-    assert found["operations"] > 20
-    assert -50 < found["error_p50_us"] < SCHEDULING_US
-    assert found["client_mean_us"] >= 1000 * delay_ms
-
-
-def test_what_waits_in_the_kernel_of_nagle_is_not_there(nodes):
-    """With Nagle's algorithm on, bursts of several requests took twice the delay."""
+def test_latency_is_from_before_the_server_reads_to_after_it_answers(nodes, delay_ms, threads):
     note = Note()
-    with stub.stub(20) as (port, _):
-        stub_loop(nodes(port), 20, stub.READS, note).run(Bound(0.1, 0.4), Window())
-    assert np.median(note.latency_us) < 30_000
+    with serving(delay_ms) as server:
+        stub_loop(nodes(server.port), threads, stub.READS, note).run(Bound(0.0, None, 20), Window())
+    assert note.outcomes == {"ok": 20 * threads}
+    rows = np.array(note.rows)
+    began, ended = np.sort(rows[:, 0]), np.sort(rows[:, 0] + rows[:, 1])
+    came, took_s = np.array(server.came), np.array(server.took_s)
+    assert len(came) == len(began)
+    assert (began <= np.sort(came)).all()  # all on one connection, which keeps their order
+    assert (np.sort(came + took_s) <= ended + 1e-9).all()
+    assert note.latency_us.min() >= 1000 * delay_ms
+    if threads == 1:  # and nothing of the request before is in it
+        assert (began[1:] >= ended[:-1] - 1e-9).all()
+
+
+def test_the_own_error_is_what_the_client_took_less_the_server():
+    found = measure(1.0, 10, steady_s=0.5)
+    assert found["wrong"] == 0
+    assert found["operations"] > 0
+    assert min(found["client_mean_us"], found["server_mean_us"]) >= 1000
+    assert found["error_mean_us"] == found["client_mean_us"] - found["server_mean_us"]
+
+
+def test_nothing_waits_in_the_kernel_for_an_acknowledgement(nodes):
+    """With Nagle's algorithm on, bursts of several requests took twice the delay."""
+    with serving(0) as server:
+        ((connection,),) = nodes(server.port).connections
+        assert connection._socket.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 def test_every_thread_has_one_request_in_flight(nodes):
@@ -98,15 +133,30 @@ def test_a_request_that_is_not_answered_is_given_up(nodes):
     assert note.latency_us.min() >= 200_000
 
 
+def by_then(reached):
+    """A bound: until something is so, or a minute is over, which is a failure."""
+    deadline = time.monotonic() + 60
+    return Bound(until=lambda _: reached() or time.monotonic() > deadline)
+
+
 def test_an_answer_that_comes_after_the_time_out_is_nobodys(nodes):
-    """The delay is longer than the time-out: each request is given up, and each answer comes all the same."""
+    """Nothing is answered until three requests have been given up; then everything is, theirs too."""
     note = Note()
-    with stub.stub(1500) as (port, took):
-        loop = stub_loop(nodes(port), 3, stub.READS, note, timeout_s=0.3)
-        loop.run(Bound(0.1, 2.5), Window())
-    assert set(note.outcomes) == {"client_timeout"}
-    assert note.latency_us.max() < 1_400_000  # given up by the house-keeping, not by a late answer
-    assert took["answered"] > 0
+
+    def some_answered():
+        if len(note.rows) >= 3:
+            server.delay_s = 0.0
+        return note.outcomes["ok"] > 20
+
+    with serving(1e6) as server:
+        loop = stub_loop(nodes(server.port), 3, stub.READS, note, timeout_s=0.3)
+        outcome = loop.run(by_then(some_answered), Window())
+        while len(server.came) < outcome.operations:  # the last may have been given up before they were read
+            time.sleep(0.01)
+    assert note.outcomes["ok"] > 20
+    assert note.outcomes["client_timeout"] >= 3
+    assert set(note.outcomes) == {"ok", "client_timeout"}
+    assert len(server.came) == outcome.operations == len(note.rows)  # each settled once, and all of them answered
 
 
 def test_a_lost_connection_is_counted_and_opened_again(nodes):
@@ -116,12 +166,17 @@ def test_a_lost_connection_is_counted_and_opened_again(nodes):
     hang_up = itertools.repeat(Request(0, 0, KEY, None))
     prefixes = [[wire.execute_prefix(statement, "ONE", 1)] for statement in (stub.READS, stub.HANGS_UP)]
     kinds = itertools.cycle([READ] * 500 + [UPDATE])
+
+    def answered_again():
+        rows = list(note.rows)
+        lost_at = [row[0] for row in rows if schema.OUTCOMES[row[3]] == "connection_lost"]
+        return any(row[0] > min(lost_at, default=np.inf) and row[3] == schema.OK for row in rows)
+
     with stub.stub(1) as (port, _):
         loop = ClosedLoop(nodes(port), 20, kinds, [requests, hang_up], prefixes, note, 12.0)
-        loop.run(Bound(0.1, 2.0), Window())
+        loop.run(by_then(answered_again), Window())
+    assert answered_again()
     assert set(note.outcomes) == {"ok", "connection_lost"}
-    lost_at = [row[0] for row in note.rows if schema.OUTCOMES[row[3]] == "connection_lost"]
-    assert any(row[0] > min(lost_at) and row[3] == schema.OK for row in note.rows)
 
 
 def test_read_modify_write_is_one_operation_of_two_round_trips(nodes):
@@ -129,14 +184,14 @@ def test_read_modify_write_is_one_operation_of_two_round_trips(nodes):
     then = Request(0, 0, KEY, None)
     requests = itertools.repeat(Request(0, 0, KEY, KEY, 1, then))
     prefixes = [[wire.execute_prefix(s, "ONE", 1)] for s in (stub.READS, stub.WRITES, b"", b"", stub.READS)]
-    with stub.stub(10) as (port, took):
+    with serving(10) as server:
         kinds, nothing = itertools.repeat(RMW), iter(())
-        loop = ClosedLoop(nodes(port), 5, kinds, [nothing] * 4 + [requests], prefixes, note, 12.0)
-        loop.run(Bound(0.1, 0.4), Window())
-    assert set(note.outcomes) == {"ok"}
+        loop = ClosedLoop(nodes(server.port), 5, kinds, [nothing] * 4 + [requests], prefixes, note, 12.0)
+        loop.run(Bound(0.0, None, 20), Window())
+    assert note.outcomes == {"ok": 100}
     assert {row[2] for row in note.rows} == {RMW}
-    assert 20_000 <= np.median(note.latency_us) < 20_000 + 2 * SCHEDULING_US
-    assert took["answered"] > 1.5 * len(note.rows) * 0.4  # after the ramp, two answers an operation
+    assert len(server.came) == 200
+    assert note.latency_us.min() >= 20_000
 
 
 def paced(nodes, threads, rate_per_s, note):
@@ -156,7 +211,6 @@ def test_paced_requests_start_at_the_rate_asked_for(nodes):
     assert abs(steady.sum() - 500) <= 1
     late_us = np.array([row[0] - row[5] for row in note.rows]) * 1e6
     assert late_us.min() >= 0
-    assert np.median(late_us) < SCHEDULING_US
 
 
 def test_a_server_too_slow_for_the_rate_shows_in_response_time_only(nodes):
@@ -166,7 +220,9 @@ def test_a_server_too_slow_for_the_rate_shows_in_response_time_only(nodes):
         paced(nodes(port), 5, 1000.0, note).run(Bound(0.1, 0.6), Window())
     rows = np.array(sorted(note.rows, key=lambda row: row[5]))
     service_us, waited_us = rows[:, 1] * 1e6, (rows[:, 0] - rows[:, 5]) * 1e6
-    assert np.median(service_us) < 10_000 + SCHEDULING_US
     steady = rows[:, 5] < rows[0, 5] + 0.6
-    assert waited_us[steady][-1] > 200_000
-    assert np.corrcoef(rows[steady, 5], waited_us[steady])[0, 1] > 0.95
+    assert service_us.min() >= 10_000
+    # 200 requests are 40 times five of at least 10 ms, and come in 200 ms: each third waits 200 ms more.
+    thirds_us = [np.median(third) for third in np.array_split(waited_us[steady], 3)]
+    assert (np.diff(thirds_us) > 150_000).all()
+    assert waited_us[steady][-1] > 5 * np.median(service_us)
