@@ -1,4 +1,4 @@
-"""What the commands share: options that mean the same everywhere, messages, and which extra brings which package."""
+"""What the commands share: options that mean the same everywhere, and messages."""
 
 from __future__ import annotations
 
@@ -16,29 +16,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 #: A message for a person, on standard error, so that standard output holds the answer alone.
 log = functools.partial(click.echo, err=True)
-
-#: Imported package -> the extra with which the command that imports it works. (The driver alone, `[advisor]`, is for
-#: programs: whatever starts a cluster or measures one needs more.)
-EXTRAS = {
-    "numba": "predict",
-    "cassandra": "lab",
-    "ccmlib": "lab",
-    "psutil": "lab",
-    "distributed": "dask",
-    "dask": "dask",
-    "IPython": "book",
-    "itables": "book",
-    "jupyter_book": "book",
-    "matplotlib": "book",
-    "myst_nb": "book",
-    "nbclient": "book",
-    "nbformat": "book",
-    "papermill": "book",
-    "plotly": "book",
-    "seaborn": "book",
-    "sklearn": "book",
-    "sphinx": "book",
-}
 
 
 class Renamed(click.Option):

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 import click
 
 from cassbook import __version__
-from cassbook.cli.common import EXTRAS, log
+from cassbook.cli.common import log
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.extras import name_missing
 
 
 class Entry(NamedTuple):
@@ -88,13 +89,10 @@ class Commands(click.Group):
             log(f"cassbook: {error}")
             sys.exit(1)
         except ModuleNotFoundError as error:
-            package = (error.name or "").partition(".")[0]
-            if package not in EXTRAS:
+            missing = name_missing(error, f"`{ctx.invoked_subcommand}`")
+            if missing is None:
                 raise
-            log(
-                f"cassbook: `{ctx.invoked_subcommand}` needs {package}, which is not installed: "
-                f'pip install "cassbook[{EXTRAS[package]}]"'
-            )
+            log(f"cassbook: {missing}")
             sys.exit(2)
         except KeyboardInterrupt:
             log(

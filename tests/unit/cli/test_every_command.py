@@ -162,9 +162,14 @@ class Missing:
             raise ModuleNotFoundError(f"No module named {{name!r}}", name=name)
 
 sys.meta_path.insert(0, Missing())
+"""
+COMMAND = (
+    WITHOUT
+    + """
 from cassbook.cli.main import main
 main({arguments!r})
 """
+)
 BARE = ["IPython", "cassandra", "ccmlib", "distributed", "matplotlib", "numba", "papermill", "psutil", "seaborn",
         "sklearn"]  # fmt: skip
 
@@ -185,17 +190,27 @@ BARE = ["IPython", "cassandra", "ccmlib", "distributed", "matplotlib", "numba", 
 def test_a_missing_extra_is_named_in_one_line(arguments, extra, request, tmp_path):
     name = request.node.callspec.id
     own = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in arguments]]
-    script = WITHOUT.format(packages=BARE, arguments=own)
+    script = COMMAND.format(packages=BARE, arguments=own)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert f'pip install "cassbook[{extra}]"' in done.stderr
 
 
+def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
+    script = WITHOUT.format(packages=BARE) + "from cassbook.advisor import Adviser"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
+    assert done.returncode != 0
+    assert done.stderr.splitlines()[-1] == (
+        "ModuleNotFoundError: cassbook.advisor.Adviser needs cassandra, which is not installed: "
+        'pip install "cassbook[advisor]"'
+    )
+
+
 @pytest.mark.parametrize("name", ["advise", "compare", "deploy", "claims", "export", "read"])
 def test_what_the_bare_package_answers(name, tmp_path):
     own = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in HERE[name]]]
-    script = WITHOUT.format(packages=BARE, arguments=own)
+    script = COMMAND.format(packages=BARE, arguments=own)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout
