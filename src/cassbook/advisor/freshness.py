@@ -77,7 +77,7 @@ def of_run(name_or_path: str, setup: str | None = None, threads: int | None = No
     Parameters
     ----------
     name_or_path : str
-        A record of `cassbook probe`, or any run.
+        A record of `cassbook experiment staleness-*`, or any run.
     setup : str, optional
         Of the probe: where the nodes were. Default: the first.
     threads : int, optional
@@ -133,7 +133,7 @@ class Probed:
         self.n = int(self._panels["n"].iloc[0])
         self.settings = {(int(r), int(w)) for r, w in zip(self._panels["r"], self._panels["w"], strict=True)}
         engine = run.results.manifest["engine"]
-        self.basis = f"measured by the probe, Cassandra {engine}, {self._setup}, {self._threads} threads beside it"
+        self.basis = f"measured by the probe, Cassandra {engine}, {self._setup}, with {self._threads} threads of load"
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting.
@@ -182,7 +182,8 @@ class FromLatencies:
         self._wars = Wars(delays["WRITE"], delays["WRITE"], delays["READ"], delays["READ"])
         self.basis = (
             f"predicted from latencies at ALL alone, {run.name}, {self._threads} threads: replicas taken to be "
-            "independent and alike, half of each answer's time the way there; a record of `cassbook probe` says more"
+            "independent and alike, half of each answer's time the way there; a record of "
+            "`cassbook experiment staleness-three` says more"
         )
 
     def _one_way(self, operation: str) -> Mixture:

@@ -192,7 +192,7 @@ class _Reader:
             letters = {host.name[0] for host in self._placed} - {CLIENT}
             if letters - {letter}:
                 raise self._fault(
-                    at, f"{letter} beside {letters.pop()}: write all nodes as N, or as R if each holds all rows"
+                    at, f"{letter} next to {letters.pop()}: write all nodes as N, or as R if each holds all rows"
                 )
             name = f"{letter}{int(number) if number else 1 + sum(host.name != CLIENT for host in self._placed)}"
         if any(host.name == name for host in self._placed):

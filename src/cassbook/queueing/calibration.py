@@ -224,7 +224,7 @@ def calibrate(
     Parameters
     ----------
     cells : DataFrame
-        Rows of a record of `cassbook calibrate`.
+        Rows of a record of `cassbook experiment calibration`.
     phases : DataFrame
         Its traced requests.
     nodes : int

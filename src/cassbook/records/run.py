@@ -45,7 +45,9 @@ class RecordedRun:
         self.folder = folder
         self.manifest = manifest.read(folder)
         if not self.manifest["complete"]:
-            raise InputError(f"{folder}: the run is incomplete; finish it with `cassbook run --resume --out {folder}`")
+            raise InputError(
+                f"{folder}: the run is incomplete; finish it with `cassbook run --resume --output {folder}`"
+            )
         self._check_sums()
 
     def _check_sums(self) -> None:

@@ -114,7 +114,7 @@ def test_what_is_written_is_read_and_written_again(made):
         ("{C}, (R1, X2)", 11, "'X' is none of"),
         ("{C}, (R1 R2)", 10, "a comma is missing"),
         ("{C}, (R1,, R2)", 10, "a comma with nothing before it"),
-        ("{C}, (R1, N2)", 11, "N beside R"),
+        ("{C}, (R1, N2)", 11, "N next to R"),
         ("{C}, {R1}", 1, "no round brackets"),
         ("({R1})", 1, "no client"),
         ("{C}, ()", 1, "no node"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pandas as pd
@@ -27,6 +27,15 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
     if start.ends_ms is None:
         return "none", ""
     return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
+
+
+def cold_load(sources: Iterable[Source]) -> str:
+    """Return the load of the cells of `cold_cells` in runs, in the words of a sentence: 'QUORUM with 500 threads'."""
+    cells = pd.concat([cold_cells.cold_cells(source.run) for source in sources if source.run is not None])
+    loads = [
+        f"{', '.join(levels.unique())} with {threads} threads" for threads, levels in cells.groupby("threads")["level"]
+    ]
+    return "; ".join(loads) or "no load, for there are none"
 
 
 def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:

@@ -111,7 +111,7 @@ def obtain(release: Release, log: Callable[[str], None] = print) -> Installation
     except Exception as error:
         refusals.append(f"ccm's download: {error}")
     raise LaboratoryError(
-        f"Cassandra {release.version} could not be had:\n  "
+        f"Cassandra {release.version} could not be obtained:\n  "
         + "\n  ".join(refusals)
         + f"\nUnpack it yourself and let {HOME_VARIABLE} name the folder."
     )

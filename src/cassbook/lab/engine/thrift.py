@@ -1,6 +1,6 @@
 """Cassandra 1.2.0, the ccm study's own version: its clients speak Thrift, and its MBeans are asked by JMX.
 
-Today's driver finds no host there. The interface file that clients are made of is in the tarball of 2.0.17, whose
+The driver of today finds no host there. The interface file that clients are made of is in the tarball of 2.0.17, whose
 cassandra-stress also makes the load.
 """
 

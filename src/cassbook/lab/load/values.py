@@ -56,7 +56,7 @@ def draw(values: Values, size: int, rng: np.random.Generator) -> Drawn:
         contents = [rng.bytes(n) for n in rng.integers(least, most + 1, _CONTENTS).tolist()]
         return [contents[i] for i in rng.integers(_CONTENTS, size=size).tolist()]
     assert values.distribution is not None  # noqa: S101 - the profile has one of the three
-    assert values.count is not None  # noqa: S101 - which goes with it
+    assert values.count is not None  # noqa: S101 - a distribution has one
     return _numbers(values, keys.draw(values.distribution, values.count, size, rng))
 
 

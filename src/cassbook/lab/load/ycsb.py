@@ -19,7 +19,7 @@ from cassbook.profile.profile import TableSection
 
 KEYSPACE = "ycsb"
 TABLE = f"{KEYSPACE}.usertable"
-#: A block draws as many requests as rows, and at least so many; a cell starts somewhere in that ring and goes round.
+#: A block draws as many requests as rows, and at least so many; a cell starts somewhere in that ring.
 _RING_LEAST = 1 << 17
 #: Distinct field values in use: enough that neither compression nor a cache can take advantage.
 _VALUES = 4096

@@ -170,6 +170,10 @@ def test_what_was_cold_in_words():
     assert words["cold_pages", "WRITE"] == "not measured"
 
 
+def test_the_load_of_cold_cells_is_said_once(run):
+    assert cold_start.cold_load([Source("x", run), Source("y", run)]) == "ONE, QUORUM, ALL with 4 threads"
+
+
 def test_every_condition_and_operation_has_its_words(run):
     words = cold_start.cold_in_words(Source("x", run))
     assert set(words) == {(c, o) for c in CONDITIONS for o in ("READ", "WRITE")}
