@@ -7,11 +7,14 @@ from tests.unit.latency.test_summaries import cell_stats
 
 THREADS = (10, 100, 300, 500, 700, 1000)
 SHARES = (0.1, 0.5, 0.9)
-READ_US = {"ONE": 100.0, "QUORUM": 180.0, "ALL": 260.0}
-WRITE_US = {"ONE": 90.0, "QUORUM": 120.0, "ALL": 160.0}
+READ_US = {"ONE": 100.0, "TWO": 140.0, "QUORUM": 180.0, "ALL": 260.0}
+WRITE_US = {"ONE": 90.0, "TWO": 105.0, "QUORUM": 120.0, "ALL": 160.0}
+LEVELS = ("ONE", "QUORUM", "ALL")
 
 
-def run(blocks=3, noise=0.01, excess=None, threads=THREADS, shares=SHARES, settings=STRONG_SETTINGS, seed=1):
+def run(
+    blocks=3, noise=0.01, excess=None, threads=THREADS, shares=SHARES, settings=STRONG_SETTINGS, seed=1, levels=LEVELS
+):
     """Latency is threads times the mean demand, times 1 + excess of the setting in mixes, with noise."""
     rng, rows = np.random.default_rng(seed), []
 
@@ -25,7 +28,8 @@ def run(blocks=3, noise=0.01, excess=None, threads=THREADS, shares=SHARES, setti
 
     for block in range(blocks):
         for count in threads:
-            for level, read_us in READ_US.items():
+            for level in levels:
+                read_us = READ_US[level]
                 rows.append(cell("pure", count, level, level, 1.0, block, read_us, read_us, np.nan))
                 write_us = WRITE_US[level]
                 rows.append(cell("pure", count, level, level, 0.0, block, write_us, np.nan, write_us))
@@ -34,6 +38,6 @@ def run(blocks=3, noise=0.01, excess=None, threads=THREADS, shares=SHARES, setti
                 for share in shares:
                     demand = (share * read_us + (1 - share) * write_us) * (1 + (excess or {}).get(setting.name, 0))
                     own_write_us = demand * (0.9 + 0.1 * share)  # not a multiple of the reads'
-                    levels = (setting.read_cl, setting.write_cl)
-                    rows.append(cell("mixed", count, *levels, share, block, demand, demand, own_write_us))
+                    pair = (setting.read_cl, setting.write_cl)
+                    rows.append(cell("mixed", count, *pair, share, block, demand, demand, own_write_us))
     return cell_stats(*rows)

@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from cassbook.core.faces import lazy
 
 if TYPE_CHECKING:
+    from cassbook.advisor.advice import Advice
     from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown, Pace
     from cassbook.advisor.cassandra_register import InCassandra
-    from cassbook.advisor.latency_map import Advice, LatencyMap
+    from cassbook.advisor.latency_map import LatencyMap
     from cassbook.advisor.policy import Terms
     from cassbook.advisor.regime import Regime
     from cassbook.advisor.register import InMemory
@@ -27,7 +28,7 @@ __all__ = [
 __getattr__ = lazy(
     __name__,
     {
-        "Advice": "latency_map",
+        "Advice": "advice",
         "Advised": "adviser",
         "Adviser": "adviser",
         "InCassandra": "cassandra_register",

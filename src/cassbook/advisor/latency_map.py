@@ -8,7 +8,6 @@ and comparisons rest on cluster starts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
@@ -16,7 +15,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, Setting
+from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
+from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import uncertainty
@@ -24,65 +24,8 @@ from cassbook.latency.summaries import mixed_cells, pure_cells
 
 Floats = NDArray[np.float64]
 
-#: What can be advised: the paper's three, and the three that wait for more than they need where they were measured.
-SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
-
-
-@dataclass(frozen=True, slots=True)
-class Choice:
-    """One setting at one point.
-
-    Attributes
-    ----------
-    setting : Setting
-    latency_us : Estimate
-        Mean latency in us over reads and writes, over blocks.
-    """
-
-    setting: Setting
-    latency_us: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class Advice:
-    """What a run says of one point.
-
-    Attributes
-    ----------
-    threads, read_share : float
-        The point: requests in flight, and the part of them that reads, 0 to 1.
-    choices : tuple of Choice
-        By mean latency, the best first.
-    margin_percent : float
-        By how much the runner-up is slower, in percent of the best; NaN where there is none.
-    p_value : float
-        Of best and runner-up being alike: Student's t of the paired differences of log latency over blocks. NaN with
-        one block.
-    mixed : bool
-        Whether mixed cells stand behind it; if not, it is the weighted mean of pure workloads.
-    """
-
-    threads: float
-    read_share: float
-    choices: tuple[Choice, ...]
-    margin_percent: float
-    p_value: float
-    mixed: bool
-
-    @property
-    def best(self) -> Choice:
-        """The setting of least mean latency."""
-        return self.choices[0]
-
-    @property
-    def runner_up(self) -> Choice | None:
-        """The next; None where there is one setting only."""
-        return self.choices[1] if len(self.choices) > 1 else None
-
-    @property
-    def told(self) -> bool | None:
-        """Whether best and runner-up differ significantly (5 %); None with one block."""
-        return None if np.isnan(self.p_value) else self.p_value < 1 - uncertainty.LEVEL
+_REPLICAS = 3
+_DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told")
 
 
 class LatencyMap:
@@ -94,6 +37,13 @@ class LatencyMap:
         From `cell_statistics`, of one engine and deployment: pure and mixed cells are used.
     name : str
         Of the run, for messages.
+    replicas : int
+        The replication factor at which it was measured.
+
+    Attributes
+    ----------
+    settings : tuple of Setting
+        What can be advised: the settings that are just strong, and those that wait for more where they were measured.
 
     Raises
     ------
@@ -101,13 +51,15 @@ class LatencyMap:
         If no strong setting has both reads and writes.
     """
 
-    def __init__(self, cell_stats: pd.DataFrame, name: str = "run") -> None:
-        self.name = name
-        parts = [_mixed_columns(cell_stats), _pure_columns(cell_stats)]
+    def __init__(self, cell_stats: pd.DataFrame, name: str = "run", replicas: int = 3) -> None:
+        self.name, self.replicas = name, replicas
+        strong = strong_settings(replicas)
+        settings = (*strong, *wider_settings(replicas))
+        parts = [_mixed_columns(cell_stats, replicas), _pure_columns(cell_stats, settings)]
         columns = pd.concat(parts, ignore_index=True)
         both = columns.groupby("setting")["read_share"].agg(lambda shares: shares.min() < shares.max())
-        wanted = set(parts[0]["setting"]) | {setting.name for setting in STRONG_SETTINGS}
-        self.settings = tuple(s for s in SETTINGS if s.name in wanted and both.get(s.name, False))
+        wanted = set(parts[0]["setting"]) | {setting.name for setting in strong}
+        self.settings = tuple(s for s in settings if s.name in wanted and both.get(s.name, False))
         if not self.settings:
             raise InputError(f"{name}: no strong setting has both its reads and its writes measured")
         usable = columns[columns["setting"].isin([s.name for s in self.settings])]
@@ -118,18 +70,27 @@ class LatencyMap:
         self.blocks = tuple(sorted(self._columns["block"].unique()))
 
     @classmethod
-    def of_run(cls, name_or_path: str | Path) -> LatencyMap:
+    def of_run(cls, name_or_path: str | Path, replicas: int | None = None) -> LatencyMap:
         """Take the map of a run: its name in data/runs, its folder, or a folder of logs.
+
+        Parameters
+        ----------
+        name_or_path : str or Path
+        replicas : int, optional
+            The replication factor, for logs, which do not say. Default: what the run's manifest says, or 3.
 
         Raises
         ------
         InputError
-            If it cannot be read, or has no strong setting.
+            If it cannot be read, has no strong setting, or was measured at another replication factor.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
 
         run = open_run(name_or_path)
-        return cls(run.statistics, run.name)
+        known = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
+        if replicas is not None and known not in {None, replicas}:
+            raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
+        return cls(run.statistics, run.name, replicas or known or _REPLICAS)
 
     @cached_property
     def threads(self) -> Floats:
@@ -188,8 +149,8 @@ class LatencyMap:
         if not least <= read_share <= most:
             raise InputError(f"reads: {read_share:g} is outside what {self.name} measured, {least:g} to {most:g}")
 
-    def advise(self, threads: float, read_share: float) -> Advice:
-        """Name the best setting at a point, and what is known of it.
+    def advise(self, threads: float, read_share: float, survive: int = SURVIVE) -> Advice:
+        """Name the best settings at a point, and what is known of them.
 
         Parameters
         ----------
@@ -197,6 +158,8 @@ class LatencyMap:
             Requests in flight.
         read_share : float
             Part of them that reads, 0 to 1.
+        survive : int
+            Dead replicas that the recommended setting has to survive.
 
         Raises
         ------
@@ -204,60 +167,63 @@ class LatencyMap:
             Outside what was measured.
         """
         self.check(threads, read_share)
-        advice = self._advice(threads, read_share, self.latencies_us([threads], [read_share])[:, :, 0, 0])
-        if advice is None:
+        by_block = self.latencies_us([threads], [read_share])[:, :, 0, 0]
+        choices = sorted(
+            (
+                Choice(s, Estimate.mean(row[np.isfinite(row)]), s.survives(self.replicas), tuple(map(float, row)))
+                for s, row in zip(self.settings, by_block, strict=True)
+                if np.isfinite(row).any()
+            ),
+            key=lambda choice: choice.latency_us.value,
+        )
+        if not choices:
             raise InputError(
                 f"{self.name}: nothing was measured around {threads:g} threads and {read_share:.0%} reads, though it "
                 "lies between what was"
             )
-        return advice
+        mixed = self._rests_on_mixes(threads)
+        return Advice(threads, read_share, tuple(choices), mixed, self.replicas, survive)
 
-    def _advice(self, threads: float, read_share: float, by_block: Floats) -> Advice | None:
-        """Rank the settings by their latencies, shape (settings, blocks); None where none is known."""
-        known = [(s, row[np.isfinite(row)]) for s, row in zip(self.settings, by_block, strict=True)]
-        choices = sorted(
-            (Choice(setting, Estimate.mean(values)) for setting, values in known if values.size),
-            key=lambda choice: choice.latency_us.value,
-        )
-        if not choices:
-            return None
-        margin, p_value = float("nan"), float("nan")
-        if len(choices) > 1:
-            first, second = choices[0], choices[1]
-            margin = (second.latency_us.value / first.latency_us.value - 1) * 100
-            logs = [np.log(by_block[self.settings.index(choice.setting)]) for choice in (first, second)]
-            differences = logs[1] - logs[0]
-            p_value = uncertainty.paired_p(differences[np.isfinite(differences)])
-        return Advice(threads, read_share, tuple(choices), margin, p_value, self._rests_on_mixes(threads))
+    def surviving(self, survive: int) -> tuple[Setting, ...]:
+        """Return the measured settings whose reads and writes survive so many dead replicas."""
+        return tuple(s for s in self.settings if min(s.survives(self.replicas)) >= survive)
 
     def _rests_on_mixes(self, threads: float) -> bool:
         return bool(len(self._mixed_threads) and self._mixed_threads.min() <= threads <= self._mixed_threads.max())
 
-    def domain(self, threads: ArrayLike | None = None, read_shares: ArrayLike | None = None) -> pd.DataFrame:
+    def domain(
+        self, threads: ArrayLike | None = None, read_shares: ArrayLike | None = None, survive: int = 0
+    ) -> pd.DataFrame:
         """Best setting at every point of a grid (Fig. 6), and whether it differs significantly from the next.
 
         Parameters
         ----------
         threads, read_shares : array_like, optional
             The measured ones by default.
+        survive : int
+            Dead replicas that a setting has to survive to be looked at; with 0 speed alone decides.
 
         Returns
         -------
         DataFrame
             read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
-            one block); points outside what was measured are left out.
+            one block); points outside what was measured are left out, all of them where no setting survives enough.
         """
         counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
-        by_block = self.latencies_us(counts, shares)
+        settings = self.surviving(survive)
+        keep = [place for place, setting in enumerate(self.settings) if setting in settings]
+        by_block = self.latencies_us(counts, shares)[keep]
+        if not keep:
+            return pd.DataFrame(columns=list(_DOMAIN))
         means = _mean(by_block, axis=1)
         ranked = np.argsort(means, axis=0)  # NaN come last
-        second = ranked[min(1, len(self.settings) - 1)]
+        second = ranked[min(1, len(settings) - 1)]
         lowest, next_us = (np.take_along_axis(means, order[None], 0)[0] for order in (ranked[0], second))
         logs = [np.log(np.take_along_axis(by_block, order[None, None], 0)[0]) for order in (second, ranked[0])]
         p_value = uncertainty.paired_p_values(logs[0] - logs[1])
-        names = np.array([setting.name for setting in self.settings])
-        alone = np.isnan(next_us) | (len(self.settings) == 1)
+        names = np.array([setting.name for setting in settings])
+        alone = np.isnan(next_us) | (len(settings) == 1)
         table = pd.DataFrame(
             {
                 "read_share": np.repeat(shares, counts.size),
@@ -269,8 +235,7 @@ class LatencyMap:
                 "p_value": np.where(alone, np.nan, p_value).ravel(),
             }
         )
-        distinguishable = [None if np.isnan(p) else bool(p < 1 - uncertainty.LEVEL) for p in table["p_value"]]
-        table["told"] = pd.Series(distinguishable, dtype=object)
+        table["told"] = pd.Series([differ(p) for p in table["p_value"]], dtype=object)
         return table[table["latency_us"].notna()].reset_index(drop=True)
 
 
@@ -281,16 +246,16 @@ def _mean(values: Floats, axis: int) -> Floats:
         return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / known.sum(axis=axis))
 
 
-def _mixed_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
-    cells = mixed_cells(cell_stats)
+def _mixed_columns(cell_stats: pd.DataFrame, replicas: int) -> pd.DataFrame:
+    cells = mixed_cells(cell_stats, replicas)
     return cells[["setting", "block", "read_share", "threads", "latency_us"]]
 
 
-def _pure_columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
+def _pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...]) -> pd.DataFrame:
     """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes."""
     cells = pure_cells(cell_stats)
     parts = []
-    for setting in SETTINGS:
+    for setting in settings:
         for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
             pure = cells[(cells["operation"] == operation) & (cells["level"] == level)]
             parts.append(pure[["block", "threads", "latency_us"]].assign(setting=setting.name, read_share=share))

@@ -14,14 +14,18 @@ from cassbook.core.errors import InputError
 @click.option("--reads", type=float, help="Share of reads, 0 to 1.")
 @click.option("--map", "whole", is_flag=True, help="Map of the whole domain that the run measured, instead of a point.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
+@click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
+@click.option("--replication", type=click.IntRange(1), help="Replication factor, for logs. Default: the run's, or 3.")
 @format_option("text", "json", "csv")
 def advise(
-    name: str, threads: float | None, reads: float | None, whole: bool, nodes: int | None, form: str
+    name: str, threads: float | None, reads: float | None, whole: bool, nodes: int | None, survive: int,
+    replication: int | None, form: str,
 ) -> None:  # fmt: skip
-    """Name the best strong setting for a load, its latency and the runner-up.
+    """Recommend a strong setting for a load: the fastest that goes on with a replica down.
 
-    Between measured points latencies are interpolated; outside them there is no answer. With --nodes they are not
-    measured but predicted by a calibrated queueing network, for a cluster that need not exist.
+    A faster setting that stops then is named, and recommended only with --survive 0. Between measured points latencies
+    are interpolated; outside them there is no answer. With --nodes they are not measured but predicted by a calibrated
+    queueing network, for a cluster that need not exist.
     """
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.cli.answers import advise as answer
@@ -32,10 +36,12 @@ def advise(
         from cassbook.advisor import from_calibration
         from cassbook.records.calibration import CalibrationRun
 
+        if replication not in {None, from_calibration.REPLICATION}:
+            raise InputError(f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}")
         latency_map = from_calibration.latency_map(CalibrationRun(name), nodes)
     else:
-        latency_map = LatencyMap.of_run(name)
+        latency_map = LatencyMap.of_run(name, replication)
     if threads is None or reads is None:
-        click.echo(answer.domain(latency_map, form))
+        click.echo(answer.domain(latency_map, form, survive))
     else:
-        click.echo(answer.point(latency_map, threads, reads, form))
+        click.echo(answer.point(latency_map, threads, reads, form, survive))

@@ -38,7 +38,9 @@ COMMANDS = {
     "run": Entry("run", "Measure", "Measure a profile on a local cluster or, with --hosts, on yours."),
     "cluster": Entry("cluster", "Measure", "Keep a local cluster to try things on: up, status, down."),
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
-    "advise": Entry("advise", "Answer", "Name the best strong setting for a load, its latency and the runner-up."),
+    "advise": Entry(
+        "advise", "Answer", "Recommend a strong setting for a load: the fastest that goes on with a replica down."
+    ),
     "stale": Entry("stale", "Answer", "Estimate how likely a read sees the last write, and what more certainty costs."),
     "deploy": Entry("deploy", "Answer", "Predict latency and throughput of a deployment across regions."),
     "predict": Entry("predict", "Answer", "Predict throughput and response time of a cluster that was not built."),

@@ -69,6 +69,16 @@ def level_waiting_for(replicas: int, replication_factor: int) -> str:
     raise InputError(f"no consistency level waits for {replicas} of {replication_factor} replicas")
 
 
+def level_of_at_least(replicas: int, replication_factor: int) -> str:
+    """Name the weakest level that waits for no fewer than so many replicas in one data centre.
+
+    >>> [level_of_at_least(replicas, 5) for replicas in (1, 2, 3, 4, 5)]
+    ['ONE', 'TWO', 'QUORUM', 'ALL', 'ALL']
+    """
+    known = levels(replication_factor)
+    return known[min(waited for waited in known if waited >= replicas)]
+
+
 def setting_waiting_for(r: int, w: int) -> str:
     """Name a setting by the replicas that reads and writes wait for, as the papers do.
 
@@ -121,34 +131,143 @@ class Setting:
         reads, writes = (replicas_waited_for(level, replication_factor) for level in (self.read_cl, self.write_cl))
         return reads, writes
 
+    def survives(self, replication_factor: int) -> tuple[int, int]:
+        """How many dead replicas its reads and its writes survive: all but those they wait for.
+
+        Both together survive the smaller number.
+
+        >>> Setting("1R-3W", "ONE", "ALL").survives(3)
+        (2, 0)
+        """
+        reads, writes = self.waits(replication_factor)
+        return replication_factor - reads, replication_factor - writes
+
+
+def strong_pairs(n: int) -> list[tuple[int, int]]:
+    """Pairs of (reads, writes) that are just strong with n replicas: with one less of either, a read can miss a write.
+
+    >>> strong_pairs(3)
+    [(1, 3), (2, 2), (3, 1)]
+    """
+    return [(reads, n + 1 - reads) for reads in range(1, n + 1)]
+
+
+def strong_settings(n: int = 3) -> tuple[Setting, ...]:
+    """Return the settings that are just strong with n replicas, as far as Cassandra has levels for them.
+
+    >>> [pair.name for pair in strong_settings(5)]
+    ['1R-5W', '3R-3W', '5R-1W']
+    """
+    return _expressed(n, strong_pairs(n))
+
+
+def wider_settings(n: int = 3) -> tuple[Setting, ...]:
+    """Return the settings that are strong and wait for more replicas than that takes.
+
+    >>> [pair.name for pair in wider_settings(3)]
+    ['2R-3W', '3R-2W', '3R-3W']
+    """
+    pairs = [(reads, writes) for reads in range(1, n + 1) for writes in range(1, n + 1) if reads + writes > n + 1]
+    return _expressed(n, sorted(pairs, key=lambda pair: (sum(pair), pair)))
+
+
+def _expressed(n: int, pairs: list[tuple[int, int]]) -> tuple[Setting, ...]:
+    known = levels(n)
+    return tuple(
+        Setting(setting_waiting_for(reads, writes), known[reads], known[writes])
+        for reads, writes in pairs
+        if reads in known and writes in known
+    )
+
+
+def without_levels(n: int) -> list[str]:
+    """Names of the settings that are just strong with n replicas, and that no pair of levels gives.
+
+    Cassandra has levels for one, two and three replicas, for more than half of them, and for all. Four of five is none
+    of these, so of the settings of five replicas that survive a dead one only QUORUM/QUORUM can be asked for. Four
+    replicas have a level for each number.
+
+    >>> without_levels(5), without_levels(4)
+    (['2R-4W', '4R-2W'], [])
+    """
+    known = levels(n)
+    return [setting_waiting_for(r, w) for r, w in strong_pairs(n) if r not in known or w not in known]
+
 
 #: The three settings the 2020 paper compares (section V); all strong at replication factor 3.
-STRONG_SETTINGS = (
-    Setting("1R-3W", "ONE", "ALL"),
-    Setting("2R-2W", "QUORUM", "QUORUM"),
-    Setting("3R-1W", "ALL", "ONE"),
-)
+STRONG_SETTINGS = strong_settings(3)
 #: The other three that are strong there. The paper leaves them out, for they wait for more replicas than they need.
-WIDER_SETTINGS = (
-    Setting("2R-3W", "QUORUM", "ALL"),
-    Setting("3R-2W", "ALL", "QUORUM"),
-    Setting("3R-3W", "ALL", "ALL"),
-)
+WIDER_SETTINGS = wider_settings(3)
 
 
-def setting(name: str) -> Setting:
+def survival(reads: int, writes: int) -> str:
+    """Say how many dead replicas reads and writes survive.
+
+    >>> survival(1, 1)
+    'reads and writes survive 1 dead replica'
+    >>> survival(2, 0)
+    'reads survive 2 dead replicas, writes none'
+    >>> survival(0, 2)
+    'reads survive no dead replica, writes 2'
+    """
+    if reads == writes:
+        return f"reads and writes survive {dead_replicas(reads)}"
+    return f"reads survive {dead_replicas(reads)}, writes {writes or 'none'}"
+
+
+def dead_replicas(replicas: int) -> str:
+    """Say how many: 'no dead replica', '1 dead replica', '2 dead replicas'."""
+    return f"{replicas or 'no'} dead replica{'s' if replicas > 1 else ''}"
+
+
+def stops(reads: int, writes: int, survive: int) -> str:
+    """Say what a setting stops doing while `survive` replicas are down; '' where it goes on.
+
+    >>> stops(2, 0, 1)
+    'stops writing with one replica down'
+    >>> stops(0, 0, 1)
+    'stops with one replica down'
+    >>> stops(1, 0, 2)
+    'stops reading with 2 replicas down and writing with one'
+    """
+    down = {"reading": reads + 1, "writing": writes + 1}
+    stopped = {what: "one" if count == 1 else str(count) for what, count in down.items() if count <= survive}
+    if not stopped:
+        return ""
+    (first, count), *others = stopped.items()
+    replicas = f"{count} replica{'' if count == 'one' else 's'} down"
+    if not others:
+        return f"stops {first} with {replicas}"
+    second, other = others[0]
+    return f"stops with {replicas}" if other == count else f"stops {first} with {replicas} and {second} with {other}"
+
+
+def setting(name: str, n: int = 3) -> Setting:
     """Find a pair of levels: a strong setting by its name (1R-3W), or any pair as 'QUORUM/ONE', read before write.
+
+    Parameters
+    ----------
+    name : str
+    n : int
+        Replicas. The same name is another pair of levels where there are more of them.
 
     Raises
     ------
     InputError
         With what would be right.
+
+    >>> setting("3R-3W"), setting("3R-3W", 5)  # doctest: +NORMALIZE_WHITESPACE
+    (Setting(name='3R-3W', read_cl='ALL', write_cl='ALL'),
+     Setting(name='3R-3W', read_cl='QUORUM', write_cl='QUORUM'))
     """
-    for candidate in (*STRONG_SETTINGS, *WIDER_SETTINGS):
+    known = (*strong_settings(n), *wider_settings(n))
+    for candidate in known:
         if candidate.name == name:
             return candidate
     read_cl, slash, write_cl = name.partition("/")
     if slash:
         return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
-    names = ", ".join(s.name for s in (*STRONG_SETTINGS, *WIDER_SETTINGS))
-    raise InputError(f"setting: {name!r} is unknown; use one of {names}, or a pair of levels such as QUORUM/ONE")
+    of = "" if n == 3 else f" with {n} replicas"  # noqa: PLR2004 - the papers' number
+    wrong = f"has no levels that wait for so many of {n} replicas" if name in without_levels(n) else f"is unknown{of}"
+    names = ", ".join(s.name for s in known)
+    raise InputError(f"setting: {name!r} {wrong}; use one of {names}, or a pair of levels such as QUORUM/ONE")

@@ -1,5 +1,6 @@
 """A map interpolates what was measured, and says nothing of what was not."""
 
+import itertools
 import json
 
 import numpy as np
@@ -9,8 +10,9 @@ from click.testing import CliRunner
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise
 from cassbook.cli.main import main
-from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, strong_settings
 from cassbook.core.errors import InputError
+from cassbook.core.paths import project_root
 from cassbook.latency.mixing import mixed
 from tests.helpers import made_runs
 
@@ -118,27 +120,84 @@ def test_the_domain_leaves_out_what_was_not_measured(known):
 
 def test_a_point_in_words_and_as_json(known):
     text = advise.point(known, 300, 0.9, "text")
-    assert "best       1R-3W  31.80" in text
-    assert "reads at ONE, writes at ALL" in text
-    assert "runner-up  2R-2W" in text
+    assert "recommended  2R-2W  52.2" in text
+    assert "reads at QUORUM, writes at QUORUM; reads and writes survive 1 dead replica" in text
+    assert "fastest      1R-3W  31.80" in text
+    assert (
+        "1R-3W is 39.1 % faster (significant, p = 0.000), but stops writing with one replica down: --survive 0" in text
+    )
     answer = json.loads(advise.point(known, 300, 0.9, "json"))
-    assert answer["best"]["setting"] == "1R-3W"
+    assert answer["setting"]["setting"] == "2R-2W"
+    assert answer["survives"] == {"reads": 1, "writes": 1}
+    assert answer["best"] == answer["fastest"]
+    assert answer["fastest"]["setting"] == "1R-3W"
+    assert (answer["fastest"]["survives_reads"], answer["fastest"]["survives_writes"]) == (2, 0)
     assert answer["runner_up"]["setting"] == "2R-2W"
     assert answer["best"]["latency_us"] == pytest.approx(31800)
 
 
+def test_by_speed_alone_the_fastest_is_recommended(known):
+    text = advise.point(known, 300, 0.9, "text", survive=0)
+    assert "recommended  1R-3W  31.80" in text
+    assert "runner-up    2R-2W" in text
+    assert "--survive" not in text
+
+
+def test_settings_that_differ_in_what_they_survive_are_never_alike():
+    alike = LatencyMap(made_runs.run(blocks=4, noise=0.3), "noisy")
+    text = advise.point(alike, 300, 0.4, "text", survive=0)
+    assert "not significant" in text
+    assert "either will do" not in text
+    assert "choose by what they survive" in text
+
+
+def test_what_nothing_survives_is_an_answer(known):
+    text = advise.point(known, 300, 0.9, "text", survive=2)
+    assert "none of the measured settings survives 2 dead replicas for reads and writes both" in text
+    assert "nearest is 2R-2W: --survive 1" in text
+    found = json.loads(advise.point(known, 300, 0.9, "json", survive=2))
+    assert (found["setting"], found["survives"], found["nearest"]["setting"]) == (None, None, "2R-2W")
+    assert "none of the measured settings survives 2 dead replicas" in advise.domain(known, "text", survive=2)
+    table = json.loads(advise.domain(known, "json", survive=2))
+    assert {row["recommended"] for row in table} == {None}
+
+
+def test_a_map_is_of_its_own_number_of_replicas():
+    """Of four replicas, 2R-3W and 3R-2W survive one; of five, no level waits for four."""
+    cells = made_runs.run(noise=0.0, settings=strong_settings(4), levels=made_runs.READ_US)
+    four = LatencyMap(cells, "four", 4)
+    assert [s.name for s in four.settings] == ["1R-4W", "2R-3W", "3R-2W", "4R-1W"]
+    assert [s.name for s in four.surviving(1)] == ["2R-3W", "3R-2W"]
+    assert four.advise(300, 0.9).recommended.setting.name == "2R-3W"
+    assert four.advise(300, 0.1).recommended.setting.name == "3R-2W"
+    text = advise.point(four, 300, 0.5, "text")
+    assert "replication 4" in text
+    assert "runner-up" in text
+    assert "would be strong too" not in text
+    five = LatencyMap(made_runs.run(noise=0.0, settings=strong_settings(5)), "five", 5)
+    assert [s.name for s in five.settings] == ["1R-5W", "3R-3W", "5R-1W"]
+    answer = advise.point(five, 300, 0.5, "text", survive=2)
+    assert "recommended  3R-3W" in answer
+    assert "2R-4W, 4R-2W would be strong too, but Cassandra has no levels" in answer
+    assert json.loads(advise.point(five, 300, 0.5, "json"))["without_levels"] == ["2R-4W", "4R-2W"]
+
+
 def test_the_map_in_words_has_a_row_a_share(known):
-    lines = advise.domain(known, "text").splitlines()
-    assert lines[0].split()[1:] == [str(t) for t in made_runs.THREADS]
-    assert lines[2].startswith("0%")
-    assert "3R-1W" in lines[2]
-    assert "1R-3W" in lines[12]
+    surviving, fastest = (part.splitlines() for part in advise.domain(known, "text").split("\n\n"))
+    assert fastest[0].split()[1:] == [str(t) for t in made_runs.THREADS]
+    assert fastest[2].startswith("0%")
+    assert "3R-1W" in fastest[2]
+    assert "1R-3W" in fastest[12]
+    assert all(set(line.split()[1:]) == {"2R-2W"} for line in surviving[2:13])
+    assert "fastest strong setting that survives 1 dead replica" in surviving[13]
+    assert "\n\n" not in advise.domain(known, "text", survive=0)
 
 
 def test_the_command_line_advises_from_a_recorded_run():
     done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9"])
     assert done.exit_code == 0, done.output
-    assert "best       1R-3W" in done.output
+    assert "recommended  2R-2W" in done.output
+    assert "fastest      1R-3W" in done.output
     done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--map", "--format", "csv"])
     assert done.exit_code == 0
     assert len(done.output.splitlines()) == 1 + 12 * 11
@@ -151,6 +210,7 @@ def test_the_command_line_advises_from_a_recorded_run():
         (["--threads", "100"], "give both --threads and --reads, or --map alone"),
         (["--map", "--threads", "100", "--reads", "0.5"], "or --map alone"),
         ([], "or --map alone"),
+        (["--threads", "100", "--reads", "0.5", "--replication", "5"], "was measured with replication 3, not 5"),
     ],
 )
 def test_the_command_line_says_what_is_wrong(options, wrong):
@@ -167,3 +227,11 @@ def test_the_domain_says_at_each_point_what_advice_does():
         assert row.latency_us == pytest.approx(advice.best.latency_us.value)
         assert (row.margin_percent, row.p_value) == pytest.approx((advice.margin_percent, advice.p_value))
         assert row.told is advice.told
+
+
+def test_the_readmes_example_is_what_the_command_says():
+    lines = (project_root() / "README.md").read_text(encoding="utf-8").splitlines()
+    start = next(place for place, line in enumerate(lines) if line.startswith("    $ cassbook advise"))
+    shown = itertools.takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
+    done = CliRunner().invoke(main, lines[start].split()[2:])
+    assert done.output.splitlines() == [line.removeprefix("    ") for line in shown]

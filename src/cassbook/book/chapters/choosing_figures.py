@@ -10,12 +10,14 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cassbook.advisor.latency_map import SETTINGS, LatencyMap
+from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book.figure_style import SETTING_COLOURS, done, panels
 from cassbook.book.source import Source
+from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.latency import mix_excess, policies
 
 _ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}
+_SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
 _GRID = 60
 
 
@@ -34,7 +36,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         threads = np.linspace(latency_map.threads[0], latency_map.threads[-1], _GRID)
         shares = np.linspace(latency_map.read_shares[0], latency_map.read_shares[-1], _GRID)
         grid = latency_map.domain(threads, shares)
-        names = [setting.name for setting in SETTINGS if setting.name in set(grid["best"])]
+        names = [setting.name for setting in _SETTINGS if setting.name in set(grid["best"])]
         shown |= set(names)
         place = grid["best"].map({name: k for k, name in enumerate(names)})
         best = grid.assign(place=place).pivot_table("place", "read_share", "threads")
@@ -62,7 +64,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         panel.set(title=latency_map.name, xlabel="threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
-    handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in SETTINGS if s.name in shown]
+    handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in _SETTINGS if s.name in shown]
     handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="not distinguishable from the next"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
     return done(figure)

@@ -8,15 +8,18 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.latency_map import Advice, Choice, LatencyMap
+from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 
 FORMATS = ("text", "json", "csv")
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
+_SHARES = [k / 10 for k in range(11)]
 
 
-def point(latency_map: LatencyMap, threads: float, read_share: float, form: str) -> str:
+def point(latency_map: LatencyMap, threads: float, read_share: float, form: str, survive: int = SURVIVE) -> str:
     """Advice for one point.
 
     Raises
@@ -24,7 +27,7 @@ def point(latency_map: LatencyMap, threads: float, read_share: float, form: str)
     InputError
         Outside what the run measured.
     """
-    advice = latency_map.advise(threads, read_share)
+    advice = latency_map.advise(threads, read_share, survive)
     if form == "json":
         return json.dumps(_as_dict(latency_map, advice), indent=2)
     if form == "csv":
@@ -36,32 +39,82 @@ def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
     starts = len(latency_map.blocks)
     lines = [
         f"{latency_map.name}, {advice.threads:g} threads, {advice.read_share:.0%} reads, {starts} cluster "
-        f"start{'s' if starts > 1 else ''}",
-        f"  best       {_line(advice.best)}",
+        f"start{'s' if starts > 1 else ''}, replication {advice.replicas}"
     ]
-    second = advice.runner_up
-    if second is not None:
-        lines.append(f"  runner-up  {_line(second)}, {advice.margin_percent:.1f} % slower")
-        lines += [f"             {_line(choice)}" for choice in advice.choices[2:]]
-        verdict = {
-            True: f"the first two differ significantly (p = {advice.p_value:.3f})",
-            False: f"the first two do not differ significantly (p = {advice.p_value:.3f}): either will do",
-            None: "one cluster start cannot show whether the first two differ",
-        }
-        lines.append(f"  {verdict[advice.told]}")
+    chosen, others = advice.recommended, list(advice.choices)
+    if chosen is not None:
+        others.remove(chosen)
+        others.insert(0, chosen)
+    lines += [f"  {_part(advice, choice):12} {_line(choice)}" for choice in others]
+    lines += _verdicts(advice)
     if not advice.mixed and 0 < advice.read_share < 1:
         lines.append("  weighted means of reads and writes alone: no mix was measured there, and mixes may be slower")
-    return lines
+    return lines + _gaps(advice.replicas)
+
+
+def _part(advice: Advice, choice: Choice) -> str:
+    """Say what a setting is among the others."""
+    surviving = advice.surviving
+    names = {id(advice.best): "fastest", **{id(choice): "runner-up" for choice in surviving[1:2]}}
+    names |= {id(advice.recommended): "recommended"} if surviving else {id(advice.nearest): "nearest"}
+    return names.get(id(choice), "")
 
 
 def _line(choice: Choice) -> str:
     pair = choice.setting
-    return f"{pair.name}  {choice.latency_us.times(1e-3):.2f} ms  (reads at {pair.read_cl}, writes at {pair.write_cl})"
+    return (
+        f"{pair.name}  {choice.latency_us.times(1e-3):.2f} ms  reads at {pair.read_cl}, writes at {pair.write_cl}; "
+        f"{survival(*choice.survives)}"
+    )
+
+
+def _verdicts(advice: Advice) -> list[str]:
+    """Compare the recommended setting with the fastest, and with the next that survives as much."""
+    surviving, fastest = advice.surviving, advice.best
+    if not surviving:
+        nearest = advice.nearest
+        return [f"  {_none(advice.survive)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
+    chosen, lines = surviving[0], []
+    if fastest is not chosen:
+        faster = (1 - fastest.latency_us.value / chosen.latency_us.value) * 100
+        lines.append(
+            f"  {fastest.setting.name} is {faster:.1f} % faster ({_significance(chosen, fastest)}), but "
+            f"{stops(*fastest.survives, advice.survive)}: --survive {fastest.survives_both}"
+        )
+    if len(surviving) > 1:
+        second = surviving[1]
+        slower = (second.latency_us.value / chosen.latency_us.value - 1) * 100
+        both = f"  {second.setting.name} is {slower:.1f} % slower than {chosen.setting.name} ("
+        same = second.survives == chosen.survives
+        end = {True: "", False: ": either will do" if same else ": choose by what they survive", None: ""}
+        lines.append(f"{both}{_significance(chosen, second)}){end[differ(alike(chosen, second))]}")
+    return lines
+
+
+def _none(survive: int) -> str:
+    return f"none of the measured settings survives {dead_replicas(survive)} for reads and writes both"
+
+
+def _significance(first: Choice, second: Choice) -> str:
+    p_value = alike(first, second)
+    return {
+        True: f"significant, p = {p_value:.3f}",
+        False: f"not significant, p = {p_value:.3f}",
+        None: "one cluster start cannot show whether they differ",
+    }[differ(p_value)]
+
+
+def _gaps(replicas: int) -> list[str]:
+    """Name the strong settings of so many replicas that cannot be asked for."""
+    missing = without_levels(replicas)
+    if not missing:
+        return []
+    return [f"  {', '.join(missing)} would be strong too, but Cassandra has no levels that wait for so many replicas"]
 
 
 def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
-    settings = [
-        {
+    rows = {
+        choice.setting.name: {
             "setting": choice.setting.name,
             "read_cl": choice.setting.read_cl,
             "write_cl": choice.setting.write_cl,
@@ -69,20 +122,35 @@ def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
             "latency_low_us": _number(choice.latency_us.low),
             "latency_high_us": _number(choice.latency_us.high),
             "blocks": choice.latency_us.n,
+            "survives_reads": choice.survives[0],
+            "survives_writes": choice.survives[1],
         }
         for choice in advice.choices
-    ]
+    }
+
+    def row(choice: Choice | None) -> dict[str, Any] | None:
+        return None if choice is None else rows[choice.setting.name]
+
+    chosen = advice.recommended
+    survives = None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True))
     return {
         "run": latency_map.name,
         "threads": advice.threads,
         "read_share": advice.read_share,
-        "best": settings[0],
-        "runner_up": settings[1] if len(settings) > 1 else None,
+        "replication": advice.replicas,
+        "survive": advice.survive,
+        "setting": row(chosen),
+        "survives": survives,
+        "nearest": row(advice.nearest) if chosen is None else None,
+        "fastest": row(advice.best),
+        "best": row(advice.best),
+        "runner_up": row(advice.runner_up),
         "margin_percent": _number(advice.margin_percent),
         "p_value": _number(advice.p_value, 4),
         "distinguishable": advice.told,
         "from_mixes": advice.mixed,
-        "settings": settings,
+        "without_levels": without_levels(advice.replicas),
+        "settings": list(rows.values()),
     }
 
 
@@ -90,26 +158,75 @@ def _number(value: float, digits: int = 1) -> float | None:
     return None if np.isnan(value) else round(value, digits)
 
 
-def domain(latency_map: LatencyMap, form: str) -> str:
-    """Best setting at every measured thread count and at reads from 0 to 100 % in steps of 10."""
-    shares = [k / 10 for k in range(11)]
-    table = latency_map.domain(read_shares=shares)
+def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
+    """Settings at every measured thread count and at reads from 0 to 100 % in steps of 10.
+
+    Two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As JSON and
+    CSV they are one table: `recommended`, and `best`, the fastest.
+    """
+    table, surviving = (latency_map.domain(read_shares=_SHARES, survive=count) for count in (0, survive))
+    if form == "text":
+        return "\n\n".join([*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)])
+    survives = {s.name: s.survives(latency_map.replicas) for s in latency_map.settings}
+    renamed = surviving[["read_share", "threads", "best", "latency_us", "told"]].rename(
+        columns={"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told"}
+    )
+    table = table.merge(renamed, "left", ["read_share", "threads"])
+    for name in ("recommended", "best"):
+        for place, operation in enumerate(("reads", "writes")):
+            table[f"{name}_survives_{operation}"] = [
+                survives[pair][place] if pair in survives else None for pair in table[name]
+            ]
     if form == "csv":
         return table.to_csv(index=False, float_format="%.6g").rstrip()
-    if form == "json":
-        # pandas writes NaN as null
-        return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
-    signs = pd.Series([_SIGNS[differs] for differs in table["told"]], table.index)
+    # pandas writes NaN as null
+    return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
+
+
+def _survivors(latency_map: LatencyMap, table: pd.DataFrame, survive: int) -> list[str]:
+    """Draw the map of the settings that survive enough, unless speed alone is asked for."""
+    settings = latency_map.surviving(survive)
+    if not survive:
+        return []
+    if not settings:
+        nearest = max(latency_map.settings, key=lambda pair: min(pair.survives(latency_map.replicas)))
+        count = min(nearest.survives(latency_map.replicas))
+        lines = [f"{latency_map.name}: {_none(survive)}; nearest is {nearest.name}: --survive {count}"]
+    else:
+        lines = [
+            f"{latency_map.name}: fastest strong setting that survives {dead_replicas(survive)}, over threads (across) "
+            "and share of reads (down).",
+            *(f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}" for pair in settings),
+        ]
+        lines.insert(0, _grid(latency_map, table))
+    return ["\n".join(lines + _gaps(latency_map.replicas))]
+
+
+def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
+    legend = (
+        f"{latency_map.name}: fastest strong setting by speed alone, over threads (across) and share of reads (down).\n"
+        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
+    )
+    survives = [
+        f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}"
+        for pair in latency_map.settings
+        if pair.name in set(table["best"])
+    ]
+    return "\n".join([_grid(latency_map, table), legend, *survives])
+
+
+def _grid(latency_map: LatencyMap, table: pd.DataFrame) -> str:
+    """Draw the winners over threads and share of reads."""
+    alone = table["runner_up"] == ""
+    signs = pd.Series(
+        ["" if only else _SIGNS[told] for only, told in zip(alone, table["told"], strict=True)], table.index
+    )
     shown = table.assign(
         best=table["best"] + signs,
         reads=table["read_share"].map("{:.0%}".format),
         threads=table["threads"].map("{:g}".format),
     )
-    rows = [f"{share:.0%}" for share in shares]
+    rows = [f"{share:.0%}" for share in _SHARES]
     wide = shown.pivot_table("best", "reads", "threads", aggfunc="first", sort=False).reindex(rows).fillna("")
     wide = wide[[f"{count:g}" for count in latency_map.threads if f"{count:g}" in wide.columns]]
-    legend = (
-        f"{latency_map.name}: fastest strong setting over threads (across) and share of reads (down).\n"
-        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
-    )
-    return f"{wide.to_string()}\n{legend}"
+    return wide.to_string()

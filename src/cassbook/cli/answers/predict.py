@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from cassbook.cli.answers.machine import sharing
+from cassbook.core.consistency import dead_replicas
 from cassbook.core.errors import InputError
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import Predicted
@@ -42,7 +43,8 @@ def text(question: Question, predicted: Predicted) -> str:
     """For people: some of the numbers of jobs, if there are many."""
     lines = [
         f"{question.operation} at {question.level}, {question.nodes} nodes, replication {question.replication}: "
-        f"{question.asked} asked, {question.waits} waited for",
+        f"{question.asked} asked, {question.waits} waited for; survives "
+        f"{dead_replicas(question.replication - question.waits)}",
         f"{sharing(question.nodes, predicted.cores)}; nodes on machines of their own do more",
         f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",
     ]
@@ -79,6 +81,7 @@ def as_json(question: Question, predicted: Predicted) -> str:
         "operation": question.operation, "level": question.level, "nodes": question.nodes,
         "replication": question.replication, "asked": question.asked, "waits": question.waits,
         "cores": predicted.cores, "shared": sharing(question.nodes, predicted.cores),
+        "survives": question.replication - question.waits,
         "outside": predicted.outside, "rows": rows,
     }  # fmt: skip
     return json.dumps(answer, indent=2)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from cassbook.advisor.freshness import Freshness, Known, stronger
+from cassbook.core.consistency import survival
 from cassbook.core.estimate import Estimate
 
 
@@ -19,6 +20,7 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
         f"{r} of {known.n} replicas read, {w} written, {t_ms:g} ms after the write was acknowledged:",
         f"  {_chance(fresh)}",
         f"  reads take {_ms(fresh.read_ms)} ms, writes {_ms(fresh.write_ms)} ms",
+        f"  {survival(known.n - r, known.n - w)}",
     ]
     if r + w > known.n:
         lines.append("  the quorums meet: always consistent, whatever t")
@@ -27,7 +29,7 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
     for other in more:
         lines.append(
             f"  {other.r} read, {other.w} written: {_chance(other)}; reads {_change(fresh.read_ms, other.read_ms)}, "
-            f"writes {_change(fresh.write_ms, other.write_ms)}"
+            f"writes {_change(fresh.write_ms, other.write_ms)}; {survival(known.n - other.r, known.n - other.w)}"
         )
     return "\n".join(lines)
 
@@ -53,15 +55,16 @@ def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
     """For programs."""
     fresh = known.at(r, w, t_ms)
     answer = {
-        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(fresh),
-        "stronger": [_as_dict(other) for other in stronger(known, r, w, t_ms)],
+        "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(fresh, known.n),
+        "stronger": [_as_dict(other, known.n) for other in stronger(known, r, w, t_ms)],
     }  # fmt: skip
     return json.dumps(answer, indent=2)
 
 
-def _as_dict(fresh: Freshness) -> dict[str, Any]:
+def _as_dict(fresh: Freshness, n: int) -> dict[str, Any]:
     return {
         "r": fresh.r, "w": fresh.w, "p_consistent": fresh.p_consistent.as_dict(5),
         "predicted": fresh.predicted.as_dict(5) if fresh.predicted else None,
         "read_ms": fresh.read_ms.as_dict(5), "write_ms": fresh.write_ms.as_dict(5),
+        "survives": {"reads": n - fresh.r, "writes": n - fresh.w},
     }  # fmt: skip

@@ -1,0 +1,123 @@
+"""What a map of latencies says of one load: the settings, how fast each is, and what each survives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from cassbook.core.consistency import Setting
+from cassbook.core.estimate import Estimate
+from cassbook.latency import uncertainty
+
+#: Dead replicas that a setting has to survive unless somebody says otherwise.
+SURVIVE = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One setting at one point.
+
+    Attributes
+    ----------
+    setting : Setting
+    latency_us : Estimate
+        Mean latency in us over reads and writes, over blocks.
+    survives : tuple of int
+        How many dead replicas its (reads, writes) survive.
+    by_block_us : tuple of float
+        Latency in each block; NaN where it was not measured.
+    """
+
+    setting: Setting
+    latency_us: Estimate
+    survives: tuple[int, int]
+    by_block_us: tuple[float, ...]
+
+    @property
+    def survives_both(self) -> int:
+        """Dead replicas that reads and writes survive both."""
+        return min(self.survives)
+
+
+@dataclass(frozen=True, slots=True)
+class Advice:
+    """What a run says of one point.
+
+    Attributes
+    ----------
+    threads, read_share : float
+        The point: requests in flight, and the part of them that reads, 0 to 1.
+    choices : tuple of Choice
+        By mean latency, the fastest first.
+    mixed : bool
+        Whether mixed cells stand behind it; if not, it is the weighted mean of pure workloads.
+    replicas : int
+        The replication factor.
+    survive : int
+        Dead replicas that a recommended setting has to survive.
+    """
+
+    threads: float
+    read_share: float
+    choices: tuple[Choice, ...]
+    mixed: bool
+    replicas: int = 3
+    survive: int = SURVIVE
+
+    @property
+    def best(self) -> Choice:
+        """The setting of least mean latency, whatever it survives."""
+        return self.choices[0]
+
+    @property
+    def runner_up(self) -> Choice | None:
+        """The next by latency; None where there is one setting only."""
+        return self.choices[1] if len(self.choices) > 1 else None
+
+    @property
+    def surviving(self) -> tuple[Choice, ...]:
+        """The settings that survive as many dead replicas as asked for, by mean latency."""
+        return tuple(choice for choice in self.choices if choice.survives_both >= self.survive)
+
+    @property
+    def recommended(self) -> Choice | None:
+        """The fastest of those that survive as many dead replicas as asked for; None where none does."""
+        return next(iter(self.surviving), None)
+
+    @property
+    def nearest(self) -> Choice:
+        """The setting that survives the most, and of several the fastest: what is left where none survives enough."""
+        return max(self.choices, key=lambda choice: choice.survives_both)
+
+    @property
+    def margin_percent(self) -> float:
+        """By how much the runner-up is slower, in percent of the best; NaN where there is none."""
+        second = self.runner_up
+        return float("nan") if second is None else (second.latency_us.value / self.best.latency_us.value - 1) * 100
+
+    @property
+    def p_value(self) -> float:
+        """Of best and runner-up being alike (see `alike`); NaN where there is no runner-up."""
+        second = self.runner_up
+        return float("nan") if second is None else alike(self.best, second)
+
+    @property
+    def told(self) -> bool | None:
+        """Whether best and runner-up differ significantly (5 %); None with one block."""
+        return differ(self.p_value)
+
+
+def alike(first: Choice, second: Choice) -> float:
+    """Return the p-value of two settings being equally fast.
+
+    Student's t of the paired differences of log latency over blocks; NaN with one block.
+    """
+    logs = [np.log(np.array(choice.by_block_us)) for choice in (first, second)]
+    differences = logs[1] - logs[0]
+    return uncertainty.paired_p(differences[np.isfinite(differences)])
+
+
+def differ(p_value: float) -> bool | None:
+    """Whether a p-value is below 5 %; None for NaN, which one block gives."""
+    return None if np.isnan(p_value) else p_value < 1 - uncertainty.LEVEL
