@@ -187,8 +187,8 @@ class Model:
 
 
 def _to(coordinator: str, name: str, rtt: dict[tuple[str, str], np.ndarray]) -> np.ndarray:
-    some = next(iter(rtt.values()))
-    return np.zeros_like(some) if name == coordinator else rtt[coordinator, name]
+    any_rtt = next(iter(rtt.values()))
+    return np.zeros_like(any_rtt) if name == coordinator else rtt[coordinator, name]
 
 
 def table(models: Sequence[Model], threads: Sequence[float]) -> pd.DataFrame:

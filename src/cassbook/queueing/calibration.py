@@ -244,7 +244,7 @@ def calibrate(
     near, others = cells[cells["nodes"] == nodes], cells[cells["nodes"] != nodes]
     if usual is None and (near.empty or near["jobs"].min() > 1):
         raise InputError("calibrate: no cell has one job only; what a request costs that is alone cannot be seen")
-    begun = {str(name): by_cpu(some, phases[phases["operation"] == name]) for name, some in near.groupby("operation")}
+    begun = {str(name): by_cpu(group, phases[phases["operation"] == name]) for name, group in near.groupby("operation")}
     costs, slower = by_response(near, begun, cores, usual.slowdown if usual else None, waiting)
     fit = Calibrated(costs, slower, dict(usual.crowding) if usual else dict.fromkeys(costs, 0.0), nodes, cores)
     if usual is None and len(others):

@@ -119,8 +119,8 @@ def _within(table: pd.DataFrame, panel: pd.DataFrame) -> pd.DataFrame:
 def over_t(run: OracleRun, setup: str, r: int, w: int) -> pd.DataFrame:
     """Measured P(consistent) over t (`measured.over_t`), and a column for each who says something of it."""
     seen = curves.over_t(run.counted(setup, r, w))
-    said = predictions(run, setup, r, w)
-    return seen.assign(**{name: predict(seen["t_ms"].to_numpy(float)) for name, predict in said.items()})
+    predictors = predictions(run, setup, r, w)
+    return seen.assign(**{name: predict(seen["t_ms"].to_numpy(float)) for name, predict in predictors.items()})
 
 
 @cache
@@ -128,10 +128,10 @@ def over_k(run: OracleRun, setup: str, r: int, w: int) -> pd.DataFrame:
     """Measured P(one of the last k versions) 100 ms after the last, and a column for each who says something of it."""
     seen = curves.over_k(run.counted(setup, r, w, MOST_VERSIONS), VERSIONS_AT_MS, MOST_VERSIONS)
     between_ms = float(run.panel(setup, r, w, MOST_VERSIONS)["write_ms"].mean())
-    said = predictions(run, setup, r, w)
+    predictors = predictions(run, setup, r, w)
     answers = run.answers(setup, r, w).set_index(["k", "t_ms"])["p"]
     columns = {ORACLE: [float(answers[k, VERSIONS_AT_MS]) for k in seen["k"]]}
-    for name, predict in said.items():
+    for name, predict in predictors.items():
         if name != ORACLE:
             older_ms = np.arange(MOST_VERSIONS) * (0.0 if name == SAMPLED else between_ms)
             missed = 1 - predict(np.asarray(VERSIONS_AT_MS + older_ms, dtype=np.float64))

@@ -238,9 +238,9 @@ def parametric(
     farther = np.array(wars.offsets_ms, dtype=float)
     drawn = (trials, streams(seed, _STREAMS), n, r, w, mode, repair_chance, wars.far_ms, farther, _packed(delays))
 
-    def some(thread: int) -> None:
+    def run_part(thread: int) -> None:
         _run(thread, threads, *drawn, histograms[thread])
 
     with ThreadPoolExecutor(threads) as pool:  # the compiled code lets go of the interpreter
-        list(pool.map(some, range(threads)))
+        list(pool.map(run_part, range(threads)))
     return np.asarray(histograms.sum(axis=0))

@@ -105,12 +105,12 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
     """Return the latency series of each block's warm-up (see `cold_cells.warm_ups`), by source and cluster start."""
-    found = {}
+    by_start = {}
     for source in sources:
         assert source.run is not None  # noqa: S101 - only runs have samples
         for number, series in enumerate(cold_cells.warm_ups(source.run, bin_ms), start=1):
-            found[f"{source.label}, cluster start {number}"] = series
-    return found
+            by_start[f"{source.label}, cluster start {number}"] = series
+    return by_start
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:

@@ -70,14 +70,14 @@ def cells(runs: Runs) -> pd.DataFrame:
     """
     first = next(iter(runs.values()))
     rows = {}
-    for key, some in first.cells.assign(held_out=first.held_out).groupby(
+    for key, group in first.cells.assign(held_out=first.held_out).groupby(
         ["nodes", "replication", "field_length", "ask_all"]
     ):
         nodes, replication, length, ask_all = key
-        levels = {level: bool(part["held_out"].all()) for level, part in some.groupby("level")}
+        levels = {level: bool(part["held_out"].all()) for level, part in group.groupby("level")}
         shown = [level for level in LEVELS if level in levels]
         rows[nodes, replication, f"10 x {length} bytes", "all" if ask_all else "as many as needed"] = {
-            "jobs": ", ".join(map(str, sorted(some["jobs"].unique()))),
+            "jobs": ", ".join(map(str, sorted(group["jobs"].unique()))),
             "estimate": ", ".join(level for level in shown if not levels[level]),
             "held out": ", ".join(level for level in shown if levels[level]),
         }

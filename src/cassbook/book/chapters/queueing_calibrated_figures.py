@@ -49,9 +49,16 @@ def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
 
 def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
     for level in [level for level in LEVELS if level in set(cells["level"])]:
-        some, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
-        points(panel, some["jobs"], some["measured"], colour, level, "white" if some["held_out"].all() else colour)
-        panel.plot(some["jobs"], some["predicted_per_s"], "-", color=colour)
+        of_level, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
+        points(
+            panel,
+            of_level["jobs"],
+            of_level["measured"],
+            colour,
+            level,
+            "white" if of_level["held_out"].all() else colour,
+        )
+        panel.plot(of_level["jobs"], of_level["predicted_per_s"], "-", color=colour)
     jobs_axis(panel, cells["jobs"])
 
 

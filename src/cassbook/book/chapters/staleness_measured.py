@@ -39,14 +39,14 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
     """
     rows = {}
     for version, run in runs.items():
-        own = run.panels
+        panels = run.panels
         reads, stale = staleness_results.strong_checked(run)
         rows[version] = {
-            "replicas": str(own["n"].max()), "starts": str(run.results.manifest["starts"]),
-            "weak reads": f"{own.loc[~_meet(own), 'reads'].sum():,}",
+            "replicas": str(panels["n"].max()), "starts": str(run.results.manifest["starts"]),
+            "weak reads": f"{panels.loc[~_meet(panels), 'reads'].sum():,}",
             "strong reads": f"{reads:,}", "stale ones of these": f"{stale}",
-            "writes unknown": f"{own['unknown'].sum()}", "reads lost": f"{own['lost'].sum()}",
-            "hints": f"{own['hints'].sum()}",
+            "writes unknown": f"{panels['unknown'].sum()}", "reads lost": f"{panels['lost'].sum()}",
+            "hints": f"{panels['hints'].sum()}",
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra")
 
@@ -78,15 +78,15 @@ def summary(run: StalenessRun) -> pd.DataFrame:
     rows = {}
     for setup, threads, r, w in prediction_errors.weak_panels(run):
         seen = curves.over_t(run.counted(setup, threads, r, w))
-        own = run.rows(setup, threads, r, w)
+        panel = run.rows(setup, threads, r, w)
         first = seen.iloc[0]
         rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
-            "reads": f"{own['reads'].sum():,}",
+            "reads": f"{panel['reads'].sum():,}",
             "P(0)": f"{Estimate(first['p'], first['low'], first['high'], 0):±.3f}",
             **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
-            "behind, ms": _ms(float(own["behind_ms"].mean())),
-            "read, ms": f"{Estimate.mean(own['read_ms']):±.1f}",
-            "write, ms": f"{Estimate.mean(own['write_ms']):±.1f}",
+            "behind, ms": _ms(float(panel["behind_ms"].mean())),
+            "read, ms": f"{Estimate.mean(panel['read_ms']):±.1f}",
+            "write, ms": f"{Estimate.mean(panel['write_ms']):±.1f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
@@ -104,13 +104,13 @@ def stale_values(run: StalenessRun) -> dict[str, float]:
         "far_two": ("far", False, 2, 1), "far_written": ("far", False, 1, 2),
     }  # fmt: skip
     loads = sorted(set(run.panels["threads"]))
-    found = {}
+    quoted = {}
     for name, (setup, loaded, r, w) in panels.items():
         seen = curves.over_t(run.counted(setup, int(loads[-1] if loaded else loads[0]), r, w))
-        found[name] = 100 * float(seen["p"].iloc[0])
+        quoted[name] = 100 * float(seen["p"].iloc[0])
     for setup in _SETUPS:
-        found[f"longest_{setup}"] = float(run.results.manifest["numbers"]["t_ms"][setup][-1])
-    return found
+        quoted[f"longest_{setup}"] = float(run.results.manifest["numbers"]["t_ms"][setup][-1])
+    return quoted
 
 
 def errors(run: StalenessRun) -> pd.DataFrame:
@@ -133,12 +133,12 @@ def errors_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     (`rmse_0`, `rmse_1`, ...) and at worst, by chance alone, and of four distributions; how many panels are within 1 %.
     """
     tables = [prediction_errors.by_panel(run) for run in runs.values()]
-    own = [table[table["p0"] < prediction_errors.STALE_BELOW] for table in tables]
-    stale = pd.concat(own)
-    found: dict[str, object] = {
-        f"rmse_{place}": 100 * each[prediction_errors.WHOLE].mean() for place, each in enumerate(own)
+    weak = [table[table["p0"] < prediction_errors.STALE_BELOW] for table in tables]
+    stale = pd.concat(weak)
+    quoted: dict[str, object] = {
+        f"rmse_{place}": 100 * each[prediction_errors.WHOLE].mean() for place, each in enumerate(weak)
     }
-    return found | {
+    return quoted | {
         "panels": sum(map(len, tables)), "stale_panels": len(stale),
         "rmse_worst": 100 * stale[prediction_errors.WHOLE].max(),
         "noise": 100 * stale["noise"].mean(), "within_one": int((stale[prediction_errors.WHOLE] <= 0.01).sum()),  # noqa: PLR2004
@@ -174,13 +174,13 @@ def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | in
     of reads
     then that had the last one, with the probe alone.
     """
-    own = run.panels[run.panels["versions"] > 1]
-    written = int(own["versions"].iloc[0])
-    found: dict[str, float | int] = {"written": written, "after": asked_t_ms}
+    panels = run.panels[run.panels["versions"] > 1]
+    written = int(panels["versions"].iloc[0])
+    quoted: dict[str, float | int] = {"written": written, "after": asked_t_ms}
     for setup in _SETUPS:
         seen = curves.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
-        found[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
-    return found
+        quoted[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
+    return quoted
 
 
 def confidence(run: StalenessRun) -> pd.DataFrame:
@@ -205,12 +205,12 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
         Index (setup, load, setting); claimed %, at once %, after the longest wait %, true at t (ms).
     """
     rows = {}
-    for (setup, threads, name), own in table.groupby(["setup", "threads", "setting"], sort=False):
-        inside = own[(own["low"] <= own["claimed"]) & (own["claimed"] <= own["high"])]
+    for (setup, threads, name), group in table.groupby(["setup", "threads", "setting"], sort=False):
+        inside = group[(group["low"] <= group["claimed"]) & (group["claimed"] <= group["high"])]
         true_ms = ", ".join(f"{t:.0f}" for t in inside["t_ms"])
         rows[setup_name(str(setup)), load_name(int(str(threads))), str(name)] = {
-            "claimed, %": f"{100 * own['claimed'].iloc[0]:.1f}", "at once, %": f"{100 * own['p'].iloc[0]:.1f}",
-            "in the end, %": f"{100 * own['p'].iloc[-1]:.1f}", "true at t, ms": true_ms or "never",
+            "claimed, %": f"{100 * group['claimed'].iloc[0]:.1f}", "at once, %": f"{100 * group['p'].iloc[0]:.1f}",
+            "in the end, %": f"{100 * group['p'].iloc[-1]:.1f}", "true at t, ms": true_ms or "never",
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
@@ -226,13 +226,13 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     setup, load, setting).
     """
     rows = {}
-    for own in table[curves.unbeaten(table)].to_dict("records"):
-        case = (str(own["n"]), setup_name(str(own["setup"])), load_name(int(own["threads"])), str(own["setting"]))
+    for row in table[curves.unbeaten(table)].to_dict("records"):
+        case = (str(row["n"]), setup_name(str(row["setup"])), load_name(int(row["threads"])), str(row["setting"]))
         rows[case] = {
-            "read, ms": f"{own['read_ms']:.1f}", "write, ms": f"{own['write_ms']:.1f}",
-            "half and half, ms": f"{own['latency_ms']:.1f}",
-            "P(0)": f"{Estimate(own['p0'], own['low'], own['high'], 0):.3f}",
-            "99.9 % fresh after, ms": "at once" if own["t_999_ms"] == 0 else _ms(own["t_999_ms"]),
+            "read, ms": f"{row['read_ms']:.1f}", "write, ms": f"{row['write_ms']:.1f}",
+            "half and half, ms": f"{row['latency_ms']:.1f}",
+            "P(0)": f"{Estimate(row['p0'], row['low'], row['high'], 0):.3f}",
+            "99.9 % fresh after, ms": "at once" if row["t_999_ms"] == 0 else _ms(row["t_999_ms"]),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
 
@@ -245,16 +245,16 @@ def frontier_values(table: pd.DataFrame) -> dict[str, object]:
     differ, and repair them before they answer.
     """
     alone = table[(table["setup"] == "far") & (table["threads"] == 0)]
-    found: dict[str, object] = {"all": len(table), "kept": int(curves.unbeaten(table).sum())}
+    quoted: dict[str, object] = {"all": len(table), "kept": int(curves.unbeaten(table).sum())}
     for n, name in ((3, ""), (5, "five_")):
-        own = alone[alone["n"] == n].set_index("setting")
-        if own.empty:
+        of_n = alone[alone["n"] == n].set_index("setting")
+        if of_n.empty:
             continue
-        strong = own[own["t_999_ms"] == 0].sort_values("latency_ms")
-        found |= {
-            f"{name}least_reads": int(own["least_reads"].min()),
-            f"{name}weakest_ms": own.loc["1R-1W", "latency_ms"], f"{name}weakest_t": own.loc["1R-1W", "t_999_ms"],
+        strong = of_n[of_n["t_999_ms"] == 0].sort_values("latency_ms")
+        quoted |= {
+            f"{name}least_reads": int(of_n["least_reads"].min()),
+            f"{name}weakest_ms": of_n.loc["1R-1W", "latency_ms"], f"{name}weakest_t": of_n.loc["1R-1W", "t_999_ms"],
             f"{name}strong_setting": strong.index[0], f"{name}strong_ms": strong["latency_ms"].iloc[0],
         }  # fmt: skip
     reads_ms = alone[alone["n"] == 3].set_index("setting")["read_ms"]  # noqa: PLR2004
-    return found | {"repaired_ms": reads_ms["2R-1W"], "unrepaired_ms": reads_ms["2R-2W"]}
+    return quoted | {"repaired_ms": reads_ms["2R-1W"], "unrepaired_ms": reads_ms["2R-2W"]}

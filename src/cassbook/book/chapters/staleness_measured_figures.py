@@ -33,7 +33,7 @@ def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
     keys = {
         version: [key for key in prediction_errors.weak_panels(run) if key[0] == setup] for version, run in runs.items()
     }
-    threads = sorted({key[1] for own in keys.values() for key in own})
+    threads = sorted({key[1] for of_run in keys.values() for key in of_run})
     figure, axes = panels(len(runs), len(threads), width=4.8, height=3.4, sharex=True, sharey=True)
     for row, (version, run) in zip(axes, runs.items(), strict=True):
         for panel, load in zip(row, threads, strict=True):
@@ -55,8 +55,14 @@ def _one(panel: Axes, run: StalenessRun, key: tuple[str, int, int, int], colour:
     panel.errorbar(at, seen["p"], [below, above], fmt="o", color=colour, markersize=4, capsize=2, label=label)
     t_ms = np.geomspace(_LEAST_MS, seen["t_ms"].iloc[-1], _POINTS // 6)
     estimates = run.traced(*key).p_consistent_estimates(t_ms)
-    panel.plot(t_ms, [own.value for own in estimates], color=colour)
-    panel.fill_between(t_ms, [own.low for own in estimates], [own.high for own in estimates], color=colour, alpha=0.2)
+    panel.plot(t_ms, [estimate.value for estimate in estimates], color=colour)
+    panel.fill_between(
+        t_ms,
+        [estimate.low for estimate in estimates],
+        [estimate.high for estimate in estimates],
+        color=colour,
+        alpha=0.2,
+    )
     panel.plot(at, seen[prediction_errors.FIRST], "--", color=colour, linewidth=1)
 
 
@@ -66,14 +72,14 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
     """
     figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
     for panel, setup in zip(axes[0], setups, strict=True):
-        for colour, (threads, own) in zip(
+        for colour, (threads, group) in zip(
             COLOURS, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
         ):
-            half = [own["p"] - own["low"], own["high"] - own["p"]]
-            panel.errorbar(own["k"], own["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
+            half = [group["p"] - group["low"], group["high"] - group["p"]]
+            panel.errorbar(group["k"], group["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
                            label=staleness_measured.load_name(int(str(threads))))  # fmt: skip
-            panel.plot(own["k"], own["predicted"], "x", color=colour)
-            panel.plot(own["k"], own["formula"], ":", color="grey")
+            panel.plot(group["k"], group["predicted"], "x", color=colour)
+            panel.plot(group["k"], group["formula"], ":", color="grey")
         panel.set(title=staleness_measured.setup_name(setup), xlabel="k, versions", ylim=(0, 1.03))
     axes[0, 0].set_ylabel("P(one of the last k)")
     axes[0, -1].legend(loc="lower right")
@@ -95,10 +101,10 @@ def frontier(table: pd.DataFrame) -> Figure:
     longest_ms = 3 * float(table["t_999_ms"].max())
     for row, n in zip(axes, counts, strict=True):
         for panel, (setup, threads) in zip(row, ordered, strict=True):
-            own = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
-            panel.set_visible(not own.empty)
-            t_ms = own["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
-            _settings(panel, own.assign(t_ms=t_ms, kept=kept[own.index]))
+            group = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
+            panel.set_visible(not group.empty)
+            t_ms = group["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
+            _settings(panel, group.assign(t_ms=t_ms, kept=kept[group.index]))
             panel.set(
                 title=f"{n} replicas {staleness_measured.setup_name(setup)},\n{staleness_measured.load_name(threads)}",
                 xscale="log", yscale="log", xlabel="latency, half reads, half writes, ms",
@@ -112,11 +118,11 @@ def frontier(table: pd.DataFrame) -> Figure:
     return done(figure)
 
 
-def _settings(panel: Axes, own: pd.DataFrame) -> None:
+def _settings(panel: Axes, settings: pd.DataFrame) -> None:
     """One panel of `frontier`: one point per setting, named."""
-    edge = own[own["kept"]].sort_values("latency_ms")
+    edge = settings[settings["kept"]].sort_values("latency_ms")
     panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
-    for place, row in enumerate(own.to_dict("records")):
+    for place, row in enumerate(settings.to_dict("records")):
         marker = "^" if np.isnan(row["t_999_ms"]) else "o"
         panel.plot(row["latency_ms"], row["t_ms"], marker, color=COLOURS[place % len(COLOURS)])
         crowded = row["t_ms"] == _LEAST_MS  # where all are whose quorums meet
@@ -132,8 +138,8 @@ def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
     """
     figure, axes = panels(1, len(claims), width=4.0, height=3.2, sharey=True)
     for panel, (setting, share) in zip(axes[0], claims.items(), strict=True):
-        own = table[table["setting"] == setting]
-        lines = own.groupby(["setup", "threads"], sort=False)
+        group = table[table["setting"] == setting]
+        lines = group.groupby(["setup", "threads"], sort=False)
         for colour, ((setup, threads), line) in zip(COLOURS, lines, strict=False):
             label = f"{staleness_measured.setup_name(setup)}, {staleness_measured.load_name(threads)}"
             panel.plot(line["t_ms"].clip(lower=_LEAST_MS), line["p"], "o-", color=colour, markersize=3, label=label)

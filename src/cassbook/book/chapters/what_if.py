@@ -22,12 +22,12 @@ NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
 _QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS}
 
 
-def values(predicted: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame) -> dict[str, object]:
-    """Return what the chapter says of mixes: how many, from how many starts, how far off; and of `found`, of
+def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame) -> dict[str, object]:
+    """Return what the chapter says of mixes: how many, from how many starts, how far off; and of `regret`, of
     `against_mixes.regrets`.
     """
     rows = against_mixes.compared(predicted, cell_stats)
-    every, network = against_mixes.by_setting(predicted, cell_stats).loc["all"], found.loc[NETWORK]
+    every, network = against_mixes.by_setting(predicted, cell_stats).loc["all"], regret.loc[NETWORK]
     above = every["above"]
     return {
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
@@ -35,7 +35,7 @@ def values(predicted: LatencyMap, cell_stats: pd.DataFrame, found: pd.DataFrame)
         "above_low": above.low, "above_high": above.high,
         "above_foretold": _PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
-    } | {f"{name}_regret": found["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
+    } | {f"{name}_regret": regret["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
 
 
 def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> dict[str, object]:
@@ -51,7 +51,7 @@ def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> d
     """
     gain = gain_of_asking_all(run, QUORUM_READ)
     model = table["throughput_model"]
-    within = [ratio.low <= said <= ratio.high for ratio, said in zip(table["throughput"], model, strict=True)]
+    within = [ratio.low <= predicted <= ratio.high for ratio, predicted in zip(table["throughput"], model, strict=True)]
     percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
                "model_least": model.min(), "model_most": model.max()}  # fmt: skip
     percents = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
@@ -84,13 +84,13 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
     rows = {}
     for name, (changed, others) in WHAT_IF.items():
         question = replace(QUORUM_READ, **changed)
-        found = run.predict(question, [jobs], **others)
-        busiest = found.bottleneck(0)
+        predicted = run.predict(question, [jobs], **others)
+        busiest = predicted.bottleneck(0)
         rows[name] = {
-            "requests/s": f"{found.throughput_per_s[0]:±.0f}",
-            "response, ms": f"{found.response_ms[0]:±.1f}",
-            "busiest": f"{busiest}, {_PERCENT * found.utilisation(0)[busiest].value:.0f} %",
-            "outside": "; ".join(said.split(";")[0] for said in found.outside),
+            "requests/s": f"{predicted.throughput_per_s[0]:±.0f}",
+            "response, ms": f"{predicted.response_ms[0]:±.1f}",
+            "busiest": f"{busiest}, {_PERCENT * predicted.utilisation(0)[busiest].value:.0f} %",
+            "outside": "; ".join(reason.split(";")[0] for reason in predicted.outside),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")
 

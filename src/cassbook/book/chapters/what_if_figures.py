@@ -52,12 +52,12 @@ def mixes(table: pd.DataFrame) -> Figure:
     loads = sorted(table["threads"].unique())
     figure, axes = panels(1, len(loads), width=3.6, height=3.4)
     for panel, threads in zip(axes[0], loads, strict=True):
-        for aside, (setting, own) in zip(
+        for aside, (setting, group) in zip(
             (-1, 0, 1), table[table["threads"] == threads].groupby("setting"), strict=True
         ):
-            percent, colour = 100 * own["read_share"], SETTING_COLOURS[str(setting)]
-            points(panel, percent + aside, own["measured_ms"], colour, str(setting))
-            panel.plot(percent, own["predicted_ms"], color=colour)
+            percent, colour = 100 * group["read_share"], SETTING_COLOURS[str(setting)]
+            points(panel, percent + aside, group["measured_ms"], colour, str(setting))
+            panel.plot(percent, group["predicted_ms"], color=colour)
         panel.set(title=f"{threads} jobs", xlabel="reads, % of operations", ylim=(0, None))
     axes[0, 0].set_ylabel("mean latency, ms")
     axes[0, -1].legend()

@@ -142,7 +142,7 @@ def strong_reads_in_a() -> Answer:
     """By how many percent the mean latency of reads in (a) at ALL is above ONE."""
     averages = {name: (reads, other_averages("WRITE")[name]) for name, reads in other_averages("READ").items()}
     others = [f"{name} {both(pair, '%')}" for name, pair in averages.items()]
-    said = as_printed("36"), as_printed("22")
+    printed = as_printed("36"), as_printed("22")
     later = [
         percent_above(*(_without_first_row(("a", operation, level)) for level in ("ALL", "ONE")))
         for operation in OPERATIONS
@@ -151,7 +151,7 @@ def strong_reads_in_a() -> Answer:
     return Answer(
         above_one("READ"),
         # a reading has to give both numbers of the sentence
-        {name: pair[0] for name, pair in averages.items() if all(map(overlap, pair, said))},
+        {name: pair[0] for name, pair in averages.items() if all(map(overlap, pair, printed))},
         "A near miss by the reading that gives the 22% of the writes, the ratio of the means over threads. Reads and "
         f"writes by others: {'; '.join(others)}. Without the row of 100 threads they are {both(later, '%', 2)}, but "
         f"then the 47 and 53 times of the next sentence are {both(spread, digits=2)}.",

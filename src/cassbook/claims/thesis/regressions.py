@@ -73,8 +73,8 @@ def formula(equation: str) -> dict[str, tuple[str, Interval]]:
 
 def variables(equation: str) -> Count:
     """Variables of a formula that are defined."""
-    said = [variable for term, (variable, _) in formula(equation).items() if term != "constant"]
-    return Count(sum(map(bool, said)), len(said))
+    defined = [variable for term, (variable, _) in formula(equation).items() if term != "constant"]
+    return Count(sum(map(bool, defined)), len(defined))
 
 
 @claim("thesis-variables", "section 4.4.1", "There are 4 independent variables: X1-read latency, X2-write latency", "4")

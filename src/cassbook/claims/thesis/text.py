@@ -64,10 +64,12 @@ def chapter_about(topic: str) -> int | None:
 def chapters_as_planned() -> Answer:
     """Chapters that section 1.4 lists with the number under which they stand."""
     about = {number: chapter_about(topic) for number, topic in PLANNED.items()}
-    moved = [f"{PLANNED[said]} is chapter {actual}" for said, actual in about.items() if actual not in (said, None)]
-    none = " and ".join(PLANNED[said] for said, actual in about.items() if actual is None)
+    moved = [
+        f"{PLANNED[planned]} is chapter {actual}" for planned, actual in about.items() if actual not in (planned, None)
+    ]
+    none = " and ".join(PLANNED[planned] for planned, actual in about.items() if actual is None)
     return Answer(
-        Count(sum(said == actual for said, actual in about.items()), len(about)),
+        Count(sum(planned == actual for planned, actual in about.items()), len(about)),
         note=f"By the titles {', '.join(moved)}; no chapter is called {none}, and other works are reviewed in section "
         "3.3. The list is likely that of an earlier plan.",
     )

@@ -56,7 +56,7 @@ def text(question: Question, predicted: Predicted) -> str:
             f"{format(predicted.response_ms[place].at_least(0.0), '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
     if predicted.outside:
-        lines += ["outside what was measured, so take it as a guess:", *(f"  {said}" for said in predicted.outside)]
+        lines += ["outside what was measured, so take it as a guess:", *(f"  {reason}" for reason in predicted.outside)]
     return "\n".join(lines)
 
 

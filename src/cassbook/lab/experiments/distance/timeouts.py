@@ -186,10 +186,10 @@ def _farther(factor: float, cluster: DistantCluster) -> Iterator[None]:
 def figures(requests: Sequence[Request]) -> Row:
     """Return what is kept of the requests of a phase."""
     took_ms = np.array([r.took_s for r in requests]) * 1000
-    some = took_ms if took_ms.size else np.array([np.nan])
+    known_ms = took_ms if took_ms.size else np.array([np.nan])
     return {
         "requests": len(requests), "unanswered": sum(not r.answered for r in requests),
-        "expired": sum(len(r.expired) for r in requests), "latency_ms": round(float(some.mean()), 3),
-        "p50_ms": round(float(np.quantile(some, 0.5)), 3), "p99_ms": round(float(np.quantile(some, 0.99)), 3),
-        "longest_ms": round(float(some.max()), 3),
+        "expired": sum(len(r.expired) for r in requests), "latency_ms": round(float(known_ms.mean()), 3),
+        "p50_ms": round(float(np.quantile(known_ms, 0.5)), 3), "p99_ms": round(float(np.quantile(known_ms, 0.99)), 3),
+        "longest_ms": round(float(known_ms.max()), 3),
     }  # fmt: skip
