@@ -1,4 +1,8 @@
-"""What is asked of nodes of any local cluster that is ready."""
+"""What is asked of nodes of any local cluster that is ready, and of what is left of one."""
+
+import os
+import signal
+import time
 
 import psutil
 
@@ -24,3 +28,21 @@ def check_ready(cluster, engine, nodes=3):
     assert {c.laddr.port for c in listening} >= {7000, 9042, *jmx}
     assert {c.laddr.ip for c in listening} <= {f"127.0.0.{n}" for n in own}
     assert all(c.laddr.ip == "127.0.0.1" for c in listening if c.laddr.port in jmx)
+
+
+def check_gone(cluster):
+    """Assert that no node of it runs and that its folder is removed."""
+    assert not cluster.folder.exists()
+    assert not [
+        p for p in psutil.process_iter(["cmdline"]) if f"{cluster.folder}/" in " ".join(p.info["cmdline"] or [])
+    ]
+
+
+def press_ctrl_c():
+    """Send this process what a terminal sends on Ctrl-C; it does not return."""
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
+    try:
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(60)
+    finally:
+        signal.signal(signal.SIGINT, previous)

@@ -25,6 +25,7 @@ from cassbook.profile.profile import TableSection, load_profile
 from cassbook.records.run import RecordedRun
 from cassbook.records.staleness import StalenessRun
 from tests.helpers.made_staleness import probed
+from tests.helpers.nodes import check_ready
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
 
@@ -71,6 +72,7 @@ def test_a_level_takes_the_round_trip_to_the_last_replica_it_waits_for(far, tmp_
         at_best = shortest_ms(cluster, far)
         assert at_best == {pair: pytest.approx(far.rtt_ms().loc[pair], abs=2) for pair in at_best}
         assert "round trips, ms" in "\n".join(lines)
+        check_ready(cluster, engine)
         session = cluster.connect()
         part = TableSection(record_count=10)
         create_table(session, part, cluster.replication, cluster.keyspace)

@@ -21,6 +21,7 @@ from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
 from tests.helpers.made_staleness import probed
+from tests.helpers.nodes import check_gone, press_ctrl_c
 
 pytestmark = pytest.mark.live
 
@@ -52,8 +53,13 @@ def rows_of(trial, cluster):
 
 @pytest.fixture(scope="module")
 def cluster():
-    with DistantCluster("2.1.20", where(), Spec(heap_mb=512), log=lambda _: None) as own:
-        yield own
+    """A cluster that ends by Ctrl-C, as an experiment may: nothing is left of its nodes, nor of the relay."""
+    with pytest.raises(KeyboardInterrupt):  # noqa: PT012, SIM117 - it passes through the block of the cluster
+        with DistantCluster("2.1.20", where(), Spec(heap_mb=512), log=lambda _: None) as distant:
+            yield distant
+            press_ctrl_c()
+    check_gone(distant)
+    assert not distant.relay.alive
 
 
 def test_conditions_under_load(cluster):

@@ -8,14 +8,21 @@ from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.ycsb import INSERT, KEYSPACE, create_table
+from tests.helpers.nodes import check_gone
 from tests.live.one_cluster.loading import ROWS, Bench
+
+
+class OurOwnError(Exception):
+    """Nothing that the cluster knows of."""
 
 
 @pytest.fixture(scope="package")
 def running():
-    with CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:
+    """A cluster that ends by an exception which passes through its block: nothing is left of it."""
+    with pytest.raises(OurOwnError), CassandraCluster("2.1.20", Spec(heap_mb=512), name="test") as cluster:  # noqa: PT012
         yield cluster
-    assert not cluster.folder.exists()
+        raise OurOwnError
+    check_gone(cluster)
 
 
 @pytest.fixture(scope="module")
