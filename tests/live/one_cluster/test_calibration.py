@@ -32,8 +32,9 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     assert measured["node_cpu_us"].between(20, 20_000).all()
     assert measured["busy"].between(0.05, 1.05).all()
     # A node that looks itself, and asks two others: two messages come and go beside what a single look takes.
-    cost = measured[measured["replication"] == 3].pivot_table("node_cpu_us", "jobs", "level")
-    assert cost["ALL"].sum() > cost["ONE"].sum()
+    # The least of the cells counts: what else goes on in nodes that are hardly warm only adds to it.
+    cost = measured[measured["replication"] == 3].pivot_table("node_cpu_us", "jobs", "level").min()
+    assert cost["ALL"] > cost["ONE"]
     assert phases.groupby("level").size().min() >= 3
     assert phases.loc[phases["level"] == "ALL", "serve_us"].notna().all()
     fit = calibrate(measured[measured["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
