@@ -29,6 +29,8 @@ COLUMNS = (
     "request_duration_ns",
 )  # fmt: skip
 _TIMES = COLUMNS[3:]
+#: Largest value that is a time: the end of year 2261 in milliseconds since 1970, and as long in nanoseconds.
+_MOST = {name: 9.2e12 if name.endswith("_ms") else 9.2e18 for name in _TIMES}
 #: A mutation is an upsert; the tool does not distinguish inserts from updates.
 _OPERATION_OF = {"Mutation": "UPDATE", "Select": "READ"}
 _OUTCOME_OF = {
@@ -68,11 +70,37 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
             if missing:
                 lacks = ", ".join(missing)
                 raise InputError(f"{path}: is Parquet, but not of cassandra-easy-stress (no column {lacks})")
+            _check_types(path, file.schema_arrow)
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(COLUMNS)):
                 yield _operations(batch, log, row)
                 row += batch.num_rows
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: is damaged ({error}); nothing was written") from None
+
+
+def _check_types(path: Path, schema: pa.Schema) -> None:
+    kinds = {
+        "operation": (_is_text, "text"),
+        "failure_reason": (_is_text, "text"),
+        "success": (_is_truth, "true or false"),
+    }
+    for name in COLUMNS:
+        fits, expected = kinds.get(name, (_is_number, "a number"))
+        if not fits(schema.field(name).type):
+            found = schema.field(name).type
+            raise InputError(f"{path}: column {name} is {found}; in cassandra-easy-stress it is {expected}")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
+
+
+def _is_truth(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_boolean(kind))
 
 
 def finish(log: Log) -> None:
@@ -105,10 +133,13 @@ def _sound(columns: dict[str, pa.Array], log: Log, row: int) -> np.ndarray:
     for name in COLUMNS:
         good &= columns[name].is_valid().to_numpy(zero_copy_only=False)
     for name in _TIMES:
-        good &= pc.fill_null(pc.greater_equal(columns[name], 0), False).to_numpy(zero_copy_only=False)
+        times = columns[name].to_numpy(zero_copy_only=False)  # with NaN for null
+        good &= (times >= 0) & (times <= _MOST[name])
     for place in np.flatnonzero(~good).tolist():
         values = {name: columns[name][place].as_py() for name in COLUMNS}
-        wrong = [f"{name}={v}" for name, v in values.items() if v is None or (name in _TIMES and v < 0)]
+        wrong = [
+            f"{name}={v}" for name, v in values.items() if v is None or (name in _MOST and not 0 <= v <= _MOST[name])
+        ]
         log.tally.add(Damage(row + place + 1, ", ".join(wrong).encode()))
     return good
 

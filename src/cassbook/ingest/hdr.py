@@ -10,7 +10,6 @@ assumed unless `unit` says otherwise, and the report says so.
 from __future__ import annotations
 
 import base64
-import binascii
 import re
 import struct
 import zlib
@@ -24,7 +23,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Damage, Tally
-from cassbook.ingest.summary import numbered
+from cassbook.ingest.summary import number_of, numbered
 
 FORMAT = "HdrHistogram log"
 EXPECTED = "`[Tag=NAME,]start,length,max,HIST...` with a payload that can be decoded, a heading or a comment"
@@ -50,7 +49,7 @@ HISTOGRAMS = pa.schema(
 )
 
 _LINE = re.compile(rb"(?:Tag=([^,\s]*),)?([\d.]+),([\d.]+),([\d.]+),(HIST[A-Za-z0-9+/=]+)")
-_TIME = re.compile(rb"#\[(StartTime|BaseTime): *([\d.]+)")
+_TIME = re.compile(rb"#\[(StartTime|BaseTime): *([^\s\]]+)")
 _STRESS, _YCSB = b"#Logging op latencies for Cassandra Stress", re.compile(rb"#\[Logging for: (\S+)\]")
 _NAMED_UNIT = re.compile(rb"in (nano|micro|milli)seconds")
 _WORDS_OF_UNITS = {b"nano": "ns", b"micro": "us", b"milli": "ms"}
@@ -60,10 +59,14 @@ _COMPRESSED_1, _COMPRESSED_2, _PLAIN_1 = 0x1C849302, 0x1C849304, 0x1C849301
 _YEAR_S = 365 * 24 * 3600
 _HEADER_1 = struct.Struct(">iiiiqqd")
 _COOKIE = struct.Struct(">ii")
+#: What a payload that is not one raises, here and in the hdrhistogram package.
 _DAMAGE = (
-    ValueError, struct.error, zlib.error, binascii.Error, IndexError, KeyError, HdrCookieException, HdrLengthException,
+    ValueError, TypeError, ArithmeticError, LookupError, MemoryError, struct.error, zlib.error,
+    HdrCookieException, HdrLengthException,
 )  # fmt: skip
 _WORDS = {2: ">i2", 4: ">i4", 8: ">i8"}
+#: Bounds of what a histogram may be: significant digits, its highest value, and how many values it holds.
+_DIGITS, _HIGHEST, _MOST = (1, 5), 2**62, 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +133,13 @@ def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:
     for number, line in numbered(stream):
         if line.startswith(b"#"):
             if (named := _TIME.match(line)) is not None:
-                times[named[1]] = float(named[2])
+                at_s = number_of(named[2].decode("utf-8", "replace"))
+                if at_s is None:
+                    tally.add(Damage(number, line))
+                else:
+                    times[named[1]] = at_s
             elif (ycsb := _YCSB.match(line)) is not None:
-                default_tag, histograms.assumed = ycsb[1].decode(), False
+                default_tag, histograms.assumed = ycsb[1].decode("utf-8", "replace"), False
             elif line.startswith(_STRESS) and unit is None:
                 histograms.unit, histograms.assumed = "ns", False
             elif (word := _NAMED_UNIT.search(line)) is not None and unit is None:
@@ -158,7 +165,8 @@ def _interval(line: bytes, default_tag: str, times: dict[bytes, float]) -> Inter
         return None
     # As the Java reader has it: a base time is added; without one, times long before the start time count from it.
     base_s = times[b"BaseTime"] or (times[b"StartTime"] if began_s < times[b"StartTime"] - _YEAR_S else 0.0)
-    return Interval((parts[1] or default_tag.encode()).decode(), base_s + began_s, length_s, histogram)
+    tag = parts[1].decode("utf-8", "replace") if parts[1] else default_tag
+    return Interval(tag, base_s + began_s, length_s, histogram)
 
 
 def decode(payload: bytes) -> HdrHistogram:
@@ -166,7 +174,8 @@ def decode(payload: bytes) -> HdrHistogram:
 
     Raises
     ------
-    ValueError, struct.error, zlib.error, binascii.Error, IndexError, KeyError, HdrCookieException, HdrLengthException
+    ValueError, TypeError, ArithmeticError, LookupError, MemoryError, struct.error, zlib.error,
+    HdrCookieException, HdrLengthException
         If it is damaged, or of another encoding.
     """
     packed = base64.b64decode(payload, validate=True)
@@ -174,18 +183,41 @@ def decode(payload: bytes) -> HdrHistogram:
     if cookie & ~0xF0 == _COMPRESSED_2:
         if len(packed) != _COOKIE.size + length:
             raise ValueError("cut short")
-        zlib.decompress(packed[_COOKIE.size :])  # the package takes a payload whose checksum is wrong for an empty one
-        return HdrHistogram.decode(payload)
+        # The package takes a payload with a wrong checksum for an empty one, and one with a wrong header kills Python.
+        content = zlib.decompress(packed[_COOKIE.size :])
+        _check_header(*_HEADER_1.unpack_from(content), held=len(content) - _HEADER_1.size)
+        return _sound(HdrHistogram.decode(payload))
     if cookie & ~0xF0 != _COMPRESSED_1:
         raise ValueError(f"unknown encoding {cookie:#x}")
     content = zlib.decompress(packed[_COOKIE.size : _COOKIE.size + length])
     inner, counted, shift, digits, lowest, highest, _ = _HEADER_1.unpack_from(content)
     if inner & ~0xF0 != _PLAIN_1 or shift:
         raise ValueError(f"unknown encoding {inner:#x}, shifted by {shift}")
+    _check_header(inner, counted, shift, digits, lowest, highest, 1.0, held=len(content) - _HEADER_1.size)
     words = np.frombuffer(content[_HEADER_1.size : _HEADER_1.size + counted], _WORDS[(inner & 0xF0) >> 4 & 0xE])
+    if words.size and words.min() < 0:
+        raise ValueError("holds less than nothing")
     histogram = HdrHistogram(lowest, highest, digits)
     for place in np.flatnonzero(words):
         histogram.record_value(histogram.get_value_from_index(int(place)), int(words[place]))
     if histogram.total_count != words.sum():
         raise ValueError("holds values beyond its own bounds")
+    return _sound(histogram)
+
+
+def _check_header(
+    cookie: int, counted: int, shift: int, digits: int, lowest: int, highest: int, ratio: float, *, held: int
+) -> None:
+    """Raise ValueError for a header with which no histogram was written; `held` is the bytes behind it."""
+    if shift or not ratio > 0 or not 0 <= counted <= held:
+        raise ValueError(f"{cookie:#x}: {counted} of {held} bytes, shifted by {shift}, times {ratio}")
+    if not _DIGITS[0] <= digits <= _DIGITS[1] or not 1 <= lowest <= highest // 2 or highest > _HIGHEST:
+        raise ValueError(f"{digits} digits of {lowest} to {highest}")
+
+
+def _sound(histogram: HdrHistogram) -> HdrHistogram:
+    """Return a histogram whose counts are some; raises ValueError for another."""
+    counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
+    if counts.min() < 0 or counts.sum() != histogram.total_count or counts.astype(float).sum() > _MOST:
+        raise ValueError("holds counts that cannot be")
     return histogram

@@ -6,7 +6,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-import pandas as pd
 
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.samples import Operations, Spool
@@ -76,8 +75,8 @@ class Log:
         """Lines that say what was read."""
         window = ""
         if self.rows:
-            begun = pd.Timestamp(self.first_us, unit="us", tz="UTC")
-            window = f", {(self.last_us - self.first_us) / 1e6:.3f} s from {begun:%Y-%m-%d %H:%M:%S} UTC on"
+            begun = str(np.datetime64(self.first_us // 10**6, "s")).replace("T", " ")  # pandas ends in 2262
+            window = f", {(self.last_us - self.first_us) / 1e6:.3f} s from {begun} UTC on"
         kinds = ", ".join(f"{name} {n:,}" for name, n in self.counts.most_common())
         lines = [f"{self.name}: {self.format}; {self.rows:,} operations{window}", f"  {kinds}"]
         if self.left_out:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +28,9 @@ SUMMARIES = pa.schema(
     metadata={b"cassbook_table": b"summaries", b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
 )
 
+#: A number as programs in Java print it. Python's own `float` also takes underscores and the digits of other scripts.
+_NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?|NaN|Infinity)", re.ASCII)
+
 
 @dataclass(slots=True)
 class Figures:
@@ -38,11 +42,16 @@ class Figures:
         Its path and damaged lines.
     format : str
         In words.
+    rows : list of tuple
+        tag, threads, at_s, statistic, value, unit.
+    notes : list of str
+        What a reader of the figures must know about them.
     """
 
     tally: Tally
     format: str
     rows: list[tuple[str, int | None, float | None, str, float, str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
 
     def add(
         self, tag: str, statistic: str, value: float, unit: str, at_s: float | None = None, threads: int | None = None
@@ -59,13 +68,24 @@ class Figures:
         """Lines that say what was read."""
         tags = ", ".join(dict.fromkeys(row[0] for row in self.rows))
         first = f"{self.tally.path.name}: {self.format}; {len(self.rows):,} figures of {tags}"
-        return [first, *(f"  {line}" for line in self.tally.lines())]
+        return [first, *(f"  {line}" for line in (*self.notes, *self.tally.lines()))]
 
 
 def numbered(stream: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:
     """Lines without their ends, numbered from 1."""
     for number, line in enumerate(stream, start=1):
         yield number, line.rstrip(b"\r\n")
+
+
+def number_of(text: str) -> float | None:
+    """Return the number that a text is, or None if it is none.
+
+    Examples
+    --------
+    >>> number_of("1.5E-3"), number_of("1_000"), number_of("12ms")
+    (0.0015, None, None)
+    """
+    return float(text) if _NUMBER.fullmatch(text) else None
 
 
 def write_table(table: pa.Table, path: Path) -> None:

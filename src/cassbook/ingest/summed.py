@@ -24,6 +24,7 @@ _COLUMN = {"READ": "read_latency_us", "WRITE": "update_latency_us"}
 #: Bounds wide enough for an hour in nanoseconds, to add histograms of any.
 _HIGHEST, _DIGITS = 3_600_000_000_000, 3
 _MS_S = 1000
+_MOST_OPERATIONS = 1e15
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,8 @@ def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
         total.add(histogram)
     length_s = max(times) - min(times)
     mean, sd = total.get_mean_value() * scale, total.get_stddev() * scale
+    if not 0 < length_s < np.inf or not mean > 0:
+        raise InputError(f"{where}: its logs cover {length_s:g} s at a mean latency of {mean:g} us; one cannot be")
     figures = {"n_ok": total.total_count, "latency_us": mean, "sd_us": sd, "cv_percent": sd / mean * 100}
     figures |= {name: total.get_value_at_percentile(p) * scale for name, p in _PERCENTILES.items()}
     figures |= {_COLUMN[o]: h.get_mean_value() * scale for o, h in by_operation.items() if o in _COLUMN}
@@ -121,8 +124,13 @@ def _of_figures(log: Figures, where: str) -> Summed:
     series = {threads for _, threads, _, _, _, _ in log.rows}
     if not operations or not run_time or len(series) > 1:
         raise InputError(f"{where}: {log.tally.path.name} does not sum up one test of one number of threads")
+    without = [tag for tag in operations if (tag, "mean") not in whole]
+    if without:
+        raise InputError(f"{where}: {log.tally.path.name} has no mean latency of {', '.join(without)}")
     n = sum(operations.values())
     n_errors = sum(k for tag, k in counts.items() if failed(tag)) + whole.get(("total", "errors"), 0.0)
+    if not 0 < n + n_errors < _MOST_OPERATIONS or min(operations.values()) < 0:
+        raise InputError(f"{where}: {log.tally.path.name} counts {n + n_errors:g} operations, which cannot be")
     mean_us = sum(whole[tag, "mean"] * k for tag, k in operations.items()) / n
     figures = {"n_ok": n, "n_errors": n_errors, "latency_us": mean_us}
     figures["throughput_per_s"] = whole.get(("OVERALL", "throughput"), whole.get(("total", "throughput"), np.nan))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import BinaryIO
 
 from cassbook.ingest.damage import Damage, Tally
-from cassbook.ingest.summary import Figures, numbered
+from cassbook.ingest.summary import Figures, number_of, numbered
 from cassbook.ingest.ycsb_lines import is_text
 
 TEXT, JSON = "YCSB text summary", "YCSB JSON summary"
@@ -25,6 +26,8 @@ _NAMES = {
 _UNITS = {"ops/sec": "1/s", "%": "%"}
 #: The raw measurement announces its summary with a figure that is none.
 _NO_FIGURE = "Below is a summary of latency"
+#: A place in a time series or a bucket of a histogram, in milliseconds.
+_PLACE = re.compile(r">?\d{1,15}", re.ASCII)
 _MS_S = 1000
 
 
@@ -53,7 +56,7 @@ def read_json(stream: BinaryIO, tally: Tally) -> Figures:
 def _text_entries(stream: BinaryIO, tally: Tally) -> Iterator[tuple[str, str, float]]:
     for number, line in numbered(stream):
         parts = _LINE.fullmatch(line.decode("utf-8", "replace"))
-        value = _number(parts[3]) if parts else None
+        value = number_of(parts[3]) if parts else None
         if parts and value is not None:
             yield parts[1], parts[2], value
         elif parts or line.startswith(b"[") or (line.strip() and not is_text(line)):
@@ -63,16 +66,31 @@ def _text_entries(stream: BinaryIO, tally: Tally) -> Iterator[tuple[str, str, fl
 def _json_entries(text: str, tally: Tally) -> Iterator[tuple[str, str, float]]:
     decoder = json.JSONDecoder()
     at = text.find("{")
+    line_ends = [i for i, char in enumerate(text) if char == "\n"] if tally.skip else []
     while at >= 0:
         try:
             entry, end = decoder.raw_decode(text, at)
-            yield str(entry["metric"]), str(entry["measurement"]), float(entry["value"])
-        except (ValueError, KeyError, TypeError) as error:
-            bad = error.pos if isinstance(error, json.JSONDecodeError) else at
-            line = text.count("\n", 0, min(bad, len(text) - 1)) + 1
-            tally.add(Damage(line, text.split("\n")[line - 1].encode()))
+            yield _entry(entry)
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+            bad = min(error.pos if isinstance(error, json.JSONDecodeError) else at, len(text) - 1)
+            begin, behind = text.rfind("\n", 0, bad) + 1, text.find("\n", bad)
+            line = bisect_left(line_ends, bad) if line_ends else text.count("\n", 0, bad)
+            tally.add(Damage(line + 1, text[begin : behind if behind >= 0 else None].encode()))
             end = at + 1
         at = text.find("{", end)
+
+
+def _entry(entry: dict[str, object]) -> tuple[str, str, float]:
+    """Return metric, measurement and value of an object; raises what a damaged one does."""
+    tag, name, value = entry["metric"], entry["measurement"], entry["value"]
+    if not isinstance(tag, str) or not isinstance(name, str) or not isinstance(value, int | float | str):
+        raise TypeError
+    for text in (tag, name):
+        text.encode()  # JSON may hold half of a character
+    number = number_of(value) if isinstance(value, str) else float(value)
+    if number is None:
+        raise ValueError
+    return tag, name, number
 
 
 def _figures(tally: Tally, form: str, entries: Iterator[tuple[str, str, float]]) -> Figures:
@@ -83,7 +101,7 @@ def _figures(tally: Tally, form: str, entries: Iterator[tuple[str, str, float]])
     for tag, name, value in measurements:
         if name.startswith(_NO_FIGURE):
             continue
-        if re.fullmatch(r">?\d+", name):
+        if _PLACE.fullmatch(name):
             if tag in with_quantiles:
                 figures.add(tag, f"operations in bucket {name}", value, "operations")
             else:
@@ -104,10 +122,3 @@ def _named(name: str, value: float) -> tuple[str, float, str]:
     if not unit:
         unit = "operations" if statistic == "operations" else "us" if bare in _NAMES or percentile else ""
     return statistic, value, _UNITS.get(unit, unit)
-
-
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
-        return None

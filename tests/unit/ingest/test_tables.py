@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner
 from hdrh.histogram import HdrHistogram
 
+from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.ingest.common import Options
 from cassbook.ingest.hdr import HISTOGRAMS
@@ -184,3 +186,71 @@ def test_a_damaged_figure_is_found(tmp_path, name, old, new):
     table, report = read(tmp_path / "bad", tmp_path, skip_damaged=True)
     assert table.num_rows == whole - 1
     assert "1 damaged lines left out" in report
+
+
+#: How a test of cassandra-stress 2.1 ends whose every operation failed.
+FAILED = """com.datastax.driver.core.exceptions.NoHostAvailableException: All host(s) tried for query failed
+java.io.IOException: Operation x10 on key(s) [4b30]: Error executing: (NoHostAvailableException)
+"""
+
+
+def failed_test(folder):
+    """Return the log of a test that failed before its first operation came back, as cassandra-stress prints it."""
+    text = (LOGS / "stress-2.1.20" / "write.log").read_text()
+    heading = re.search(r"(?s).*?^type,[^\n]*\n", text, re.MULTILINE)[0]
+    results = text[text.index("Results:") :]
+    counted = r"(?m)^((?:latency|Total part|op|part|row).*?: )[\d.]+ \[WRITE:[\d.]+\]$"
+    results = re.sub(counted, r"\g<1>0 [WRITE:0]", results)
+    (folder / "failed.log").write_text(heading + FAILED + "\n\n" + results.replace("END", "FAILURE"))
+    return folder / "failed.log"
+
+
+def test_a_stress_test_that_failed_is_refused_and_on_demand_read_with_a_word(tmp_path):
+    path, to = failed_test(tmp_path), tmp_path / "out.parquet"
+    refused = CliRunner().invoke(main, ["read", str(path), "--output", str(to)])
+    assert refused.exit_code == 2
+    assert re.search(r"failed\.log: the test failed \(line 9: 'com\.datastax\..*--skip-damaged", refused.output)
+    assert not to.exists()
+    given = CliRunner().invoke(main, ["read", str(path), "--output", str(to), "--skip-damaged"])
+    assert given.exit_code == 0
+    assert "the test failed" in given.output
+    assert "latencies of no operation, printed as 0, are left out: WRITE, total" in given.output
+    rows = pq.read_table(to).to_pylist()
+    assert {row["unit"] for row in rows} & {"us"} == set()
+    assert [row["value"] for row in rows if row["statistic"] == "partitions"] == [0, 0]
+
+
+def test_a_stress_test_that_failed_after_some_operations_keeps_its_intervals(tmp_path):
+    text = (LOGS / "stress-2.1.20" / "mixed.log").read_text().replace("\nEND", "\nFAILURE")
+    (tmp_path / "failed.log").write_text(text)
+    with pytest.raises(InputError, match=r"the test failed \(line \d+: 'FAILURE'\)"):
+        read(tmp_path / "failed.log", tmp_path)
+    table, report = read(tmp_path / "failed.log", tmp_path, skip_damaged=True)
+    assert "not those of a whole test" in report
+    assert table.num_rows == read(LOGS / "stress-2.1.20" / "mixed.log", tmp_path)[0].num_rows
+
+
+def test_a_stress_log_that_stops_says_so(tmp_path):
+    text = (LOGS / "stress-2.1.20" / "mixed.log").read_text()
+    (tmp_path / "cut.log").write_text(text[: text.index("\n\nResults:")])
+    assert "no END in it" in read(tmp_path / "cut.log", tmp_path)[1]
+
+
+@pytest.mark.parametrize("heading", ["time", "mean"])
+def test_a_damaged_heading_of_a_console_log_is_found(tmp_path, heading):
+    text = (LOGS / "stress-2.1.20" / "mixed.log").read_text()
+    (tmp_path / "bad.log").write_text(text.replace(f"{heading},", "med,", 1))
+    place = text[: text.index("type, ")].count("\n") + 1
+    with pytest.raises(InputError, match=rf"bad\.log, line {place}: 'type, "):
+        read(tmp_path / "bad.log", tmp_path)
+    table, report = read(tmp_path / "bad.log", tmp_path, skip_damaged=True)
+    assert "13 damaged lines left out" in report  # the heading, and each interval below it
+    assert set(table["at_s"].to_pylist()) == {None}
+
+
+def test_a_damaged_start_of_a_histogram_log_is_found(tmp_path):
+    text = (LOGS / "hdrhistogram" / "v1.hlog").read_text()
+    (tmp_path / "bad.hlog").write_text(text.replace("1600000000.000", "1600.000.000", 1))
+    with pytest.raises(InputError, match=r"bad\.hlog, line 3: "):
+        read(tmp_path / "bad.hlog", tmp_path)
+    assert "1 damaged lines left out" in read(tmp_path / "bad.hlog", tmp_path, skip_damaged=True)[1]
