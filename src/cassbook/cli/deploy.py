@@ -24,7 +24,12 @@ from cassbook.cli.common import Renamed, engine_option, format_option, log, outp
     show_default=True,
     help="Coordinator: nearest_dc, nearest, round_robin or R2.",
 )
-@click.option("--replication", type=click.IntRange(1), help="Replicas of each row. Default: every node.")
+@click.option(
+    "--replication",
+    "replicas",
+    metavar="N|A=N,B=N",
+    help="Replicas of each row: 3, or by data centre eu=3,us=3. Default: every node.",
+)
 @click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Baseline run without distance.")
 @click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")
 @click.option("--netem", is_flag=True, help="Delay in the kernel instead of the relay, where that is possible.")
@@ -33,28 +38,34 @@ from cassbook.cli.common import Renamed, engine_option, format_option, log, outp
 @format_option("text", "json")
 def deploy(
     notation: str, rtt: Path | None, regions: str | None, level: str, threads: int, coordinator: str,
-    replication: int | None, name: str, measure: bool, netem: bool, engine: str, output: Path | None, form: str,
+    replicas: str | None, name: str, measure: bool, netem: bool, engine: str, output: Path | None, form: str,
 ) -> None:  # fmt: skip
     """Predict latency and throughput of a deployment across regions.
 
     \b
     NOTATION is such as "{[C], ([R1]}, {R2}, {R3})":
-    ()  the cluster    {}  a region    []  a zone    C  the client    R1, R2, ...  nodes
+    ()  the cluster    {}  a region    []  a zone    C  the client    R1, R2, ...  nodes; R1..R6 six of them
+
+    Throughput that processors bound is that of the baseline run's machine.
     """  # noqa: D301 - click wants the character itself
     from cassbook.cli.answers import deploy as answer
     from cassbook.core.paths import project_root
+    from cassbook.deployment.replication import read
 
     level = level.upper()
     placement = answer.place(notation, rtt, regions)
-    predictions = answer.predict(placement, level, threads, name, coordinator, replication)
+    placement, replication = read(replicas, placement) if replicas is not None else (placement, None)
+    if measure:
+        answer.measurable(placement, replication)
+    predictions, known = answer.predict(placement, level, threads, name, coordinator, replication)
     measured = None
     if form == "text":
-        click.echo(answer.text(predictions, name))
+        click.echo(answer.text(predictions, known))
     if measure:
         folder = output or project_root() / "_build" / "runs" / answer.folder_name(placement, level, threads)
         means = "netem" if netem else "relay"
-        measured = answer.measure(placement, level, threads, engine, coordinator, folder, log, means)
+        measured = answer.measure(placement, level, threads, engine, coordinator, folder, log, means, replication)
         if form == "text":
             click.echo(f"measured, {folder.name}:\n{measured.to_string(index=False, float_format='{:.1f}'.format)}")
     if form == "json":
-        click.echo(answer.as_json(predictions, measured))
+        click.echo(answer.as_json(predictions, known, measured))

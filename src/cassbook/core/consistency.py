@@ -42,6 +42,25 @@ def check_level(level: str, operation: str, where: str = "consistency level") ->
     return level
 
 
+#: From this version on reads at EACH_QUORUM are accepted (CASSANDRA-9602); 2.1.20 answers "EACH_QUORUM
+#: ConsistencyLevel is only supported for writes".
+_EACH_QUORUM_READS = 3
+
+
+def refuses_reads(level: str, engine: str | None) -> bool:
+    """Whether a version of Cassandra refuses reads at a level; an unknown version is taken for one that does.
+
+    >>> [refuses_reads("EACH_QUORUM", engine) for engine in ("2.1.20", "2.2.4", "3.11.4", "5.0.9", None)]
+    [True, True, False, False, True]
+    >>> refuses_reads("ANY", "5.0.9"), refuses_reads("QUORUM", "2.1.20")
+    (True, False)
+    """
+    if level == "EACH_QUORUM":
+        major = (engine or "").partition(".")[0]
+        return not (major.isdecimal() and int(major) >= _EACH_QUORUM_READS)
+    return level not in READ_LEVELS
+
+
 def replicas_waited_for(level: str, replication_factor: int) -> int:
     """How many replicas must answer at `level` in one data centre.
 

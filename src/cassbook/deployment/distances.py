@@ -178,6 +178,8 @@ class Placement:
     regions : tuple of str
         Name of each region of the deployment, the client's first.
     distances : Distances
+    centres : tuple of str
+        What the data centre of each region is called; by default as the region.
 
     Raises
     ------
@@ -188,6 +190,7 @@ class Placement:
     deployment: Deployment
     regions: tuple[str, ...]
     distances: Distances
+    centres: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         needed = self.deployment.regions
@@ -198,6 +201,17 @@ class Placement:
         if len(set(self.regions)) < needed:
             raise InputError(f"regions: one stands twice in {', '.join(self.regions)}; they are different places")
         self.links()
+
+    def centre(self, host: Host) -> str:
+        """Name of the data centre that a host is in: each region is one."""
+        return (self.centres or self.regions)[host.region]
+
+    def data_centres(self) -> dict[str, tuple[Host, ...]]:
+        """Nodes of each data centre that has some, by name, the one of the first node first."""
+        nodes: dict[str, list[Host]] = {}
+        for host in self.deployment.replicas:
+            nodes.setdefault(self.centre(host), []).append(host)
+        return {name: tuple(hosts) for name, hosts in nodes.items()}
 
     def links(self) -> dict[tuple[str, str], Link]:
         """Link of each ordered pair of hosts, by name."""

@@ -8,6 +8,7 @@ otherwise: take a run of yours.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pandas as pd
@@ -17,6 +18,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import Model
+from cassbook.deployment.replication import Replication
 from cassbook.latency.summaries import pure_cells
 
 #: What the run measured, by how many replicas a level waits for.
@@ -72,7 +74,8 @@ def forecast(
     threads: float,
     ground: pd.DataFrame,
     policy: str = "nearest_dc",
-    replication: int | None = None,
+    replication: Replication | None = None,
+    operations: Sequence[str] = ("READ", "WRITE"),
 ) -> list[Forecast]:
     """Reads and writes of a level in a deployment.
 
@@ -87,8 +90,10 @@ def forecast(
         From `near`.
     policy : str
         Of choosing a coordinator, see `Model`.
-    replication : int, optional
-        Replicas of a row; by default every node holds it.
+    replication : int or mapping of str to int, optional
+        Replicas of a row, or of a row in each data centre (see `Model`); by default every node holds it.
+    operations : sequence of str
+        READ, WRITE or both.
 
     Raises
     ------
@@ -97,10 +102,11 @@ def forecast(
     """
     if not threads > 0:
         raise InputError(f"threads: {threads!r} must be positive")
-    replicas = replication or len(placement.deployment.replicas)
+    replicas = len(placement.deployment.replicas) if replication is None else replication
+    waits = waited_for(placement, level, replicas, policy)
     forecasts = []
-    for operation in ("READ", "WRITE"):
-        alone = ground.xs((operation, _measured(placement, level, replicas, ground)), level=("operation", "level"))
+    for operation in operations:
+        alone = ground.xs((operation, _measured(level, waits, ground)), level=("operation", "level"))
         models = [
             Model(placement, level, policy, replicas, float(row["service_ms"]), float(row["most_per_s"]))
             for _, row in alone.iterrows()
@@ -117,9 +123,8 @@ def forecast(
     return forecasts
 
 
-def _measured(placement: Placement, level: str, replicas: int, ground: pd.DataFrame) -> str:
+def _measured(level: str, waits: int, ground: pd.DataFrame) -> str:
     """Level of the run that waits for as many replicas, or for the most that it has."""
-    waits = waited_for(placement, level, replicas)
     name = _MEASURED[min(waits, max(_MEASURED))]
     levels = sorted(set(ground.index.get_level_values("level")))
     if name not in levels:
@@ -129,17 +134,25 @@ def _measured(placement: Placement, level: str, replicas: int, ground: pd.DataFr
     return name
 
 
-def waited_for(placement: Placement, level: str, replicas: int) -> int:
+def waited_for(placement: Placement, level: str, replicas: Replication, policy: str = "nearest_dc") -> int:
     """How many replicas a level waits for in all.
 
-    With fewer replicas than nodes, those of a data centre are taken to be its part of them.
+    With a number of replicas that is below that of nodes, those of a data centre are taken to be its part of them. By
+    data centre, and with coordinators in several, it is the most that one of them waits for.
     """
     plain = level.rpartition("_")[2]
-    nodes = placement.deployment.replicas
-    each = Counter(host.region for host in nodes)
-    part = {region: max(1, round(count * replicas / len(nodes))) for region, count in each.items()}
+    if isinstance(replicas, Mapping):
+        used = {way.coordinator for way in Model(placement, level, policy, replicas).ways()}
+        own = {placement.centre(host) for host in placement.deployment.replicas if host.name in used}
+        part = {name: count for name, count in replicas.items() if count}
+        local, total = max(part.get(name, 0) for name in own), sum(part.values())
+    else:
+        nodes = placement.deployment.replicas
+        each = Counter(placement.centre(host) for host in nodes)
+        part = {name: max(1, round(count * replicas / len(nodes))) for name, count in each.items()}
+        local, total = max(part.values()), replicas
     if level.startswith("LOCAL_"):
-        return replicas_waited_for(plain, max(part.values()))
+        return replicas_waited_for(plain, local)
     if level == "EACH_QUORUM":
-        return sum(replicas_waited_for(plain, hosts) for hosts in part.values())
-    return replicas_waited_for(plain, replicas)
+        return sum(replicas_waited_for(plain, count) for count in part.values())
+    return replicas_waited_for(plain, total)

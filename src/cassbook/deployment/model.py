@@ -18,7 +18,7 @@ where C coordinators share the load. The bounds are asymptotes: near a knee late
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,8 @@ import pandas as pd
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
 from cassbook.deployment.distances import Placement
-from cassbook.deployment.notation import CLIENT
+from cassbook.deployment.notation import CLIENT, Host
+from cassbook.deployment.replication import Replication, check, replica_sets
 
 #: Requests that a coordinator works on at a time: Cassandra's native_transport_max_threads.
 IN_FLIGHT = 128
@@ -47,12 +48,15 @@ class Way:
         Part of the requests that go there.
     client_ms, hold_ms : float
         Round trip to the coordinator, and how long that waits for replicas.
+    holds : tuple of (float, float)
+        What `hold_ms` is the mean of: by the nodes that hold the row, how long that is and which part of the rows.
     """
 
     coordinator: str
     share: float
     client_ms: float
     hold_ms: float
+    holds: tuple[tuple[float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +71,9 @@ class Model:
     policy : str
         'nearest_dc' (all nodes of the nearest one's region take turns), 'nearest', 'round_robin', or the name of a node
         that coordinates everything.
-    replication : int
-        Replicas of a row; they are neighbours in the ring, whose order is that of the names.
+    replication : int or mapping of str to int
+        Replicas of a row, neighbours in the ring, whose order is that of the names; or by name of a data centre, so
+        many there (see `replication`).
     service_ms : float
         What one request takes where nothing is far.
     most_per_s : float
@@ -85,7 +90,7 @@ class Model:
     placement: Placement
     level: str
     policy: str = "nearest_dc"
-    replication: int = 3
+    replication: Replication = 3
     service_ms: float = 0.0
     most_per_s: float = float("inf")
     in_flight: int = IN_FLIGHT
@@ -98,18 +103,21 @@ class Model:
             raise InputError(
                 f"policy: {self.policy!r} is unknown; use {', '.join(POLICIES)} or one of {', '.join(names)}"
             )
-        if not 1 <= self.replication <= len(names):
-            raise InputError(f"replication: {self.replication} replicas do not fit on {len(names)} nodes")
+        check(self.placement, self.replication)
         self.ways()
 
     @property
+    def _nodes(self) -> tuple[Host, ...]:
+        return self.placement.deployment.replicas
+
+    @property
     def _names(self) -> list[str]:
-        return [host.name for host in self.placement.deployment.replicas]
+        return [host.name for host in self._nodes]
 
     @property
     def _places(self) -> dict[str, int]:
         """Region of each replica."""
-        return {host.name: host.region for host in self.placement.deployment.replicas}
+        return {host.name: host.region for host in self._nodes}
 
     def ways(self) -> list[Way]:
         """How requests go: one entry a coordinator that is used."""
@@ -122,7 +130,7 @@ class Model:
             "nearest": [nearest],
             "nearest_dc": [name for name in self._names if places[name] == places[nearest]],
         }.get(self.policy, [self.policy])
-        return [Way(name, 1 / len(used), client_ms[name], self._hold_ms(name, rtt)) for name in used]
+        return [Way(name, 1 / len(used), client_ms[name], *self._holds(name, rtt)) for name in used]
 
     def alone_ms(self) -> float:
         """Mean latency of one request at a time."""
@@ -155,21 +163,38 @@ class Model:
         one_way = {pair: link.delay_ms + link.jitter_ms * random.uniform(-1, 1, draws) for pair, link in links.items()}
         return {(a, b): one_way[a, b] + one_way[b, a] for a, b in one_way}
 
-    def _hold_ms(self, coordinator: str, rtt: dict[tuple[str, str], np.ndarray]) -> float:
-        """Mean over the places in the ring where a row can be."""
-        names = self._names
-        turns = len(names) if self.replication < len(names) else 1
-        held = []
-        for start in range(turns):
-            replicas = [names[(start + k) % len(names)] for k in range(self.replication)]
-            held.append(self._waited_ms(coordinator, replicas, rtt))
-        return float(np.mean(held))
+    def _holds(
+        self, coordinator: str, rtt: dict[tuple[str, str], np.ndarray]
+    ) -> tuple[float, tuple[tuple[float, float], ...]]:
+        """Mean over all rows of how long it waits for replicas, and the values that this is of, with their shares."""
+        sets = self._sets(coordinator)
+        held = [self._waited_ms(coordinator, replicas, rtt) for replicas, _ in sets]
+        often = [count for _, count in sets]
+        shares: dict[float, float] = {}
+        for ms, count in zip(held, often, strict=True):
+            shares[ms] = shares.get(ms, 0.0) + count / sum(often)
+        return float(np.average(held, weights=often)), tuple(sorted(shares.items()))
+
+    def _sets(self, coordinator: str) -> list[tuple[tuple[str, ...], int]]:
+        """Nodes that hold a row; by data centre, those once that are as far from the coordinator as others."""
+        sets = replica_sets(self.placement, self.replication)
+        if not isinstance(self.replication, Mapping):
+            return sets
+        where = {host.name: (host.region, host.zone, host.name == coordinator) for host in self._nodes}
+        merged: dict[tuple[tuple[int, int, bool], ...], tuple[tuple[str, ...], int]] = {}
+        for replicas, often in sets:
+            alike = tuple(sorted(where[name] for name in replicas))
+            first, before = merged.get(alike, (replicas, 0))
+            merged[alike] = first, before + often
+        return list(merged.values())
 
     def _waited_ms(self, coordinator: str, replicas: Sequence[str], rtt: dict[tuple[str, str], np.ndarray]) -> float:
         places = self._places
         region = places[coordinator]
         if self.level.startswith("LOCAL_"):
             groups = [[name for name in replicas if places[name] == region]]
+            if not groups[0]:
+                raise self._nothing_local(coordinator)
         elif self.level == "EACH_QUORUM":
             by_region = itertools.groupby(sorted(replicas, key=places.__getitem__), key=places.__getitem__)
             groups = [list(group) for _, group in by_region]
@@ -178,12 +203,25 @@ class Model:
         plain = self.level.rpartition("_")[2]
         slowest = []
         for group in groups:
-            needed = replicas_waited_for(plain, len(group)) if group else 1
+            needed = replicas_waited_for(plain, len(group))
             if needed > len(group):
                 raise InputError(f"level: {self.level} waits for {needed} replicas, {len(group)} are there to be asked")
             draws = np.sort(np.stack([_to(coordinator, name, rtt) for name in group]), axis=0)
             slowest.append(draws[needed - 1])
         return float(np.max(np.stack(slowest), axis=0).mean())
+
+    def _nothing_local(self, coordinator: str) -> InputError:
+        centre = next(self.placement.centre(host) for host in self._nodes if host.name == coordinator)
+        why = f"no row has a replica there; give {centre} some, or choose another --coordinator"
+        if not isinstance(self.replication, Mapping):
+            each = ",".join(f"{name}={min(3, len(nodes))}" for name, nodes in self.placement.data_centres().items())
+            why = (
+                f"some rows have no replica there, since replication {self.replication} goes round the ring whatever "
+                f"the data centre (SimpleStrategy); give it by data centre, {each}"
+            )
+        return InputError(
+            f"level: {self.level} waits for replicas in {centre}, where the coordinator {coordinator} is: {why}"
+        )
 
 
 def _to(coordinator: str, name: str, rtt: dict[tuple[str, str], np.ndarray]) -> np.ndarray:

@@ -9,6 +9,8 @@ Brackets may be left out where all is in one region or zone, or where a host is 
 * without any curly bracket everything is in one region; with some, a host outside of them is alone in its region;
 * in a region without square brackets everything is in one zone; with some, a host outside of them is alone in its zone.
 
+`R1..R6` is short for `R1, R2, R3, R4, R5, R6`: six nodes where the first one stands.
+
 The paper writes its scenario c in five ways, four of which do not balance. Two slips are therefore read for what they
 mean, since there is only one thing they can mean, and all others refused:
 
@@ -25,7 +27,12 @@ from dataclasses import dataclass
 from cassbook.core.errors import InputError
 
 CLIENT = "C"
-_TOKEN = re.compile(r"(?P<bracket>[(){}\[\],])|(?P<host>[CNR])_?(?P<number>\d*)|(?P<blank>\s+)|(?P<other>.)")
+_TOKEN = re.compile(
+    r"(?P<bracket>[(){}\[\],])|(?P<host>[CNR])_?(?P<number>\d*)(?P<range>\s*\.\.\s*(?P<letter>[NR]?)_?(?P<last>\d*))?"
+    r"|(?P<blank>\s+)|(?P<other>.)"
+)
+#: Nodes that one range may stand for.
+_MOST_IN_RANGE = 1000
 _CLOSES = {"}": "{", "]": "[", ")": "("}
 
 
@@ -225,10 +232,28 @@ def _tokens(text: str) -> Iterator[tuple[str, str, int]]:
         if match["other"]:
             raise InputError(
                 f"deployment {text!r}: position {match.start() + 1}: {match['other']!r} is none of C, N, R, a number "
-                "behind N or R, a comma and brackets"
+                "behind N or R, a comma, brackets and a range such as R1..R6"
             )
-        if not match["blank"]:
+        if match["range"]:
+            yield from _range(text, match)
+        elif not match["blank"]:
             yield match["bracket"] or match["host"], match["number"] or "", match.start()
+
+
+def _range(text: str, match: re.Match[str]) -> Iterator[tuple[str, str, int]]:
+    """Hosts of `R1..R6`, with commas between them."""
+    host, first, last = match["host"], match["number"], match["last"]
+    if host == CLIENT or not first or not last or match["letter"] not in ("", host):
+        wrong = f"{match[0]!r} is no range; write both ends with the same letter and their numbers, R1..R6"
+    elif not 0 <= int(last) - int(first) < _MOST_IN_RANGE:
+        wrong = f"{match[0]!r} is no range; it goes upwards, over {_MOST_IN_RANGE} nodes at most"
+    else:
+        for number in range(int(first), int(last) + 1):
+            if number > int(first):
+                yield ",", "", match.start()
+            yield host, str(number), match.start()
+        return
+    raise InputError(f"deployment {text!r}: position {match.start() + 1}: {wrong}")
 
 
 def _normal(placed: Sequence[_Placed]) -> Deployment:

@@ -61,6 +61,13 @@ def test_brackets_may_be_left_out():
     assert [host.name for host in parse("C, (N, N)").replicas] == ["N1", "N2"]
 
 
+def test_a_range_stands_for_its_nodes():
+    whole = "{[C], ([R1, R2, R3, R4, R5, R6]}, {R7, R8, R9, R10, R11, R12})"
+    assert parse("{[C], ([R1..R6]}, {R7..R12})") == parse(whole)
+    assert parse("{C}, ({N1 .. 2}, {N3})") == parse("{C}, ({N1, N2}, {N3})")
+    assert parse("{C}, (R2..R2)") == parse("{C}, (R2)")
+
+
 @st.composite
 def deployments(draw):
     """A text in which every bracket is written out."""
@@ -122,6 +129,14 @@ def test_what_is_written_is_read_and_written_again(made):
         ("(C, R1)", 2, "within the cluster's round brackets"),
         ("{C}, ({}, R1)", 8, "an empty region"),
         ("", 1, "no client"),
+        ("{C}, (R6..R1)", 7, "it goes upwards, over 1000 nodes at most"),
+        ("{C}, (R1..R2000)", 7, "over 1000 nodes at most"),
+        ("{C}, (R1..N6)", 7, "'R1..N6' is no range; write both ends with the same letter"),
+        ("{C}, (R..R6)", 7, "is no range"),
+        ("{C}, (R1..)", 7, "is no range"),
+        ("C..C3, (R1)", 1, "is no range"),
+        ("{C}, (R1..R3, R2)", 15, "R2 stands twice"),
+        ("{C}, (R1.R3)", 9, "'.' is none of"),
     ],
 )
 def test_a_fault_is_named_with_its_position(text, position, what):

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from cassbook.cli.answers.deploy_notes import notes, operations, replicated, strategy
+from cassbook.cli.answers.machine import baseline
+from cassbook.core.errors import InputError
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
 from cassbook.deployment.notation import parse
+from cassbook.deployment.replication import Replication
 from cassbook.ingest.folder import open_run
 
 FORMATS = ("text", "json")
@@ -29,13 +33,19 @@ def place(notation: str, rtt: Path | None, regions: str | None) -> Placement:
 
 
 def predict(
-    placement: Placement, level: str, threads: float, run: str, policy: str, replication: int | None
-) -> list[Forecast]:
-    """Forecast reads and writes on the ground of a run."""
-    return forecast(placement, level, threads, near(open_run(run).statistics), policy, replication)
+    placement: Placement, level: str, threads: float, run: str, policy: str, replication: Replication | None
+) -> tuple[list[Forecast], dict[str, Any]]:
+    """Forecast reads and writes on the ground of a run, and say what the run was measured on (see `baseline`).
+
+    Only what the run's version of Cassandra accepts at the level is forecast.
+    """
+    ground = open_run(run)
+    known = baseline(run, ground.manifest)
+    accepted = operations(level, known["engine"])
+    return forecast(placement, level, threads, near(ground.statistics), policy, replication, accepted), known
 
 
-def text(predictions: Sequence[Forecast], run: str) -> str:
+def text(predictions: Sequence[Forecast], known: Mapping[str, Any]) -> str:
     """As people read it."""
     model = predictions[0].model
     placement = model.placement
@@ -43,6 +53,7 @@ def text(predictions: Sequence[Forecast], run: str) -> str:
         f"{placement.deployment}  in {', '.join(placement.regions)}",
         "round trips, ms:",
         placement.rtt_ms().to_string(float_format="{:.1f}".format, index_names=False),
+        replicated(model),
         f"{model.level}, {predictions[0].threads:g} in flight, coordinator {_coordinators(predictions[0])}",
     ]
     for one in predictions:
@@ -50,31 +61,49 @@ def text(predictions: Sequence[Forecast], run: str) -> str:
         lines.append(
             f"  {one.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[one.bound]}"
         )
-    lines.append(f"  the baseline without distance is {run}; another machine differs, --run takes a run of yours")
+    lines.append(
+        f"  the baseline without distance is {known['run']}: {known['note']}; nodes of their own do more, "
+        "and --run takes a run of yours"
+    )
+    lines += [f"  {note}" for note in notes(model, known)]
     return "\n".join(lines)
 
 
 _BOUNDS = {
     "distance": "distance",
     "coordinator": "what a coordinator holds at a time (native_transport_max_threads)",
-    "processors": "the processors",
+    "processors": "the processors of the baseline's machine",
 }
 
 
 def _coordinators(prediction: Forecast) -> str:
-    ways = prediction.model.ways()
-    return ", ".join(
-        f"{way.coordinator} ({way.client_ms:.1f} ms away, waits {way.hold_ms:.1f} ms for replicas)" for way in ways
-    )
+    alike: dict[str, list[str]] = {}
+    for way in prediction.model.ways():
+        waits = f"{way.client_ms:.1f} ms away, waits {way.hold_ms:.1f} ms for replicas"
+        shares = {f"{ms:.1f}": 0.0 for ms, _ in way.holds}
+        for ms, share in way.holds:
+            shares[f"{ms:.1f}"] += share
+        if len(shares) > 1:
+            waits += ": " + ", ".join(f"{ms} for {share:.0%} of rows" for ms, share in shares.items())
+        alike.setdefault(waits, []).append(way.coordinator)
+    return "; ".join(f"{', '.join(coordinators)} ({waits})" for waits, coordinators in alike.items())
 
 
-def as_json(predictions: Sequence[Forecast], measured: pd.DataFrame | None = None) -> str:
+def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured: pd.DataFrame | None = None) -> str:
     """The same for programs."""
     model = predictions[0].model
+    placement = model.placement
     table: dict[str, Any] = {
-        "deployment": str(model.placement.deployment), "regions": list(model.placement.regions), "level": model.level,
+        "deployment": str(placement.deployment), "regions": list(placement.regions), "level": model.level,
         "threads": predictions[0].threads, "policy": model.policy, "replication": model.replication,
-        "coordinators": [{"name": w.coordinator, "client_ms": w.client_ms, "hold_ms": w.hold_ms} for w in model.ways()],
+        "strategy": strategy(model),
+        "data_centres": {name: [host.name for host in own] for name, own in placement.data_centres().items()},
+        "coordinators": [
+            {"name": way.coordinator, "client_ms": way.client_ms, "hold_ms": way.hold_ms,
+             "holds": [{"hold_ms": ms, "share": share} for ms, share in way.holds]}
+            for way in model.ways()
+        ],
+        "cores": known["cores"], "baseline": dict(known), "notes": notes(model, known),
         "predicted": [
             {"operation": one.operation, "bound": one.bound, "latency_ms": one.latency_ms.as_dict(3),
              "throughput_per_s": one.throughput_per_s.as_dict(3)}
@@ -88,7 +117,7 @@ def as_json(predictions: Sequence[Forecast], measured: pd.DataFrame | None = Non
 
 def measure(
     placement: Placement, level: str, threads: int, engine: str, policy: str, folder: Path, log: Callable[[str], None],
-    means: str = "relay",
+    means: str = "relay", replication: Replication | None = None,
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
@@ -96,6 +125,11 @@ def measure(
     -------
     DataFrame
         operation, latency_ms, throughput_per_s, marks.
+
+    Raises
+    ------
+    InputError
+        See `measurable`.
     """
     from cassbook.lab.run.measure import measure as run
     from cassbook.profile.profile import Profile
@@ -106,7 +140,8 @@ def measure(
         {
             "name": folder.name, "title": str(where), "engine": engine, "seed": 20211207,
             "cluster": {
-                "nodes": nodes, "replication_factor": nodes, "heap_mb": _HEAP_MB if nodes <= _FEW else _HEAP_MB // 2,
+                "nodes": nodes, "replication_factor": measurable(placement, replication),
+                "heap_mb": _HEAP_MB if nodes <= _FEW else _HEAP_MB // 2,
             },
             "table": {"record_count": 10_000},
             "load": {
@@ -131,6 +166,27 @@ def measure(
             "marks": cells["marks"],
         }
     )
+
+
+def measurable(placement: Placement, replication: Replication | None) -> int:
+    """Return the replication factor that a cluster for `--measure` is to have.
+
+    Raises
+    ------
+    InputError
+        If rows are to be on some nodes of a data centre: the laboratory's keyspaces have them on all, or go round the
+        ring.
+    """
+    if not isinstance(replication, Mapping):
+        return len(placement.deployment.replicas) if replication is None else replication
+    whole = {name: len(hosts) for name, hosts in placement.data_centres().items()}
+    if any(replication.get(name, 0) != count for name, count in whole.items()):
+        each = ",".join(f"{name}={count}" for name, count in whole.items())
+        raise InputError(
+            f"--measure: takes rows on every node (--replication {each}) or a number (SimpleStrategy); "
+            "leave it out to predict other replication by data centre"
+        )
+    return len(placement.deployment.replicas)
 
 
 def _policy(policy: str, placement: Placement) -> str:

@@ -24,14 +24,17 @@ def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
     Returns
     -------
     dict
-        run, engine; nodes and cores (None if unknown, or if each node has a machine of its own); note.
+        run, engine; nodes, replication and cores (None if unknown; cores also where each node has its own); note.
     """
     cluster = manifest.get("profile", {}).get("cluster", {})
     nodes, cores = cluster.get("nodes"), manifest.get("machine", {}).get("cores")
     existing = any(start.get("kind") == "existing" for start in manifest.get("cluster_starts", []))
-    known = {"run": run, "engine": manifest.get("engine"), "nodes": nodes, "cores": None if existing else cores}
+    known = {
+        "run": run, "engine": manifest.get("engine"), "nodes": nodes, "replication": cluster.get("replication_factor"),
+        "cores": None if existing else cores,
+    }  # fmt: skip
     if existing:
-        return known | {"note": f"its {nodes} nodes are those of an existing cluster"}
+        return known | {"note": f"{nodes} nodes of an existing cluster"}
     if nodes is None or cores is None:
-        return known | {"note": "it does not say how many cores its nodes had"}
+        return known | {"note": "how many nodes share how many cores is not said there"}
     return known | {"note": sharing(nodes, cores)}

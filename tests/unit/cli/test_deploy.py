@@ -1,0 +1,123 @@
+"""What `cassbook deploy` says of replication by data centre, of refused reads, and of the machine of its baseline."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from cassbook.cli.answers.machine import baseline
+from cassbook.cli.main import main
+from cassbook.core.consistency import refuses_reads
+
+ISSUE = "{[C], ([R1..R6]}, {R7..R12})"
+SHARED = "3 nodes and the client share the 2 cores of one machine"
+
+
+def deploy(*arguments):
+    return CliRunner().invoke(main, ["deploy", *arguments])
+
+
+def answer(*arguments):
+    result = deploy(*arguments, "--format", "json")
+    assert result.exit_code == 0, result.output
+    return json.loads(result.stdout)
+
+
+def test_the_command_of_the_issue_answers():
+    result = deploy(ISSUE, "--level", "LOCAL_QUORUM")
+    assert result.exit_code == 0
+    assert "replicas of a row: on every node" in result.stdout
+
+
+def test_three_replicas_in_each_of_two_data_centres():
+    arguments = (ISSUE, "--level", "LOCAL_QUORUM", "--replication", "eu=3,us=3")
+    assert "3 of R1 to R6 in eu (us_west_2), 3 of R7 to R12 in us (ca_central_1)" in deploy(*arguments).stdout
+    found = answer(*arguments)
+    assert found["replication"] == {"eu": 3, "us": 3}
+    assert found["strategy"] == "NetworkTopologyStrategy"
+    assert found["data_centres"]["us"] == [f"R{number}" for number in range(7, 13)]
+    assert [way["name"] for way in found["coordinators"]] == found["data_centres"]["eu"]
+    assert {one["operation"] for one in found["predicted"]} == {"READ", "WRITE"}
+
+
+def test_which_rows_wait_for_another_zone_is_stated():
+    arguments = ("{[C], ([R1..R4], [R5, R6]}, {R7..R12})", "--level", "LOCAL_QUORUM", "--replication", "dc1=3,dc2=3")
+    assert "waits 0.4 ms for replicas: 0.0 for 83% of rows, 2.4 for 17% of rows" in deploy(*arguments).stdout
+    (first, *_) = answer(*arguments)["coordinators"]
+    assert [own["share"] for own in first["holds"]] == pytest.approx([5 / 6, 1 / 6])
+    assert first["hold_ms"] == pytest.approx(first["holds"][1]["hold_ms"] / 6)
+
+
+def test_a_number_means_what_it_meant():
+    found = answer("{C}, ({R1}, {R2}, {R3})", "--level", "ONE", "--replication", "1", "--coordinator", "R1")
+    assert (found["replication"], found["strategy"]) == (1, "SimpleStrategy")
+    assert len(found["coordinators"][0]["holds"]) == 3
+
+
+def test_reads_at_each_quorum_are_left_out_where_the_engine_refuses_them():
+    arguments = (ISSUE, "--level", "EACH_QUORUM", "--replication", "eu=3,us=3")
+    text = deploy(*arguments).stdout
+    assert "  writes " in text
+    assert "  reads  " not in text
+    assert 'reads: Cassandra 2.1.20 refuses them at EACH_QUORUM ("only supported for writes")' in text
+    found = answer(*arguments)
+    assert [one["operation"] for one in found["predicted"]] == ["WRITE"]
+    assert "Cassandra 2.1.20 refuses them" in found["notes"][0]
+    newer = answer(*arguments, "--run", "standard-5.0.9")
+    assert [one["operation"] for one in newer["predicted"]] == ["READ", "WRITE"]
+    assert not any("refuses" in note for note in newer["notes"])
+
+
+def test_an_unknown_version_is_taken_for_one_that_refuses():
+    assert [refuses_reads("EACH_QUORUM", engine) for engine in ("", "unknown", "4.1.3", "10.0")] == [
+        True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_whose_processors_a_throughput_is_of_is_said():
+    assert f"the baseline without distance is standard-2.1.20: {SHARED}; nodes of their own do more" in deploy(
+        "{[C], ([R1]}, {R2}, {R3})"
+    ).stdout.replace("\n", " ")
+    found = answer(ISSUE, "--replication", "eu=3,us=3")
+    assert found["cores"] == 2
+    assert found["baseline"] == {
+        "run": "standard-2.1.20", "engine": "2.1.20", "nodes": 3, "replication": 3, "cores": 2, "note": SHARED,
+    }  # fmt: skip
+    (note,) = found["notes"]
+    assert note.startswith("writes go to 6 replicas, those of the baseline to 3")
+
+
+def test_baselines_that_are_no_cluster_on_one_machine():
+    existing = {
+        "engine": "5.0.9", "profile": {"cluster": {"nodes": 6, "replication_factor": 3}}, "machine": {"cores": 4},
+        "cluster_starts": [{"kind": "existing"}],
+    }  # fmt: skip
+    assert baseline("mine", existing)["cores"] is None
+    assert baseline("mine", existing)["note"] == "6 nodes of an existing cluster"
+    assert baseline("logs", {"engine": ""})["note"] == "how many nodes share how many cores is not said there"
+
+
+def test_the_ring_that_knows_no_data_centres_is_warned_of():
+    alternating = "{C, (R1, R3, R5}, {R2, R4, R6})"
+    (note,) = answer(alternating, "--level", "LOCAL_QUORUM", "--replication", "3")["notes"]
+    assert (
+        "LOCAL_QUORUM wants 2 of the 3 replicas in us_west_2, and for 3 of 6 parts of the rows there are fewer" in note
+    )
+    found = answer(alternating, "--level", "EACH_QUORUM", "--replication", "3", "--run", "standard-5.0.9")
+    assert "Cassandra takes EACH_QUORUM for QUORUM there" in found["notes"][0]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--replication", "eu=7,us=3"], "replication: eu=7; eu has 6 nodes (R1 to R6), so use 0 to 6"),
+        (["--replication", "three"], "'three' is neither a number (3) nor a number for a data centre"),
+        (["--replication", "0"], "0 replicas do not fit on 12 nodes"),
+        (["--replication", "eu=3,us=3", "--measure"], "--measure: takes rows on every node (--replication eu=6,us=6)"),
+        (["--replication", "3", "--level", "LOCAL_QUORUM"], "give it by data centre, us_west_2=3,ca_central_1=3"),
+    ],
+)
+def test_what_cannot_be_is_refused(arguments, message):
+    result = deploy(ISSUE, *arguments)
+    assert result.exit_code == 2
+    assert message in result.output
