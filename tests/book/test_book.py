@@ -59,11 +59,11 @@ class Links(HTMLParser):
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
-        found = dict(attributes)
-        self.anchors |= {found.get("id"), found.get("name")}
+        given = dict(attributes)
+        self.anchors |= {given.get("id"), given.get("name")}
         for key in ("href", "src"):
-            if found.get(key) and found.get("rel") not in ("preconnect", "dns-prefetch"):
-                self.targets.append((tag, found[key]))
+            if given.get(key) and given.get("rel") not in ("preconnect", "dns-prefetch"):
+                self.targets.append((tag, given[key]))
 
 
 def test_index_is_there_and_every_page_of_the_contents(html):
@@ -84,10 +84,10 @@ def test_a_chapter_shows_what_is_stored(html, notebook):
 @pytest.fixture
 def jobs(html, monkeypatch):
     """Chapters that builds in the same folder would execute from now on."""
-    found = []
+    executed = []
     monkeypatch.setenv("CASSBOOK_BUILD", str(html.parent))
-    monkeypatch.setattr(build, "_execute_all", found.extend)
-    return found
+    monkeypatch.setattr(build, "_execute_all", executed.extend)
+    return executed
 
 
 def test_the_next_build_executes_only_what_shows_another_run(jobs, logs):

@@ -23,10 +23,10 @@ def check_ready(cluster, engine, nodes=3):
     running = [p for p in teardown.processes(cluster.folder) if p.cmdline()[-1].endswith("CassandraDaemon")]
     assert len(running) == nodes
     listening = [c for p in running for c in p.net_connections("tcp") if c.status == psutil.CONN_LISTEN]
-    own = range(1, nodes + 1)
-    jmx = {7000 + 100 * n for n in own}
+    numbers = range(1, nodes + 1)
+    jmx = {7000 + 100 * n for n in numbers}
     assert {c.laddr.port for c in listening} >= {7000, 9042, *jmx}
-    assert {c.laddr.ip for c in listening} <= {f"127.0.0.{n}" for n in own}
+    assert {c.laddr.ip for c in listening} <= {f"127.0.0.{n}" for n in numbers}
     assert all(c.laddr.ip == "127.0.0.1" for c in listening if c.laddr.port in jmx)
 
 

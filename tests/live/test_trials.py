@@ -46,9 +46,9 @@ def beside():
 
 
 def rows_of(trial, cluster):
-    found = pd.DataFrame(trial.measure("only", cluster, np.random.default_rng(1)))
-    assert len(found) == trial.rows("only")
-    return found
+    table = pd.DataFrame(trial.measure("only", cluster, np.random.default_rng(1)))
+    assert len(table) == trial.rows("only")
+    return table
 
 
 @pytest.fixture(scope="module")
@@ -73,16 +73,16 @@ def test_conditions_under_load(cluster):
         ),
     }  # fmt: skip
     trial = LoadTrial({"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
-    found = rows_of(trial, cluster)
-    by = found.set_index(["condition", "operation"])
+    table = rows_of(trial, cluster)
+    by = table.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
     assert usual_ms["one", "READ"] == pytest.approx(20, abs=12)
     assert usual_ms["all", "READ"] == pytest.approx(120, rel=0.2)
     assert usual_ms["farther", "UPDATE"] == pytest.approx(80, rel=0.2)
     assert ("each", "READ") not in by.index  # reads have no such level
     assert by.loc[("late", "READ"), "p99_ms"] > usual_ms["late", "READ"] + 100
-    assert (found["n_ok"] > 0).all()
-    assert found["distance_off_ms"].notna().all()
+    assert (table["n_ok"] > 0).all()
+    assert table["distance_off_ms"].notna().all()
     # The hosts are back where they were.
     assert cluster.placement.distances.name == "client at 20 ms"
 
@@ -123,19 +123,19 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
 def test_time_outs(cluster):
     schedule = (Phase("calm", 1.5), Phase("stalled", 2.0), Phase("farther", 1.5, 3.0))
     timeouts = {"12 s": lambda: Fixed(12.0), "run time": Observed}
-    found = rows_of(TimeoutTrial({"only": Setup(where())}, 5, schedule, timeouts), cluster)
-    calm_ms = found.pivot_table("p50_ms", "timeout", "phase")["calm"]
+    table = rows_of(TimeoutTrial({"only": Setup(where())}, 5, schedule, timeouts), cluster)
+    calm_ms = table.pivot_table("p50_ms", "timeout", "phase")["calm"]
     assert calm_ms.min() >= 20
     assert calm_ms.max() < 60  # of the distances the longest way is 120
-    latency_ms = found.pivot_table("latency_ms", "timeout", "phase")
-    expired = found.pivot_table("expired", "timeout", "phase")
+    latency_ms = table.pivot_table("latency_ms", "timeout", "phase")
+    expired = table.pivot_table("expired", "timeout", "phase")
     # Whoever asks as it begins waits for the whole stall; all of them may have asked just before it.
-    waited_ms = found[found["timeout"] == "12 s"]["longest_ms"].max()
+    waited_ms = table[table["timeout"] == "12 s"]["longest_ms"].max()
     assert waited_ms > 1500
     assert latency_ms.loc["run time", "stalled"] < waited_ms
     assert expired.loc["run time", "stalled"] > 0
     assert expired.loc["12 s"].sum() == 0
-    assert found["unanswered"].sum() == 0
+    assert table["unanswered"].sum() == 0
 
 
 def test_pages_by_a_proxy(cluster):

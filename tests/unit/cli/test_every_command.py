@@ -45,16 +45,16 @@ ELSEWHERE = {
 
 def commands(group=main, path=()):
     """Names of all commands, those that are not listed and those of groups included."""
-    found = []
+    names = []
     for name in COMMANDS if group is main else group.commands:
         command = group.get_command(None, name)
         inner = isinstance(command, click.Group)
-        found += commands(command, (*path, name)) if inner else [" ".join((*path, name))]
-    return found
+        names += commands(command, (*path, name)) if inner else [" ".join((*path, name))]
+    return names
 
 
 def run(*arguments):
-    return CliRunner().invoke(main, [str(own) for own in arguments])
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_the_tables_name_every_command():
@@ -68,7 +68,7 @@ def test_the_test_that_is_named_runs_it(file, text):
 
 @pytest.mark.parametrize("name", HERE)
 def test_it_answers(name, tmp_path):
-    result = run(name, *[str(tmp_path / "out") if own == "OUT" else own for own in HERE[name]])
+    result = run(name, *[str(tmp_path / "out") if argument == "OUT" else argument for argument in HERE[name]])
     assert result.exit_code == 0 or name == "doctor", result.output
     if "json" in HERE[name]:
         assert json.loads(result.stdout)
@@ -102,8 +102,8 @@ OLDER = {
 def test_older_commands_record_the_same_experiments(arguments, monkeypatch, tmp_path):
     asked = []
     monkeypatch.setattr(recording, "record", lambda *all_of_it: asked.append(all_of_it) or "done")
-    own = [str(tmp_path) if part == "OUT" else part for part in arguments]
-    assert run(*own).exit_code == 0
+    typed = [str(tmp_path) if part == "OUT" else part for part in arguments]
+    assert run(*typed).exit_code == 0
     name, folder, blocks = OLDER[arguments]
     assert asked[0][:4] == (name, tmp_path if folder == "OUT" else ROOT / folder, "2.1.20", blocks)
 
@@ -125,14 +125,14 @@ def test_a_summary_is_the_first_line_of_the_commands_help(name):
 
 def parameters(command, path):
     if isinstance(command, click.Group):
-        return [one for name, own in command.commands.items() for one in parameters(own, f"{path} {name}")]
-    return [(path, own) for own in command.params if isinstance(own, click.Option)]
+        return [one for name, inner in command.commands.items() for one in parameters(inner, f"{path} {name}")]
+    return [(path, option) for option in command.params if isinstance(option, click.Option)]
 
 
 OPTIONS = [one for name in COMMANDS for one in parameters(main.get_command(None, name), name)]
 
 
-@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path} {own.name}" for path, own in OPTIONS])
+@pytest.mark.parametrize(("path", "option"), OPTIONS, ids=[f"{path} {known.name}" for path, known in OPTIONS])
 def test_an_option_is_described_and_goes_by_its_present_name(path, option):
     assert option.help
     shown = option.get_help_record(click.Context(main))[0]
@@ -189,8 +189,8 @@ BARE = ["IPython", "cassandra", "ccmlib", "distributed", "matplotlib", "numba", 
 )
 def test_a_missing_extra_is_named_in_one_line(arguments, extra, request, tmp_path):
     name = request.node.callspec.id
-    own = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in arguments]]
-    script = COMMAND.format(packages=BARE, arguments=own)
+    typed = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in arguments]]
+    script = COMMAND.format(packages=BARE, arguments=typed)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 2
     assert done.stderr.count("\n") == 1
@@ -209,8 +209,8 @@ def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
 
 @pytest.mark.parametrize("name", ["advise", "compare", "deploy", "claims", "export", "read"])
 def test_what_the_bare_package_answers(name, tmp_path):
-    own = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in HERE[name]]]
-    script = COMMAND.format(packages=BARE, arguments=own)
+    typed = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in HERE[name]]]
+    script = COMMAND.format(packages=BARE, arguments=typed)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode == 0, done.stderr
     assert done.stdout

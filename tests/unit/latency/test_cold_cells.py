@@ -25,8 +25,8 @@ class Made:
 
     def samples(self, columns=None, cells=None):
         parts = [(name, self.parts[name]) for name in (self.parts if cells is None else cells)]
-        found = [part.assign(cell_id=name, phase=part.get("phase", "steady")) for name, part in parts]
-        return pd.concat(found, ignore_index=True) if found else pd.DataFrame(columns=columns)
+        tables = [part.assign(cell_id=name, phase=part.get("phase", "steady")) for name, part in parts]
+        return pd.concat(tables, ignore_index=True) if tables else pd.DataFrame(columns=columns)
 
 
 def cold(cell_id, condition, **row):
@@ -50,9 +50,9 @@ def test_a_cold_cell_is_held_against_the_warm_one_of_its_block():
     cells = make_cells(cold("warm", "warm"), cold("slow", "restarted_server"), cold("other", "cold_pages", block=1))
     times = {"warm": 1, "slow": 5, "other": 7}
     run = Made(cells, {name: samples_of(noise(60) * factor) for name, factor in times.items()})
-    found = cold_cells.against_warm(run).set_index("cell_id")["times_warm"]
-    assert found["slow"] == pytest.approx(5, rel=0.02)
-    assert found[["warm", "other"]].isna().all()
+    times_warm = cold_cells.against_warm(run).set_index("cell_id")["times_warm"]
+    assert times_warm["slow"] == pytest.approx(5, rel=0.02)
+    assert times_warm[["warm", "other"]].isna().all()
 
 
 def test_the_first_and_the_last_second_of_a_warm_up():

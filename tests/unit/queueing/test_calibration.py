@@ -30,40 +30,40 @@ TRUE = Calibrated(COSTS, SLOWER, CROWDED, 4, 2)
 
 def row(cell, nodes, start):
     question = Question(cell.operation, cell.level, nodes, cell.replication, cell.ask_all)
-    own, disturbed = COSTS[cell.operation], 1 + 0.01 * start
-    found = analyse(TRUE.network(question), cell.jobs)
+    costs, disturbed = COSTS[cell.operation], 1 + 0.01 * start
+    analysis = analyse(TRUE.network(question), cell.jobs)
     return {
         "start": start, "setup": {4: "four", 6: "six"}[nodes], "nodes": nodes, "operation": cell.operation,
         "level": cell.level, "jobs": cell.jobs, "field_length": cell.field_length, "ask_all": cell.ask_all,
-        "replication": cell.replication, "errors": "", "marks": "", "latency_ms": disturbed * found.response_ms[-1],
-        "throughput_per_s": found.throughput_per_s[-1] / disturbed,
+        "replication": cell.replication, "errors": "", "marks": "", "latency_ms": disturbed * analysis.response_ms[-1],
+        "throughput_per_s": analysis.throughput_per_s[-1] / disturbed,
         # CPU time is more than what requests wait for.
-        "node_cpu_us": 1300 * np.dot(question.design, (own.coordinator, own.local, own.elsewhere, own.waiting)),
-        "client_cpu_us": 1000 * own.client, "other_cpu_us": 1.0, "busy": 0.9, "compiling": 0.0,
+        "node_cpu_us": 1300 * np.dot(question.design, (costs.coordinator, costs.local, costs.elsewhere, costs.waiting)),
+        "client_cpu_us": 1000 * costs.client, "other_cpu_us": 1.0, "busy": 0.9, "compiling": 0.0,
     }  # fmt: skip
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
-    own, trial = tmp_path_factory.mktemp("calibration"), calibration()
+    made, trial = tmp_path_factory.mktemp("calibration"), calibration()
     for start in (1, 2):
         for setup, cells in trial.cells.items():
             rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
-            pd.DataFrame(rows).to_csv(own / f"start-{start}-{setup}.csv", index=False)
+            pd.DataFrame(rows).to_csv(made / f"start-{start}-{setup}.csv", index=False)
         phases = pd.DataFrame([
             {"start": start, "setup": "four", "panel": 0, "operation": operation, "level": level, "local": True,
              "parse_us": 40.0, "serve_us": 60.0, "end_us": 40.0, "duration_us": 200.0}
             for operation in ("READ", "UPDATE") for level in ("ONE", "QUORUM", "ALL")
         ])  # fmt: skip
-        phases.to_parquet(own / f"start-{start}-four-phases.parquet")
-    files = [*own.glob("*.csv"), *own.glob("*.parquet")]
+        phases.to_parquet(made / f"start-{start}-four-phases.parquet")
+    files = [*made.glob("*.csv"), *made.glob("*.parquet")]
     notes = {
         "complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4", "starts": 2,
         "numbers": {"repetitions": 1, "steady_s": 1.0},
     }  # fmt: skip
-    (own / "manifest.json").write_text(json.dumps(notes))
-    return own
+    (made / "manifest.json").write_text(json.dumps(notes))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -75,14 +75,14 @@ def run(folder):
 def test_what_was_put_in_is_found_again(run):
     assert 0.2 < run.held_out.mean() < 0.7
     assert (run.cells[run.held_out]["level"] == "QUORUM").any()
-    for own in run.calibrated():
+    for fit in run.calibrated():
         for operation, costs in COSTS.items():
-            seen = own.costs[operation]
+            seen = fit.costs[operation]
             for name in ("coordinator", "local", "elsewhere", "waiting", "client"):
                 assert getattr(seen, name) == pytest.approx(getattr(costs, name), rel=0.1), (operation, name)
             assert (seen.replica_part, seen.parse_part) == (pytest.approx(0.6), pytest.approx(0.5))
-        assert own.crowding == pytest.approx(CROWDED, abs=0.03)
-        assert own.slowdown[0] == pytest.approx(3.0, rel=0.1)
+        assert fit.crowding == pytest.approx(CROWDED, abs=0.03)
+        assert fit.slowdown[0] == pytest.approx(3.0, rel=0.1)
     table = by_level(run)
     assert table["held_out"].any()
     assert table["off_throughput"].abs().max() < 0.05
@@ -118,9 +118,9 @@ def test_tables_tell_of_it(run):
         100 * np.mean(np.abs(quorum["predicted_per_s"] - quorum["throughput_per_s"]) / quorum["throughput_per_s"])
     )
     assert (errors["throughput", queueing_calibrated.SIX_WHOLE] > 5).all()
-    told = queueing_calibrated.values(run, "blind_")
-    assert told["blind_throughput_within_10"] == "9 of 9"
-    assert queueing_calibrated.six_values(run)["throughput_six"] > told["blind_throughput_worst"]
+    quoted = queueing_calibrated.values(run, "blind_")
+    assert quoted["blind_throughput_within_10"] == "9 of 9"
+    assert queueing_calibrated.six_values(run)["throughput_six"] > quoted["blind_throughput_worst"]
     worth = queueing_calibrated.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
     assert queueing_calibrated.protocol(runs)["starts"] == 2
@@ -129,9 +129,9 @@ def test_tables_tell_of_it(run):
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
     pays = asking_all(run, queueing_calibrated.QUORUM_READ)
     assert (pays["throughput_model"].iloc[1:] < 1).all()
-    told = what_if.pays_values(run, pays)
-    assert told["model_least"] < 0 < told["model_most"]
-    assert told["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
+    quoted = what_if.pays_values(run, pays)
+    assert quoted["model_least"] < 0 < quoted["model_most"]
+    assert quoted["gain"] == pytest.approx(100 * (pays["throughput_model"].map(np.log).mean()), abs=2)
     changed = what_if.what_if(run)
     assert list(changed.index) == list(what_if.WHAT_IF)
     assert what_if.what_if_values(run)["by_processors"] > 1.5
@@ -159,12 +159,12 @@ def test_figures_show_what_they_are_given(run):
 
 def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
     question = Question("READ", "QUORUM", 8, 3)
-    found = run.predict(question, [1, 45, 100], cores=4)
-    assert found.throughput_per_s[1].low < found.throughput_per_s[1].value < found.throughput_per_s[1].high
-    assert found.outside == [
+    predicted = run.predict(question, [1, 45, 100], cores=4)
+    assert predicted.throughput_per_s[1].low < predicted.throughput_per_s[1].value < predicted.throughput_per_s[1].high
+    assert predicted.outside == [
         "nodes: 8; measured were 4 to 6", "jobs: 100; measured were 1 to 64", "cores: 4; measured were 2",
     ]  # fmt: skip
-    assert found.bottleneck(2) == "CPU"
+    assert predicted.bottleneck(2) == "CPU"
     assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
     with pytest.raises(InputError, match=r"rows of fields of 7 bytes were not measured; there are 100, 400"):
         run.predict(question, [1], field_length=7)
@@ -175,8 +175,8 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
 @pytest.fixture(scope="module")
 def mixed(run):
     """Mixes as they would be measured if the network were right, but for blocks, and for 2R-2W: twice as slow."""
-    own, shares, jobs = from_calibration.latency_map(run), (0.1, 0.5, 0.9), (4, 64)
-    means_us = own.means_us(jobs, shares)
+    latency_map, shares, jobs = from_calibration.latency_map(run), (0.1, 0.5, 0.9), (4, 64)
+    means_us = latency_map.means_us(jobs, shares)
     return pd.DataFrame([
         {"kind": "mixed", "cell_id": f"b{block}", "block": block, "read_cl": setting.read_cl, "read_share": share,
          "write_cl": setting.write_cl, "threads": threads,
@@ -187,21 +187,21 @@ def mixed(run):
 
 
 def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
-    found = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
+    table = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
         ["setting", "read_share", "threads"]
     )
-    assert len(found) == 18
-    assert found.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
-    assert found.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
-    assert found["within"].sum() == 12
+    assert len(table) == 18
+    assert table.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
+    assert table.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
+    assert table["within"].sum() == 12
     one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
-    assert found.loc[("1R-3W", 0.9, 64), "predicted_ms"] > one, "a tenth are writes at ALL"
-    assert len(what_if_figures.mixes(found.reset_index()).axes) == 2
+    assert table.loc[("1R-3W", 0.9, 64), "predicted_ms"] > one, "a tenth are writes at ALL"
+    assert len(what_if_figures.mixes(table.reset_index()).axes) == 2
 
 
 def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
-    own = from_calibration.latency_map(run)
-    alone = own.means_us((4, 64), (0.0, 1.0))
+    latency_map = from_calibration.latency_map(run)
+    alone = latency_map.means_us((4, 64), (0.0, 1.0))
     pure = pd.DataFrame([
         {"kind": "pure", "cell_id": f"p{block}", "block": block, "read_cl": setting.read_cl, "read_share": float(share),
          "write_cl": setting.write_cl, "threads": threads, "latency_us": alone[k, share, j] * (0.98 + 0.01 * block)}
@@ -209,20 +209,20 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
         for j, threads in enumerate((4, 64))
     ])  # fmt: skip
     cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
-    found = against_mixes.by_setting(own, cells)
-    assert list(found.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
-    assert found.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
-    assert found.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
-    assert found.loc["2R-2W", "above"].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
+    table = against_mixes.by_setting(latency_map, cells)
+    assert list(table.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
+    assert table.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
+    assert table.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
+    assert table.loc["2R-2W", "above"].value == pytest.approx(100, abs=4), "the network's own is next to nothing"
 
 
 def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
     choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: from_calibration.pure_map(run)}
-    found = against_mixes.regrets(choosers, mixed)
-    assert found.loc[what_if.NETWORK, "right"].right == 6
-    assert found.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
-    assert found.loc["always 2R-2W", "regret"].value > 50
-    assert {what_if.WEIGHTED, "always 1R-3W"} < set(found.index)
+    table = against_mixes.regrets(choosers, mixed)
+    assert table.loc[what_if.NETWORK, "right"].right == 6
+    assert table.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
+    assert table.loc["always 2R-2W", "regret"].value > 50
+    assert {what_if.WEIGHTED, "always 1R-3W"} < set(table.index)
     # Mixes of other costs than those foretold: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
     assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
@@ -253,12 +253,12 @@ def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
 
 
 def test_a_mix_of_one_kind_is_that_kind(run):
-    own, question = run.calibrated()[0], Question("READ", "ALL", 6, 3)
+    fit, question = run.calibrated()[0], Question("READ", "ALL", 6, 3)
     both = {question: 0.5, Question("UPDATE", "ONE", 6, 3): 0.5}
-    alone = analyse(own.network(question), 8).response_ms[-1]
-    assert analyse(own.mixed({question: 3.0}), 8).response_ms[-1] == pytest.approx(alone)
-    other = analyse(own.network(Question("UPDATE", "ONE", 6, 3)), 8).response_ms[-1]
-    assert min(alone, other) < analyse(own.mixed(both), 8).response_ms[-1] < max(alone, other)
+    alone = analyse(fit.network(question), 8).response_ms[-1]
+    assert analyse(fit.mixed({question: 3.0}), 8).response_ms[-1] == pytest.approx(alone)
+    other = analyse(fit.network(Question("UPDATE", "ONE", 6, 3)), 8).response_ms[-1]
+    assert min(alone, other) < analyse(fit.mixed(both), 8).response_ms[-1] < max(alone, other)
 
 
 @pytest.mark.parametrize(
@@ -295,16 +295,16 @@ def test_the_command_answers_for_people_and_for_programs(folder):
     other = json.loads(CliRunner().invoke(main, [*asked, "--jobs", "1", "--cores", "8", "--format", "json"]).output)
     assert (other["cores"], other["shared"]) == (8, shared.replace("2 cores", "8 cores"))
     rows = answer["rows"]
-    assert [own["jobs"] for own in rows] == [1, 8]
+    assert [each["jobs"] for each in rows] == [1, 8]
     assert rows[1]["throughput_per_s"]["value"] > rows[0]["throughput_per_s"]["value"]
 
 
 def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     asked = ["predict", "--run", str(folder), "--nodes"]
-    found = CliRunner().invoke(main, [*asked, "100", "--concurrency", "8"])
-    assert found.exit_code == 0
-    assert "100 nodes and the client share the 2 cores of one machine" in found.output
-    assert "nodes: 100; measured were 4 to 6" in found.output
+    done = CliRunner().invoke(main, [*asked, "100", "--concurrency", "8"])
+    assert done.exit_code == 0
+    assert "100 nodes and the client share the 2 cores of one machine" in done.output
+    assert "nodes: 100; measured were 4 to 6" in done.output
     refused = CliRunner().invoke(main, [*asked, "5000", "--concurrency", "8"])
     assert refused.exit_code == 2
     assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output

@@ -279,10 +279,10 @@ def test_what_does_not_fit_is_said(wrong, message):
 def test_the_analysis_takes_more_nodes_than_the_simulation():
     demands = only_cpu(0.5, client_ms=0.1)
     many = Network((Operation(demands, 1, 1),), 100, 3, Readings(region="none"))
-    found = analyse(many, 4)
+    analysis = analyse(many, 4)
     # 3 of 100 coordinators hold the row; the others ask a node, which takes 1 ms.
-    assert found.response_ms[0] == pytest.approx(0.5 + 0.97 * 1.0)
-    assert found.utilisation["node100 CPU"][-1] == pytest.approx(found.utilisation["node1 CPU"][-1])
+    assert analysis.response_ms[0] == pytest.approx(0.5 + 0.97 * 1.0)
+    assert analysis.utilisation["node100 CPU"][-1] == pytest.approx(analysis.utilisation["node1 CPU"][-1])
     with pytest.raises(InputError, match=r"a simulation takes 1 to 62 .*; the analysis, mva\.analyse, takes more"):
         run(many, 4)
     with pytest.raises(InputError, match=r"nodes: 1001; use 1 to 1000 .*the square of the nodes"):

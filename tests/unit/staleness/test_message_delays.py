@@ -58,14 +58,14 @@ READ = Asked("r1", "READ", C, NODES, 3.0, 2.6)
     ids=["2.1", "5.0"],
 )
 def test_a_write_is_followed_to_every_replica(ask, answer, suffix):
-    found, left_out = delays_of([WRITE], write_events(ask=ask, answer=answer, suffix=suffix))
+    delays, left_out = delays_of([WRITE], write_events(ask=ask, answer=answer, suffix=suffix))
     assert left_out == 0
     # at A between 0.140 and 0.160; at B sent 0.1 + way 2 + (0.210 - 0.010); at C 0.1 + 5 + 0.2
-    assert found.there_ms[0] == pytest.approx([0.15, 2.3, 5.3])
-    assert found.back_ms[0] == pytest.approx([0.16, 4.45, 10.45])
-    assert found.outside_ms == pytest.approx([1.0])
-    assert found.uncertain_ms[0] == pytest.approx([0.01] * 3)
-    assert found.coordinator.tolist() == [0]
+    assert delays.there_ms[0] == pytest.approx([0.15, 2.3, 5.3])
+    assert delays.back_ms[0] == pytest.approx([0.16, 4.45, 10.45])
+    assert delays.outside_ms == pytest.approx([1.0])
+    assert delays.uncertain_ms[0] == pytest.approx([0.01] * 3)
+    assert delays.coordinator.tolist() == [0]
 
 
 def test_messages_without_a_verb_are_told_apart_by_where_they_go():
@@ -73,18 +73,18 @@ def test_messages_without_a_verb_are_told_apart_by_where_they_go():
     events = write_events()
     events["activity"] = events["activity"].str.replace(r"(MUTATION|REQUEST_RESPONSE) message", "message", regex=True)
     events["activity"] = events["activity"].str.replace("^message", "Message", regex=True)
-    found, _ = delays_of([WRITE], events)
+    delays, _ = delays_of([WRITE], events)
     known, _ = delays_of([WRITE], write_events())
-    assert found.there_ms == pytest.approx(known.there_ms)
-    assert found.back_ms == pytest.approx(known.back_ms)
+    assert delays.there_ms == pytest.approx(known.there_ms)
+    assert delays.back_ms == pytest.approx(known.back_ms)
 
 
 def test_a_write_that_one_replica_hands_on_is_followed_by_way_of_it():
     """B is 2 ms from A and hands it on to C, 0.7 ms after the coming and 0.5 ms away, whose answer takes 2 ms."""
-    own = write_events()
-    far_from_a = own["activity"].str.contains(f"/{C}") & (own["source"] == A)
-    at_c = own["source"] == C
-    events = own[~far_from_a & ~at_c]
+    every = write_events()
+    far_from_a = every["activity"].str.contains(f"/{C}") & (every["source"] == A)
+    at_c = every["source"] == C
+    events = every[~far_from_a & ~at_c]
     handed_on = [
         (C, 10, f"MUTATION message received from /{B}"), (C, 200, "Adding to staleness memtable"),
         (C, 220, f"Enqueuing response to /{A}"), (C, 310, f"Sending REQUEST_RESPONSE message to /{A}"),
@@ -92,26 +92,26 @@ def test_a_write_that_one_replica_hands_on_is_followed_by_way_of_it():
         (A, 5650, f"Processing response from /{C}"),
     ]  # fmt: skip
     more = events_of(("w1", source, elapsed, activity) for source, elapsed, activity in handed_on)
-    found, left_out = delays_of([WRITE], pd.concat([events, more], ignore_index=True))
+    delays, left_out = delays_of([WRITE], pd.concat([events, more], ignore_index=True))
     assert left_out == 0
     # sent 0.1 + way 2 + 0.7 + way 0.5, then 0.210 - 0.010 until it is applied
-    assert found.there_ms[0] == pytest.approx([0.15, 2.3, 3.5])
-    assert found.back_ms[0, 2] == pytest.approx(5.65)
+    assert delays.there_ms[0] == pytest.approx([0.15, 2.3, 3.5])
+    assert delays.back_ms[0, 2] == pytest.approx(5.65)
 
 
 def test_a_read_asks_whom_it_asks():
-    found, left_out = delays_of([READ], read_events())
+    delays, left_out = delays_of([READ], read_events())
     assert left_out == 0
-    assert found.there_ms[0] == pytest.approx([np.inf, 0.08 + 1.0 + 0.22 - 0.02, np.inf])
-    assert found.back_ms[0] == pytest.approx([np.inf, 2.42, np.inf])
+    assert delays.there_ms[0] == pytest.approx([np.inf, 0.08 + 1.0 + 0.22 - 0.02, np.inf])
+    assert delays.back_ms[0] == pytest.approx([np.inf, 2.42, np.inf])
 
 
 def test_a_trace_with_a_hole_is_left_out_and_counted():
     holes = write_events()
     holes = holes[~holes["activity"].str.startswith("Processing")]
     both = pd.concat([holes, write_events("w2")])
-    found, left_out = delays_of([WRITE, Asked("w2", "UPDATE", A, NODES, 12.0, 11.0)], both)
-    assert (len(found), left_out) == (1, 1)
+    delays, left_out = delays_of([WRITE, Asked("w2", "UPDATE", A, NODES, 12.0, 11.0)], both)
+    assert (len(delays), left_out) == (1, 1)
     with pytest.raises(InputError, match="none of 1 is whole"):
         delays_of([WRITE], holes)
 
@@ -159,31 +159,33 @@ def test_what_the_coordinator_does_after_the_last_answer_the_client_waits_for_to
 def test_what_tracing_costs_is_taken_off_as_well_as_it_is_known():
     writes = made(np.tile([0.0, 5.0], (50, 1)), np.tile([0.1, 9.0], (50, 1)))
     reads = made(np.tile([np.inf, 0.0], (50, 1)), np.tile([np.inf, 1.0], (50, 1)), coordinator=1)
-    found = Traced(writes, reads, 1, 1, tracing_ms=Estimate(2.0, 1.0, 3.0, 3)).p_consistent_estimates([1.5, 2.95, 4.0])
-    assert [own.value for own in found] == [0.0, 1.0, 1.0]
-    assert [own.low for own in found] == pytest.approx([0.0, 0.0, 1.0])
-    assert [own.high for own in found] == pytest.approx([0.0, 1.0, 1.0])
+    estimates = Traced(writes, reads, 1, 1, tracing_ms=Estimate(2.0, 1.0, 3.0, 3)).p_consistent_estimates(
+        [1.5, 2.95, 4.0]
+    )
+    assert [estimate.value for estimate in estimates] == [0.0, 1.0, 1.0]
+    assert [estimate.low for estimate in estimates] == pytest.approx([0.0, 0.0, 1.0])
+    assert [estimate.high for estimate in estimates] == pytest.approx([0.0, 1.0, 1.0])
 
 
 def test_what_follows_at_the_coordinators_own_replica_may_be_another_threads():
     """Its next event comes with the first answer, 4 ms later; the others apply within 20 us."""
     late = write_events()
     late = late[late["activity"] != "Parsing nothing"]
-    found, _ = delays_of([WRITE], late)
-    assert found.there_ms[0, 0] == pytest.approx(0.15)
-    assert found.back_ms[0, 0] == pytest.approx(0.16)
-    assert found.uncertain_ms[0] == pytest.approx([0.01] * 3)
+    delays, _ = delays_of([WRITE], late)
+    assert delays.there_ms[0, 0] == pytest.approx(0.15)
+    assert delays.back_ms[0, 0] == pytest.approx(0.16)
+    assert delays.uncertain_ms[0] == pytest.approx([0.01] * 3)
 
 
 def test_pairs_of_one_coordinator_do_not_count():
     writes = made([0, 2, 5], [0, 4, 10])
-    own = np.array([[0.1, np.inf, np.inf], [np.inf, np.inf, 0.1]])
-    reads = replace(made(own, own + 0.1), coordinator=np.array([0, 2]))
-    found = Traced(writes, reads, 1, 1)
-    assert found.pairs == [(0, 2)]
-    assert found.needed_ms[0, 2] == pytest.approx(4.9)
-    assert found.p_consistent(4.8) == 0.0
-    assert found.p_consistent(4.9 + 1e-9) == 1.0
+    looked_ms = np.array([[0.1, np.inf, np.inf], [np.inf, np.inf, 0.1]])
+    reads = replace(made(looked_ms, looked_ms + 0.1), coordinator=np.array([0, 2]))
+    traced = Traced(writes, reads, 1, 1)
+    assert traced.pairs == [(0, 2)]
+    assert traced.needed_ms[0, 2] == pytest.approx(4.9)
+    assert traced.p_consistent(4.8) == 0.0
+    assert traced.p_consistent(4.9 + 1e-9) == 1.0
 
 
 def test_intervals_hold_the_truth():
@@ -194,15 +196,15 @@ def test_intervals_hold_the_truth():
         late = random.exponential(10.0, 150)
         writes = made(np.c_[np.zeros(150), late], np.c_[np.zeros(150), late + 1])
         reads = made(np.tile([np.inf, 0.0], (150, 1)), np.tile([np.inf, 1.0], (150, 1)), coordinator=1)
-        own = Traced(writes, reads, 1, 1).p_consistent_estimates([5.0])[0]
-        inside += own.low <= 1 - np.exp(-0.5) <= own.high
+        estimate = Traced(writes, reads, 1, 1).p_consistent_estimates([5.0])[0]
+        inside += estimate.low <= 1 - np.exp(-0.5) <= estimate.high
     assert inside >= 33
 
 
 def test_the_same_as_four_distributions():
     writes, reads = made([0, 2, 5], [0, 4, 10]), made([np.inf, 1, np.inf], [np.inf, 2, np.inf])
-    found = as_wars(writes, [reads])
-    w, a, r, s = ((own.parts[0][1].samples).tolist() for own in found.delays)
+    four = as_wars(writes, [reads])
+    w, a, r, s = ((delay.parts[0][1].samples).tolist() for delay in four.delays)
     assert (w, a, r, s) == ([0, 2, 5], [0, 2, 5], [1], [1])
 
 
@@ -211,30 +213,30 @@ def test_every_pair_of_coordinators_counts_alike():
     there = np.array([[0.0, 0.0, 0.0]] * 9 + [[10.0, 10.0, 0.0]])
     writes = replace(made(there, there + 0.1), coordinator=np.array([0] * 9 + [2]))
     reads = made([np.inf, 0.0, np.inf], [np.inf, 0.1, np.inf], coordinator=1)
-    found = Traced(writes, reads, 1, 1)
-    assert found.p_consistent(1.0) == 0.5
-    assert found.of_pair(np.array([1.0]), 0, 1)[0] == 1.0
-    assert found.t_visibility(0.5) == 0.0
-    assert found.t_visibility(0.51) == pytest.approx(9.9)
+    traced = Traced(writes, reads, 1, 1)
+    assert traced.p_consistent(1.0) == 0.5
+    assert traced.of_pair(np.array([1.0]), 0, 1)[0] == 1.0
+    assert traced.t_visibility(0.5) == 0.0
+    assert traced.t_visibility(0.51) == pytest.approx(9.9)
     with pytest.raises(InputError, match="node 1 and a read through node 1"):
-        found.of_pair(np.array([1.0]), 1, 1)
+        traced.of_pair(np.array([1.0]), 1, 1)
 
 
 def test_what_a_trace_leaves_open_widens_the_interval():
     writes = made(np.tile([0.0, 5.0], (50, 1)), np.tile([0.1, 9.0], (50, 1)))
     writes = replace(writes, uncertain_ms=np.tile([0.0, 1.0], (50, 1)))
     reads = made(np.tile([np.inf, 0.0], (50, 1)), np.tile([np.inf, 1.0], (50, 1)), coordinator=1)
-    found = Traced(writes, reads, 1, 1).p_consistent_estimates([3.5, 4.5, 6.5])
-    assert [own.low for own in found] == pytest.approx([0.0, 0.0, 1.0])
-    assert [own.high for own in found] == pytest.approx([0.0, 1.0, 1.0])
+    estimates = Traced(writes, reads, 1, 1).p_consistent_estimates([3.5, 4.5, 6.5])
+    assert [estimate.low for estimate in estimates] == pytest.approx([0.0, 0.0, 1.0])
+    assert [estimate.high for estimate in estimates] == pytest.approx([0.0, 1.0, 1.0])
 
 
 def test_legs_come_back_from_a_table():
-    own, _ = delays_of([READ], read_events())
-    back = MessageDelays.of_table(own.table())
-    assert back.there_ms == pytest.approx(own.there_ms, abs=1e-3)
-    assert back.latency_ms == pytest.approx(own.latency_ms)
-    assert back.coordinator.tolist() == own.coordinator.tolist()
+    delays, _ = delays_of([READ], read_events())
+    back = MessageDelays.of_table(delays.table())
+    assert back.there_ms == pytest.approx(delays.there_ms, abs=1e-3)
+    assert back.latency_ms == pytest.approx(delays.latency_ms)
+    assert back.coordinator.tolist() == delays.coordinator.tolist()
 
 
 def test_a_request_without_a_duration_is_left_out():

@@ -102,7 +102,7 @@ def _matches(pair: tuple[str, str], addresses: Mapping[str, str], client: str, p
     if sender == client:
         to = f"match ip dst {addresses[receiver]}/32"
         return [(1, f"{to} match ip dport {port} 0xffff"), (1, f"match ip src {CLIENT_ADDRESS}/32 {to}")]
-    own = f"match ip src {addresses[sender]}/32"
+    sent = f"match ip src {addresses[sender]}/32"
     if receiver == client:
-        return [(1, f"{own} match ip sport {port} 0xffff"), (1, f"{own} match ip dst {CLIENT_ADDRESS}/32")]
-    return [(2, f"{own} match ip dst {addresses[receiver]}/32")]
+        return [(1, f"{sent} match ip sport {port} 0xffff"), (1, f"{sent} match ip dst {CLIENT_ADDRESS}/32")]
+    return [(2, f"{sent} match ip dst {addresses[receiver]}/32")]

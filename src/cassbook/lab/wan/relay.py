@@ -23,8 +23,8 @@ Links = Mapping[tuple[str, str], Link]
 
 def free_address() -> Address:
     """An address of the loopback device that nobody listens on now."""
-    with socket.create_server(("127.0.0.1", 0)) as found:
-        host, port = found.getsockname()
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        host, port = server.getsockname()
         return str(host), int(port)
 
 
@@ -178,11 +178,11 @@ class Relay(Delayer):
         LaboratoryError
             If the relay has died.
         """
-        seconds, found = self._ask(None)
-        chunks = {(sender, receiver): count for sender, receiver, count, _ in found["pairs"]}
-        sizes = {(sender, receiver): size for sender, receiver, _, size in found["pairs"]}
-        turn_ms = found["longest_turn_s"] * 1000
-        return Moved(seconds, chunks, sizes, tuple(found["late"]), turn_ms, found["connections"])
+        seconds, moved = self._ask(None)
+        chunks = {(sender, receiver): count for sender, receiver, count, _ in moved["pairs"]}
+        sizes = {(sender, receiver): size for sender, receiver, _, size in moved["pairs"]}
+        turn_ms = moved["longest_turn_s"] * 1000
+        return Moved(seconds, chunks, sizes, tuple(moved["late"]), turn_ms, moved["connections"])
 
 
 def _flat(links: Links) -> list[tuple[str, str, float, float, float]]:

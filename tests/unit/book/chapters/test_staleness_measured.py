@@ -34,8 +34,8 @@ def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart
     ]  # fmt: skip
     names = ["n", "setup", "threads", "setting", "r", "w", "read_ms", "write_ms", "latency_ms", "t_999_ms"]
     names.append("least_reads")
-    told = staleness_measured.frontier_values(pd.DataFrame(rows, columns=names))
-    assert (told["all"], told["strong_setting"], told["strong_ms"]) == (32, "2R-2W", 12.0)
-    assert (told["five_strong_ms"], told["five_weakest_ms"], told["five_weakest_t"]) == (20.0, 5.0, 60.0)
-    assert (told["least_reads"], told["five_least_reads"]) == (20, 20)
-    assert (told["repaired_ms"], told["unrepaired_ms"]) == (27.0, 12.0)
+    quoted = staleness_measured.frontier_values(pd.DataFrame(rows, columns=names))
+    assert (quoted["all"], quoted["strong_setting"], quoted["strong_ms"]) == (32, "2R-2W", 12.0)
+    assert (quoted["five_strong_ms"], quoted["five_weakest_ms"], quoted["five_weakest_t"]) == (20.0, 5.0, 60.0)
+    assert (quoted["least_reads"], quoted["five_least_reads"]) == (20, 20)
+    assert (quoted["repaired_ms"], quoted["unrepaired_ms"]) == (27.0, 12.0)

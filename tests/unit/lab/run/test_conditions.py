@@ -315,12 +315,12 @@ def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
         window.steady_from = time.perf_counter()
         assert comes(lambda: not [t for t in threading.enumerate() if t.name == "meanwhile"])
         assert goes_on(process)
-    kept, put = bench.notes["pauses"]
+    kept, paused = bench.notes["pauses"]
     assert kept == {"cell_id": "b1-y"}  # and what an earlier attempt at this cell put down is replaced
-    assert put["node"] == 2
-    moments = [window.steady_from + 0.3, seen_s[0], put["from_s"], put["to_s"], seen_s[1]]
+    assert paused["node"] == 2
+    moments = [window.steady_from + 0.3, seen_s[0], paused["from_s"], paused["to_s"], seen_s[1]]
     assert np.diff(moments).min() > -0.001  # in this order; timers may be early, and what is put down is rounded
-    assert put["to_s"] - put["from_s"] >= 0.4 - 0.001
+    assert paused["to_s"] - paused["from_s"] >= 0.4 - 0.001
 
 
 def test_an_interruption_ends_the_pause(sleeper):

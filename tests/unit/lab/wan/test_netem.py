@@ -27,18 +27,18 @@ def lines(commands):
 
 
 def test_every_pair_has_a_class_a_delay_and_filters():
-    found = lines(setting_up(LINKS, ADDRESSES, "C", 9042))
-    assert found[0] == "qdisc add dev lo root handle 1: htb default 1"
-    assert sum(" netem " in line for line in found) == len(LINKS)
-    assert "qdisc add dev lo parent 1:3 handle 3: netem delay 12.500ms 2.000ms limit 100000" in found
-    assert "qdisc add dev lo parent 1:4 handle 4: netem delay 40.000ms rate 20000kbit limit 100000" in found
-    assert {line.split("flowid ")[1] for line in found if "flowid" in line} == {"1:2", "1:3", "1:4", "1:5"}
+    rules = lines(setting_up(LINKS, ADDRESSES, "C", 9042))
+    assert rules[0] == "qdisc add dev lo root handle 1: htb default 1"
+    assert sum(" netem " in line for line in rules) == len(LINKS)
+    assert "qdisc add dev lo parent 1:3 handle 3: netem delay 12.500ms 2.000ms limit 100000" in rules
+    assert "qdisc add dev lo parent 1:4 handle 4: netem delay 40.000ms rate 20000kbit limit 100000" in rules
+    assert {line.split("flowid ")[1] for line in rules if "flowid" in line} == {"1:2", "1:3", "1:4", "1:5"}
 
 
 def test_a_client_is_told_from_the_node_whose_address_it_has():
-    found = lines(setting_up(LINKS, ADDRESSES, "C", 9042))
-    to_node = [line for line in found if line.endswith("1:2")]
-    between = [line for line in found if line.endswith("1:4") and "filter" in line]
+    rules = lines(setting_up(LINKS, ADDRESSES, "C", 9042))
+    to_node = [line for line in rules if line.endswith("1:2")]
+    between = [line for line in rules if line.endswith("1:4") and "filter" in line]
     assert any("prio 1 u32 match ip dst 127.0.0.1/32 match ip dport 9042 0xffff" in line for line in to_node)
     assert between == [
         "filter add dev lo parent 1: protocol ip prio 2 u32 "
@@ -48,15 +48,15 @@ def test_a_client_is_told_from_the_node_whose_address_it_has():
 
 def test_handles_are_counted_in_hexadecimal():
     many = {(f"R{i}", "R0"): Link(1.0) for i in range(1, 20)}
-    found = lines(setting_up(many, {f"R{i}": f"127.0.0.{i + 1}" for i in range(20)}, "C", 9042))
-    assert any("handle 10: netem" in line for line in found)
-    assert any("handle a: netem" in line for line in found)
+    rules = lines(setting_up(many, {f"R{i}": f"127.0.0.{i + 1}" for i in range(20)}, "C", 9042))
+    assert any("handle 10: netem" in line for line in rules)
+    assert any("handle a: netem" in line for line in rules)
 
 
 def test_other_distances_change_what_is_there():
-    found = lines(changing({pair: Link(1.0) for pair in LINKS}))
-    assert found[0] == "qdisc change dev lo parent 1:2 handle 2: netem delay 1.000ms limit 100000"
-    assert len(found) == len(LINKS)
+    rules = lines(changing({pair: Link(1.0) for pair in LINKS}))
+    assert rules[0] == "qdisc change dev lo parent 1:2 handle 2: netem delay 1.000ms limit 100000"
+    assert len(rules) == len(LINKS)
 
 
 def test_it_delays_or_says_why_it_cannot():
@@ -72,8 +72,8 @@ def test_it_delays_or_says_why_it_cannot():
         assert not netem.alive
         return
     try:
-        own = ("127.0.0.1", 7997)
-        with Echo([own], [Call("C", "R1", "127.0.0.254", own)]) as echo:
+        listening = ("127.0.0.1", 7997)
+        with Echo([listening], [Call("C", "R1", "127.0.0.254", listening)]) as echo:
             time.sleep(1.0)
             assert echo.report()["rtt_ms"].min() >= 30 - 0.2  # timers may be early
     finally:

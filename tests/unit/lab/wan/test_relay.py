@@ -38,8 +38,8 @@ def server():
 
 
 def free(address="127.0.0.1"):
-    with socket.create_server((address, 0)) as found:
-        return found.getsockname()
+    with socket.create_server((address, 0)) as listener:
+        return listener.getsockname()
 
 
 def links(there=NONE, back=NONE):
@@ -174,25 +174,28 @@ def test_many_connections_leave_nothing_behind(server):
 
 
 def test_callers_are_told_apart_by_the_address_they_call_from():
-    own, told = free("127.0.0.2"), free("127.0.0.2")
+    listening, relayed = free("127.0.0.2"), free("127.0.0.2")
     hosts = {"127.0.0.1": "A", "127.0.0.2": "B", "127.0.0.3": "D"}
     asked = {("A", "B"): Link(5), ("B", "A"): Link(15), ("D", "B"): Link(30), ("B", "D"): Link(30)}
-    calls = [Call(hosts[source], "B", source, told) for source in ("127.0.0.1", "127.0.0.3")]
-    with Relay([Route(told, own, "B")], asked, hosts) as relay, Echo([own], calls, interval_s=0.02) as echo:
-        found, deadline = echo.report(), time.monotonic() + 60
-        while (found["from"].value_counts().reindex(["A", "D"]).fillna(0) < 10).any():
+    calls = [Call(hosts[source], "B", source, relayed) for source in ("127.0.0.1", "127.0.0.3")]
+    with (
+        Relay([Route(relayed, listening, "B")], asked, hosts) as relay,
+        Echo([listening], calls, interval_s=0.02) as echo,
+    ):
+        echoes, deadline = echo.report(), time.monotonic() + 60
+        while (echoes["from"].value_counts().reindex(["A", "D"]).fillna(0) < 10).any():
             assert time.monotonic() < deadline
             time.sleep(0.05)
-            found = pd.concat([found, echo.report()], ignore_index=True)
+            echoes = pd.concat([echoes, echo.report()], ignore_index=True)
         moved = relay.report()
     assert moved.strangers == 0
     assert set(moved.chunks) == set(asked)
-    shortest_ms = found.groupby("from")[["there_ms", "back_ms"]].min()
+    shortest_ms = echoes.groupby("from")[["there_ms", "back_ms"]].min()
     assert (shortest_ms.loc["A"] >= [5 - EARLY_MS, 15 - EARLY_MS]).all()
     assert (shortest_ms.loc["D"] >= 30 - EARLY_MS).all()
     assert shortest_ms.loc["A"].sum() < shortest_ms.loc["D"].sum()
-    there = found[found["from"] == "A"]
-    one_way = matrix(found)
+    there = echoes[echoes["from"] == "A"]
+    one_way = matrix(echoes)
     assert (one_way.loc["A", "B"], one_way.loc["B", "A"]) == (there["there_ms"].median(), there["back_ms"].median())
 
 
@@ -212,14 +215,14 @@ def test_callers_are_told_apart_by_the_process_that_calls():
     listen = free("127.0.0.9")
     hosts = {"127.0.0.5": "A", "127.0.0.6": "B"}
     asked = {("A", "s"): Link(50), ("B", "s"): Link(200)}
-    own = {name: free(address) for address, name in hosts.items()}
+    addresses = {name: free(address) for address, name in hosts.items()}
     with socket.create_server(("127.0.0.1", 0)) as server, Relay(
-        [Route(listen, server.getsockname(), "s"), *(Route(free(), at, name) for name, at in own.items())],
+        [Route(listen, server.getsockname(), "s"), *(Route(free(), at, name) for name, at in addresses.items())],
         asked, hosts, by_owner=True,
     ) as relay:  # fmt: skip
         server.settimeout(10)
         for name, asked_s in (("A", 0.05), ("B", 0.2)):
-            address, port = own[name]
+            address, port = addresses[name]
             with subprocess.Popen([sys.executable, "-c", CALLER, address, str(port), str(listen[1])]) as caller:
                 far, _ = server.accept()
                 with far:
@@ -283,11 +286,11 @@ relay.start()
 print(relay.pid, flush=True)
 os.kill(os.getpid(), 9)
 """
-    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
     deadline = time.monotonic() + 20
-    while psutil.pid_exists(int(found.stdout)) and time.monotonic() < deadline:
+    while psutil.pid_exists(int(done.stdout)) and time.monotonic() < deadline:
         time.sleep(0.05)
-    assert not psutil.pid_exists(int(found.stdout))
+    assert not psutil.pid_exists(int(done.stdout))
 
 
 def test_an_echo_is_held_against_what_was_asked():

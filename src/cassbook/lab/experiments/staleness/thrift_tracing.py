@@ -54,8 +54,8 @@ def fetch(
         rows = ask.all("SELECT source, source_elapsed, activity FROM system_traces.events WHERE session_id = {}", ids)
     events = [
         (session_id, socket.inet_ntoa(source), _int(elapsed), activity.decode())
-        for session_id, found in zip(ids, rows, strict=True)
-        for source, elapsed, activity in found
+        for session_id, of_session in zip(ids, rows, strict=True)
+        for source, elapsed, activity in of_session
         if elapsed
     ]
     return asked, events_of(events)
@@ -66,7 +66,7 @@ def _durations(ask: _Asking, ids: list[str]) -> list[int | None]:
 
     def read() -> list[int | None]:
         rows = ask.all("SELECT duration FROM system_traces.sessions WHERE session_id = {}", ids)
-        return [_int(found[0][0]) if found and found[0][0] else None for found in rows]
+        return [_int(of_session[0][0]) if of_session and of_session[0][0] else None for of_session in rows]
 
     return until_written(read)
 
@@ -84,26 +84,26 @@ class _Asking:
 
     def __exit__(self, *_: object) -> None:
         """Close all."""
-        for own in self._clients:
-            own.close()
+        for connection in self._clients:
+            connection.close()
 
     def all(self, select: str, ids: list[str]) -> list[list[list[bytes]]]:
         """Rows of a query for each session, with the values of its columns."""
         parts = [ids[place::_CONCURRENCY] for place in range(_CONCURRENCY)]
 
-        def asked(place: int) -> list[list[list[bytes]]]:
-            return [_rows(self._clients[place], select.format(own)) for own in parts[place]]
+        def query(place: int) -> list[list[list[bytes]]]:
+            return [_rows(self._clients[place], select.format(session_id)) for session_id in parts[place]]
 
-        found: list[Any] = [None] * len(ids)
+        of_sessions: list[Any] = [None] * len(ids)
         with ThreadPoolExecutor(_CONCURRENCY) as pool:
-            for place, rows in enumerate(pool.map(asked, range(_CONCURRENCY))):
-                found[place::_CONCURRENCY] = rows
-        return found
+            for place, rows in enumerate(pool.map(query, range(_CONCURRENCY))):
+                of_sessions[place::_CONCURRENCY] = rows
+        return of_sessions
 
 
-def _rows(asked: Any, query: str) -> list[list[bytes]]:
-    own = interface()
-    result = asked.execute_cql3_query(query.encode(), own.Compression.NONE, own.ConsistencyLevel.ONE)
+def _rows(connection: Any, query: str) -> list[list[bytes]]:
+    thrift = interface()
+    result = connection.execute_cql3_query(query.encode(), thrift.Compression.NONE, thrift.ConsistencyLevel.ONE)
     return [[column.value for column in row.columns] for row in result.rows]
 
 

@@ -68,16 +68,16 @@ def fetch(
     select = _prepared(
         session, "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
     )
-    found = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
-    rows = [tuple(row) for _, result in found for row in result if row.source_elapsed is not None]
+    results = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
+    rows = [tuple(row) for _, result in results for row in result if row.source_elapsed is not None]
     return asked, events_of(rows)
 
 
 def _prepared(session: Session, select: str) -> PreparedStatement:
     """Prepare a query that any replica may answer; by default one of the coordinator's own data centre must."""
-    found = session.prepare(select)
-    found.consistency_level = ConsistencyLevel.ONE
-    return found
+    prepared = session.prepare(select)
+    prepared.consistency_level = ConsistencyLevel.ONE
+    return prepared
 
 
 def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
@@ -85,8 +85,8 @@ def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
     select = _prepared(session, "SELECT duration FROM system_traces.sessions WHERE session_id = ?")
 
     def read() -> list[int | None]:
-        found = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
-        return [next((row.duration for row in result), None) for _, result in found]
+        results = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
+        return [next((row.duration for row in result), None) for _, result in results]
 
     return until_written(read)
 
