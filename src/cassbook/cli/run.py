@@ -31,10 +31,12 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
     hosts = asked_hosts(existing, engine)
     wanted = load_profile(profile, engine=engine)
     if dry_run:
-        from cassbook.lab.run.plan import forecast_s, plan
+        from cassbook.lab.run.plan import forecast_s, left_out, plan
 
         cells = [cell for block in plan(wanted) for cell in block]
         click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {forecast_s(wanted, cells) / 60:.0f} min")
+        for sentence in left_out(wanted):
+            click.echo(sentence)
         return
 
     from cassbook.lab.run.measure import measure

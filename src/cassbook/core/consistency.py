@@ -286,7 +286,7 @@ def setting(name: str, n: int = 3) -> Setting:
     read_cl, slash, write_cl = name.partition("/")
     if slash:
         return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
-    of = "" if n == 3 else f" with {n} replicas"  # noqa: PLR2004 - the papers' number
+    of = "" if n == 3 else f" with {n} replica{'s' if n > 1 else ''}"  # noqa: PLR2004 - the papers' number
     wrong = f"has no levels that wait for so many of {n} replicas" if name in without_levels(n) else f"is unknown{of}"
     names = ", ".join(s.name for s in known)
     raise InputError(f"setting: {name!r} {wrong}; use one of {names}, or a pair of levels such as QUORUM/ONE")

@@ -9,7 +9,15 @@ from typing import Annotated, Any, Literal, Self
 import yaml
 from pydantic import Field, ValidationError, field_validator, model_validator
 
-from cassbook.core.consistency import LEVEL_CODES, LEVELS, STRONG_SETTINGS, replicas_waited_for, setting
+from cassbook.core.consistency import (
+    LEVEL_CODES,
+    LEVELS,
+    STRONG_SETTINGS,
+    Setting,
+    replicas_waited_for,
+    setting,
+    strong_settings,
+)
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
@@ -141,6 +149,18 @@ class Profile(Section):
     distance: DistanceSection | None = None
     keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
 
+    @model_validator(mode="before")
+    @classmethod
+    def _strong_by_default(cls, content: Any) -> Any:
+        """Fill in the strong settings of the cluster's replication factor where none are named."""
+        cluster = content.get("cluster") if isinstance(content, dict) else None
+        replicas = cluster.get("replication_factor") if isinstance(cluster, dict) else None
+        if not isinstance(replicas, int) or replicas < 1:
+            return content
+        named = {"settings": [pair.name for pair in strong_settings(replicas)]}
+        sections = {key: content[key] for key in ("mixed", "workloads") if isinstance(content.get(key), dict)}
+        return content | {key: named | section for key, section in sections.items()}
+
     @field_validator("engine")
     @classmethod
     def _known_engine(cls, value: str) -> str:
@@ -185,14 +205,37 @@ class Profile(Section):
     @model_validator(mode="after")
     def _levels_can_be_met(self) -> Self:
         levels = set(self.pure.levels) if self.pure else set()
-        for name in (name for part in (self.mixed, self.workloads) if part for name in part.settings):
-            levels |= {setting(name).read_cl, setting(name).write_cl}
         levels |= {level for part in (self.cold, self.paced) if part for level in part.levels}
+        self._check_met(levels)
+        self._check_met({level for pair in self._settings() for level in (pair.read_cl, pair.write_cl)})
+        return self
+
+    def _check_met(self, levels: set[str]) -> None:
         replicas = self.cluster.replication_factor
         for level in sorted(levels):
             if replicas_waited_for(level, replicas) > replicas:
                 raise ValueError(f"{level} waits for more replicas than replication_factor {replicas} gives")
-        return self
+
+    def setting(self, name: str) -> Setting:
+        """Find a pair of levels by its name, which depends on the replication factor."""
+        return setting(name, self.cluster.replication_factor)
+
+    def _settings(self) -> list[Setting]:
+        """All pairs of levels.
+
+        Raises
+        ------
+        ValueError
+            For a name that the replication factor does not have.
+        """
+        pairs = []
+        for key, section in (("mixed", self.mixed), ("workloads", self.workloads)):
+            for name in section.settings if section else ():
+                try:
+                    pairs.append(self.setting(name))
+                except InputError as error:
+                    raise ValueError(f"{key}.settings: {str(error).removeprefix('setting: ')}") from None
+        return pairs
 
     @property
     def blocks(self) -> int:

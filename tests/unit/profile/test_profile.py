@@ -1,9 +1,13 @@
+import re
+
 import pytest
 import yaml
+from click.testing import CliRunner
 
+from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
-from cassbook.lab.run.plan import forecast_s, plan
+from cassbook.lab.run.plan import forecast_s, left_out, plan
 from cassbook.profile.profile import load_profile
 
 QUICK = yaml.safe_load((resource("profiles") / "quick.yaml").read_text())
@@ -123,6 +127,48 @@ def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path)
     assert sorted((c.read_cl, c.read_share) for c in cells) == [
         ("ANY", 0.0), ("ONE", 0.0), ("ONE", 1.0), ("SERIAL", 1.0),
     ]  # fmt: skip
+
+
+def test_levels_that_are_left_out_are_named(tmp_path):
+    path = written(tmp_path, pure__levels=["EACH_QUORUM", "SERIAL", "ONE"], pure__threads=[10], mixed=None)
+    assert left_out(load_profile(path)) == [
+        "pure.levels: EACH_QUORUM is measured with writes only, no reads at it: releases before 3.0 refuse them",
+        "pure.levels: SERIAL is measured with reads only, no writes at it: it is for lightweight transactions",
+    ]
+    done = CliRunner().invoke(main, ["run", "--profile", path, "--dry-run"])
+    assert done.output.splitlines()[1:] == left_out(load_profile(path))
+
+
+@pytest.mark.parametrize(
+    ("replicas", "names", "pairs"),
+    [
+        (4, None, [("ONE", "ALL"), ("TWO", "QUORUM"), ("QUORUM", "TWO"), ("ALL", "ONE")]),
+        (5, None, [("ONE", "ALL"), ("QUORUM", "QUORUM"), ("ALL", "ONE")]),
+        (5, ["3R-3W", "2R-5W", "ONE/ONE"], [("QUORUM", "QUORUM"), ("TWO", "ALL"), ("ONE", "ONE")]),
+    ],
+)
+def test_settings_are_those_of_the_replication_factor(tmp_path, replicas, names, pairs):
+    settings = {} if names is None else {"settings": names}
+    mixed = {"threads": [10], "read_shares": [0.5], **settings}
+    cluster = {"nodes": 5, "replication_factor": replicas}
+    profile = load_profile(written(tmp_path, cluster=cluster, mixed=mixed, pure=None))
+    assert [(pair.read_cl, pair.write_cl) for pair in map(profile.setting, profile.mixed.settings)] == pairs
+    cells = [cell for cell in plan(profile)[0] if cell.kind == "mixed"]
+    assert {(cell.read_cl, cell.write_cl) for cell in cells} == set(pairs)
+    assert type(profile).model_validate(profile.model_dump()) == profile
+
+
+@pytest.mark.parametrize(
+    ("name", "wrong"),
+    [
+        ("2R-2W", "mixed.settings: '2R-2W' is unknown with 5 replicas; use one of 1R-5W, 3R-3W, 5R-1W"),
+        ("2R-4W", "mixed.settings: '2R-4W' has no levels that wait for so many of 5 replicas; use one of 1R-5W"),
+    ],
+)
+def test_a_setting_of_another_replication_factor_is_refused(tmp_path, name, wrong):
+    cluster = {"nodes": 5, "replication_factor": 5}
+    with pytest.raises(InputError, match=re.escape(wrong)):
+        load_profile(written(tmp_path, cluster=cluster, mixed__settings=[name]))
 
 
 def test_mixes_take_any_pair_of_levels(tmp_path):

@@ -14,7 +14,7 @@ from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.hosts import same_place
-from cassbook.lab.run.plan import Cell, forecast_s, plan
+from cassbook.lab.run.plan import Cell, forecast_s, left_out, plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
 
@@ -68,6 +68,8 @@ def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingClus
         f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
         f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
     )
+    for sentence in left_out(profile):
+        log(sentence)
     _warn_if_busy(store.notes["busy_before_percent"], log)
     with bar(total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, setting
+from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
@@ -20,6 +20,24 @@ _CELL_OVERHEAD_S = 0.35
 def plan(profile: Profile) -> list[list[Cell]]:
     """Return the cells of each block, in an order drawn from the profile's seed and the block's number."""
     return [_block(profile, block) for block in range(1, profile.blocks + 1)]
+
+
+def left_out(profile: Profile) -> list[str]:
+    """Return, in sentences, what a profile names and Cassandra has not: reads or writes at a level for the other."""
+    levels = profile.pure.levels if profile.pure else []
+    reads = [level for level in levels if level not in READ_LEVELS]
+    writes = [level for level in levels if level not in WRITE_LEVELS]
+    why = {
+        "ANY": "it is for writes",
+        "EACH_QUORUM": "releases before 3.0 refuse them",
+        "SERIAL": "it is for lightweight transactions",
+        "LOCAL_SERIAL": "it is for lightweight transactions",
+    }
+    return [
+        f"pure.levels: {level} is measured with {kept} only, no {left} at it: {why[level]}"
+        for kept, left, wrong in (("writes", "reads", reads), ("reads", "writes", writes))
+        for level in wrong
+    ]
 
 
 def _block(profile: Profile, block: int) -> list[Cell]:
@@ -49,7 +67,7 @@ def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: s
         for threads in profile.mixed.threads:
             for share in profile.mixed.read_shares:
                 for name in profile.mixed.settings:
-                    pair = setting(name)
+                    pair = profile.setting(name)
                     points.append(
                         (
                             "mixed",
@@ -81,7 +99,7 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     }
     shares |= {f"own-{section.name}": (section.name, read_share(own_shares(section))) for section in part.own}
     points = [
-        (threads, setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
+        (threads, profile.setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
         for threads in part.threads
         for what in shares
         for name in part.settings
