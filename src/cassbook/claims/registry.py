@@ -139,6 +139,8 @@ def _measured(entry: _Entry, run: Study | None) -> str:
         answer = _answer(_call(entry.function, run))
     except NotInRun as missing:
         return f"not in this run: {missing}"
+    except InputError as error:
+        return f"not in this run: enough figures ({error})"
     return answer.why if isinstance(answer, Untestable) else spell(answer.value, entry.statement.printed)
 
 

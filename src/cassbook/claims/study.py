@@ -9,7 +9,7 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.errors import LaboratoryError
 
 
 class NotInRun(LaboratoryError):
@@ -72,8 +72,17 @@ class Study:
         return cls._of(stats.assign(**{name: [exactly(value) for value in stats[name]] for name in names}))
 
     def threads(self) -> list[int]:
-        """Thread counts at which all levels of both operations were measured, ascending."""
-        common = set.intersection(*(set(column.index) for column in self.latency_us.values()))
+        """Thread counts at which all levels of both operations were measured, ascending.
+
+        Raises
+        ------
+        NotInRun
+            Where there are none.
+        """
+        measured = [set(column.index) for column in self.latency_us.values()]
+        if not measured:
+            raise NotInRun("reads alone and writes alone")
+        common = set.intersection(*measured)
         if not common:
-            raise InputError("no thread count was measured at every level")
+            raise NotInRun("a thread count at every level")
         return sorted(common)

@@ -458,6 +458,16 @@ def test_a_run_is_put_to_the_claims_it_can_test():
     assert float(measured["g20-conclusion-read-latency"].rstrip("%")) > 0
 
 
+def test_a_run_without_reads_and_writes_alone_is_answered_for():
+    run = str(project_root() / "data" / "runs" / "thesis-2-3.11.4")
+    command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
+    listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    said = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
+    assert said
+    assert all(words.startswith("not in this run: ") for words in said.values())
+    assert "not in this run: reads alone and writes alone" in said.values()
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
