@@ -10,16 +10,19 @@ from cassbook.cli.common import format_option
 @click.command()
 @click.argument("first", metavar="RUN")
 @click.argument("second", metavar="RUN")
+@click.option("--top", type=click.IntRange(1), metavar="N", help="Number of figures shown, largest differences first.")
+@click.option("--only-different", is_flag=True, help="Only distinguishable figures, largest differences first.")
 @format_option("md", "text", "json", "csv")
-def compare(first: str, second: str, form: str) -> None:
+def compare(first: str, second: str, top: int | None, only_different: bool, form: str) -> None:
     """Compare two runs cell by cell: ratios with 95 % intervals.
 
-    RUN is the name of a recorded run, a run's folder, or a folder of logs; engines and machines may differ. The
+    RUN is the name of a recorded run, a run's folder, a folder of logs, or a log; engines and machines may differ. The
     intervals are over blocks (cluster starts); where a run has only one, they are within that start, and nothing is
     called distinguishable.
     """
     from cassbook.ingest.folder import open_run
-    from cassbook.records.compare import FORMATS
+    from cassbook.records.compare import FORMATS, choose
     from cassbook.records.compare import compare as ratios
 
-    click.echo(FORMATS[form](ratios(open_run(first), open_run(second))))
+    comparison = ratios(open_run(first), open_run(second))
+    click.echo(FORMATS[form](choose(comparison, top, only_different)))

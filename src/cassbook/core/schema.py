@@ -69,6 +69,9 @@ CELLS: dict[str, str] = {
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
 }
 
+#: Threads of a cell whose log does not say how many, and which no `logs.csv` describes.
+UNKNOWN_THREADS = 0
+
 #: What a run recorded before these columns were there says of them.
 _BEFORE: dict[str, Any] = {
     "workload": "",

@@ -9,7 +9,7 @@ from cassbook.records.run import RecordedRun
 
 
 def open_run(name_or_path: str | Path) -> RecordedRun:
-    """Open a recorded run, by name or path, or a folder of logs, by path.
+    """Open a recorded run, by name or path, or a folder of logs or one log, by path.
 
     Raises
     ------
@@ -17,7 +17,8 @@ def open_run(name_or_path: str | Path) -> RecordedRun:
         If it is neither, or cannot be read.
     """
     folder = Path(name_or_path)
-    if (folder / LOGS_INDEX).is_file():
+    described = (folder / LOGS_INDEX).is_file()
+    if described or folder.is_file() or (folder.is_dir() and not (folder / "manifest.json").is_file()):
         from cassbook.ingest.log_folder import LogFolder  # noqa: PLC0415 - most runs are no logs
 
         return LogFolder(folder)

@@ -7,7 +7,7 @@ import io
 import re
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import Enum
 from pathlib import Path
 from typing import Any, BinaryIO, cast
@@ -125,3 +125,14 @@ def recognise(path: Path) -> Format:
             return form
     known = ", ".join(form.value for form in Format)
     raise InputError(f"{path}: is no log that cassbook knows, gzip and Zstandard included; it reads {known}")
+
+
+def logs_in(folder: Path) -> list[str]:
+    """Return the names of the logs in a folder, whatever else is in it."""
+    names = []
+    for path in sorted(folder.iterdir()):
+        if path.is_file() and not path.name.startswith("."):
+            with suppress(InputError):
+                recognise(path)
+                names.append(path.name)
+    return names

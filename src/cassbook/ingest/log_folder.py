@@ -3,7 +3,9 @@
 logs.csv has one row per log and the columns `file, engine, threads, read_cl, write_cl, read_share, block`; others
 may be cell_id (logs of the same one are the clients of one cell), kind, repeat, deployment, workload, condition and
 ramp_s (seconds at the beginning that are warm-up). Each cell's seconds count from its own first operation, and its
-steady window ends when the last request is sent.
+steady window ends when the last request is sent. One log alone needs no logs.csv: engine and levels are then unknown,
+and so are the threads unless the log tells. Several do, for nothing in two logs that overlap says whether they are
+clients of one run or two settings that were measured side by side.
 """
 
 from __future__ import annotations
@@ -26,10 +28,10 @@ from hdrh.histogram import HdrHistogram
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
 from cassbook.core.paths import LOGS_INDEX, cache_dir
-from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS
 from cassbook.ingest import summed
 from cassbook.ingest.common import Options, cell_id_of
-from cassbook.ingest.formats import recognise
+from cassbook.ingest.formats import logs_in, recognise
 from cassbook.ingest.merge import read_table, to_samples
 from cassbook.latency import summaries
 from cassbook.records import digest
@@ -40,6 +42,9 @@ _SETTINGS = ("engine", "threads", "read_cl", "write_cl", "read_share", "block")
 _OPTIONAL = {"cell_id": "", "kind": "", "repeat": 1, "deployment": "", "workload": "", "condition": "", "ramp_s": 0.0}
 #: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
 _READER = 1
+_UNKNOWN = "unknown"
+#: Logs of a folder that a message names.
+_NAMED = 3
 
 
 class LogFolder(RecordedRun):
@@ -49,8 +54,8 @@ class LogFolder(RecordedRun):
 
     Parameters
     ----------
-    folder : Path
-        Holds `logs.csv` and the logs that it names.
+    path : Path
+        A folder that holds `logs.csv` and the logs that it names, or one log alone; or that log.
 
     Raises
     ------
@@ -58,10 +63,14 @@ class LogFolder(RecordedRun):
         If the index or a log in it is missing or wrong.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, path: Path) -> None:
+        self._alone = path.name if path.is_file() else None
+        folder = path.parent if self._alone else path
         self.folder = folder.resolve()
-        self.index = read_index(folder)
-        artefacts = {name: sha256(folder / name) for name in (LOGS_INDEX, *sorted(set(self.index["file"])))}
+        described = not self._alone and (folder / LOGS_INDEX).is_file()
+        self.index = read_index(folder) if described else _index_of(self._alone or _only_log(folder))
+        described_by = [LOGS_INDEX] if described else []
+        artefacts = {name: sha256(folder / name) for name in (*described_by, *sorted(set(self.index["file"])))}
         #: As a run's, as far as logs say; what they do not is not in it.
         self.manifest: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
@@ -70,6 +79,27 @@ class LogFolder(RecordedRun):
             "artefacts": artefacts,
         }
         self._formats = {name: recognise(folder / name) for name in self.index["file"]}
+        if not described:
+            self.index = self._told_by_log()
+
+    @property
+    def name(self) -> str:
+        """Name of the folder, or of the log that was given instead."""
+        return self._alone or self.folder.name
+
+    def _told_by_log(self) -> pd.DataFrame:
+        """Return the index of a log without `logs.csv`, with what the log itself tells."""
+        (cell_id,) = self.index["cell_id"]
+        threads = None
+        if self.has_samples(cell_id):
+            operations = pq.read_table(self._sample_path(cell_id), columns=["operation"])["operation"].cast("string")
+            read_share = (pc.sum(pc.equal(operations, "READ")).as_py() or 0) / len(operations)
+        else:
+            read_share, threads = self._summed[cell_id].read_share, self._summed[cell_id].threads
+        pure = read_share in (0.0, 1.0)
+        # A mix that two logs have alike comes out a little different in each, so its share is no name for it.
+        told = {"read_share": read_share, "kind": "pure" if pure else "mixed", "workload": "" if pure else "mixed"}
+        return self.index.assign(threads=threads or UNKNOWN_THREADS, **told)
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -163,7 +193,7 @@ class LogFolder(RecordedRun):
             steady = table.filter(pc.greater_equal(table["started_s"], row["steady_from_s"]))
             busy_s = (pc.sum(steady["latency_us"]).as_py() or 0.0) / 1e6
             window_s = max(last - row["steady_from_s"], 0.0)
-            ratio = busy_s / window_s / row["threads"] if window_s else np.nan
+            ratio = busy_s / window_s / row["threads"] if window_s and row["threads"] else np.nan
             row |= {"little_ratio": ratio, "errors": _errors(table)}
             return row | {"ended_s": ends, "steady_to_s": last, "operations": table.num_rows}
         sums = self._summed[cell_id]
@@ -175,6 +205,38 @@ def _errors(table: pa.Table) -> str:
     """Failed operations as a cell's row has them: `read_timeout:3;unavailable:1`."""
     counted = table["outcome"].cast("string").value_counts().to_pylist()
     return ";".join(f"{entry['values']}:{entry['counts']}" for entry in counted if entry["values"] != "ok")
+
+
+def _only_log(folder: Path) -> str:
+    """Return the name of the one log in a folder without `logs.csv`.
+
+    Raises
+    ------
+    InputError
+        If it holds none or several.
+    """
+    names = logs_in(folder)
+    if not names:
+        raise InputError(
+            f"{folder}: is neither a run (no manifest.json) nor a folder of logs (no {LOGS_INDEX}, and no log in it)"
+        )
+    if len(names) > 1:
+        shown = ", ".join([*names[:_NAMED], *["..."][: len(names) > _NAMED]])
+        raise InputError(
+            f"{folder}: holds {len(names)} logs ({shown}) and no "
+            f"{LOGS_INDEX}, which says what logs cannot know; write one with a row per log and the columns "
+            f"{','.join(REQUIRED)} (and cell_id, the same for all clients of one cell). A single log needs none"
+        )
+    return names[0]
+
+
+def _index_of(name: str) -> pd.DataFrame:
+    """Return the index of a log of which nothing is known yet."""
+    unknown = {"engine": _UNKNOWN, "threads": UNKNOWN_THREADS, "read_cl": _UNKNOWN, "write_cl": _UNKNOWN}
+    row = (
+        _OPTIONAL | unknown | {"file": name, "read_share": 0.5, "block": 1, "cell_id": cell_id_of([Path(name)], Path())}
+    )
+    return pd.DataFrame([row])
 
 
 def read_index(folder: Path) -> pd.DataFrame:

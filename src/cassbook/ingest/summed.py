@@ -29,11 +29,25 @@ _MOST_OPERATIONS = 1e15
 
 @dataclass(frozen=True, slots=True)
 class Summed:
-    """What a cell's logs say in all: operations, seconds, and columns of `summaries.cell_statistics`."""
+    """What a cell's logs say in all.
+
+    Attributes
+    ----------
+    operations : int
+    length_s : float
+    figures : dict of float
+        Columns of `summaries.cell_statistics`.
+    read_share : float
+        Reads among the operations that succeeded.
+    threads : int or None
+        Where the log says.
+    """
 
     operations: int
     length_s: float
     figures: dict[str, float]
+    read_share: float
+    threads: int | None = None
 
 
 def of(tables: Sequence[Figures | Histograms], where: str) -> Summed:
@@ -109,7 +123,8 @@ def _of_histograms(logs: Sequence[Histograms], where: str) -> Summed:
     figures |= {name: total.get_value_at_percentile(p) * scale for name, p in _PERCENTILES.items()}
     figures |= {_COLUMN[o]: h.get_mean_value() * scale for o, h in by_operation.items() if o in _COLUMN}
     figures |= {"throughput_per_s": total.total_count / length_s, "n_errors": n_errors}
-    return Summed(total.total_count + n_errors, length_s, figures)
+    read = by_operation["READ"].total_count if "READ" in by_operation else 0
+    return Summed(total.total_count + n_errors, length_s, figures, read / total.total_count)
 
 
 def _empty() -> HdrHistogram:
@@ -143,4 +158,5 @@ def _of_figures(log: Figures, where: str) -> Summed:
             figures[column] = sum(whole[tag, "mean"] * k for tag, k in parts.items()) / sum(parts.values())
     # cassandra-stress prints the whole test's time in whole seconds, but each interval's end in tenths.
     ends = [at_s for _, _, at_s, _, _, _ in log.rows if at_s is not None]
-    return Summed(int(n + n_errors), max([run_time[0], *ends]), figures)
+    read_share = sum(k for tag, k in operations.items() if operation_of(tag) == "READ") / n
+    return Summed(int(n + n_errors), max([run_time[0], *ends]), figures, read_share, series.pop())

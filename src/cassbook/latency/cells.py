@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
-from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES
+from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES, UNKNOWN_THREADS
 from cassbook.latency import uncertainty
 
 #: Columns of the cells that stay next to their statistics.
@@ -170,6 +170,8 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     service = by_cell.uncertain(ok, by_cell.latency_us)
     response = by_cell.uncertain(ok & ~np.isnan(response_us), response_us)
     throughput_per_s = count(within & ok) / window_s
+    known_threads = cells["threads"].to_numpy(dtype=float, copy=True)
+    known_threads[known_threads == UNKNOWN_THREADS] = np.nan
     figures = {
         **_latency_columns(service, "latency_", ""),
         **_latency_columns(response, "response_", "response_"),
@@ -184,7 +186,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         "throughput_per_s": throughput_per_s,
         "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
         "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
-        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / cells["threads"].to_numpy(),
+        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / known_threads,
     }
     order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
     return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))

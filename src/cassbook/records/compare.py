@@ -10,7 +10,8 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -20,6 +21,7 @@ from scipy import stats
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
+from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import summaries, uncertainty
 
 #: What makes cells of two runs the same.
@@ -51,13 +53,15 @@ class Comparison:
     Attributes
     ----------
     first, second : dict of str
-        run, engine, blocks of each.
+        run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
     figures : DataFrame
         One row a (cell, figure), columns `KEYS`, figure, then of each run (first_, second_): value, low, high, blocks;
         and ratio (second by first), ratio_low, ratio_high, interval ('blocks', 'one cluster start' or ''),
         distinguishable: whether the interval leaves 1 out; None where it does not rest on blocks.
     only_first, only_second : list of str
         Cells that one run has alone.
+    chosen : DataFrame or None
+        Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
     """
 
     first: dict[str, str]
@@ -65,12 +69,37 @@ class Comparison:
     figures: pd.DataFrame
     only_first: list[str]
     only_second: list[str]
+    chosen: pd.DataFrame | None = None
+
+    @property
+    def shown(self) -> pd.DataFrame:
+        """The figures that a report shows."""
+        return self.figures if self.chosen is None else self.chosen
 
 
-def _described(run: Run) -> dict[str, str]:
-    statistics = run.statistics
-    engines = ", ".join(sorted(statistics["engine"].astype(str).unique()))
-    return {"run": run.name, "engine": engines, "blocks": str(statistics["block"].nunique())}
+def _described(first: Run, second: Run) -> tuple[dict[str, str], dict[str, str]]:
+    sides = []
+    for run in (first, second):
+        statistics = run.statistics
+        engines = ", ".join(sorted(statistics["engine"].astype(str).unique()))
+        sides.append({"run": run.name, "engine": engines, "blocks": str(statistics["block"].nunique())})
+    labels = _labels([first, second], [side["engine"] for side in sides])
+    return sides[0] | {"label": labels[0]}, sides[1] | {"label": labels[1]}
+
+
+def _labels(runs: list[Run], engines: list[str]) -> list[str]:
+    """Return names that differ: those of the runs, with their engines or folders where they are alike."""
+    names = [run.name for run in runs]
+    if names[0] != names[1]:
+        return names
+    if engines[0] != engines[1]:
+        return [f"{name} ({engine})" for name, engine in zip(names, engines, strict=True)]
+    parts = [Path(getattr(run, "folder", run.name)).resolve().parts for run in runs]
+    for depth in range(2, max(map(len, parts)) + 1):
+        tails = ["/".join(own[-depth:]) for own in parts]
+        if tails[0] != tails[1]:
+            return tails
+    return [f"{name} ({place})" for name, place in zip(names, ("first", "second"), strict=True)]
 
 
 def _labelled(statistics: pd.DataFrame) -> pd.DataFrame:
@@ -117,6 +146,8 @@ def _half(logs: np.ndarray, within: float) -> float:
 
 def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float]) -> tuple[float, float, float, str]:
     """Ratio of b to a with its bounds, and what they rest on; `halves` are the intervals within one start."""
+    if not min(a.size, b.size):  # as the throughput of one operation, which took no time
+        return float("nan"), float("nan"), float("nan"), uncertainty.NOTHING
     centre = float(b.mean() - a.mean())
     if min(a.size, b.size) > 1:
         if np.ptp(a) == 0 and np.ptp(b) == 0:
@@ -136,7 +167,8 @@ def _name(key: tuple[Any, ...]) -> str:
     kind, workload, condition, operation, level, threads, rate_per_s = key
     words = [kind, operation, level] if not workload else [kind, f"workload {workload}", level]
     rate = f", {rate_per_s:g} a second" if rate_per_s else ""
-    return " ".join(map(str, words)) + (f" after {condition}" if condition else "") + f", {threads} threads{rate}"
+    concurrency = "threads unknown" if threads == UNKNOWN_THREADS else f"{threads} threads"
+    return " ".join(map(str, words)) + (f" after {condition}" if condition else "") + f", {concurrency}{rate}"
 
 
 def _distinct(table: pd.DataFrame) -> list[tuple[Any, ...]]:
@@ -167,7 +199,10 @@ def compare(first: Run, second: Run) -> Comparison:
     ]
     both = renamed[0].merge(renamed[1], on=[*KEYS, "figure"], how="inner", sort=False)
     if both.empty:
-        raise InputError(f"{first.name} and {second.name} have no cell in common: nothing can be compared")
+        alone = [f"{run.name}: {_some(table)}" for run, table in zip((first, second), cells, strict=True)]
+        raise InputError(
+            f"{first.name} and {second.name} have no cell in common: nothing can be compared ({'. '.join(alone)})"
+        )
     rows = []
     for row in both.to_dict("records"):
         key = tuple(row[name] for name in [*KEYS, "figure"])
@@ -178,15 +213,48 @@ def compare(first: Run, second: Run) -> Comparison:
     both[["ratio", "ratio_low", "ratio_high", "interval"]] = pd.DataFrame(rows, index=both.index)
     apart = (both["ratio_low"] > 1) | (both["ratio_high"] < 1)
     both["rate_per_s"] = both["rate_per_s"].where(both["rate_per_s"] > 0)
+    if (both["threads"] == UNKNOWN_THREADS).any():
+        both["threads"] = both["threads"].astype(object).where(both["threads"] != UNKNOWN_THREADS, None)
     both["distinguishable"] = apart.astype(object).where(both["interval"] == uncertainty.BLOCKS, None)
     keys = [_distinct(table) for table in cells]
     return Comparison(
-        _described(first),
-        _described(second),
+        *_described(first, second),
         both.sort_values([*KEYS, "figure"], key=_order, kind="stable", ignore_index=True),
         [_name(key) for key in keys[0] if key not in set(keys[1])],
         [_name(key) for key in keys[1] if key not in set(keys[0])],
     )
+
+
+def _some(cells: pd.DataFrame, most: int = 3) -> str:
+    """Name a few cells."""
+    names = [_name(key) for key in _distinct(cells)]
+    more = [f"and {len(names) - most} more"] if len(names) > most else []
+    return "; ".join([*names[:most], *more]) or "none with an operation"
+
+
+def choose(comparison: Comparison, top: int | None = None, only_different: bool = False) -> Comparison:
+    """Choose what a report shows, the largest differences first.
+
+    Parameters
+    ----------
+    comparison : Comparison
+    top : int, optional
+        So many figures at most. Distinguishable ones come first, by the bound of their ratio's interval that is nearer
+        to 1, so by the difference that is certain; then all others by their ratio.
+    only_different : bool
+        None that is not distinguishable.
+    """
+    if top is None and not only_different:
+        return comparison
+    figures = comparison.figures
+    clear = figures["distinguishable"].eq(True).to_numpy(dtype=bool)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        logs = np.abs(np.log(figures[["ratio", "ratio_low", "ratio_high"]].to_numpy(dtype=float)))
+    certain = np.where(clear, logs[:, 1:].min(axis=1), logs[:, 0])
+    # Last key first; what is not known comes last.
+    order = np.lexsort((np.where(np.isnan(certain), np.inf, -certain), ~clear))
+    kept = order[clear[order]] if only_different else order
+    return replace(comparison, chosen=figures.iloc[kept[:top]].reset_index(drop=True))
 
 
 def _order(column: pd.Series) -> pd.Series:
@@ -199,7 +267,7 @@ def _order(column: pd.Series) -> pd.Series:
 
 def as_json(comparison: Comparison) -> str:
     """JSON: first, second, figures (a list of objects), only_first, only_second; what is not known is null."""
-    figures = json.loads(comparison.figures.to_json(orient="records", double_precision=15))
+    figures = json.loads(comparison.shown.to_json(orient="records", double_precision=15))
     content = {"first": comparison.first, "second": comparison.second, "figures": figures}
     content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
     return json.dumps(content, indent=2, ensure_ascii=False)
@@ -207,7 +275,7 @@ def as_json(comparison: Comparison) -> str:
 
 def as_csv(comparison: Comparison) -> str:
     """CSV of the figures, with the names of the runs in front."""
-    named = comparison.figures.copy()
+    named = comparison.shown.copy()
     named.insert(0, "first_run", comparison.first["run"])
     named.insert(1, "second_run", comparison.second["run"])
     return named.to_csv(index=False, lineterminator="\n").rstrip("\n")
@@ -224,24 +292,28 @@ def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
     return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
 
 
-def _table(figures: pd.DataFrame, figure: str) -> pd.DataFrame:
-    """One figure's table in words, one row per cell that has it."""
-    of_figure = figures[figures["figure"] == figure]
+def _word(value: object) -> str:
+    return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _table(shown: pd.DataFrame, labels: tuple[str, str], *more: str) -> pd.DataFrame:
+    """Figures in words, one per row; a run's column is headed by its label, and `more` columns come in front."""
     keys = [
+        *more,
         *_MARKDOWN_KEYS,
-        *(name for name in ("condition", "rate_per_s") if (of_figure[name].notna() & (of_figure[name] != "")).any()),
+        *(name for name in ("condition", "rate_per_s") if (shown[name].notna() & (shown[name] != "")).any()),
     ]
     rows = [
-        {name: f"{row[name]:g}" if isinstance(row[name], float) else str(row[name]) for name in keys}
+        {name: _word(row[name]) for name in keys}
         | {
-            "first": _with_interval(row, "first"),
-            "second": _with_interval(row, "second"),
-            "ratio": f"{row['ratio']:.3f}",
+            labels[0]: _with_interval(row, "first"),
+            labels[1]: _with_interval(row, "second"),
+            "ratio": "unknown" if np.isnan(row["ratio"]) else f"{row['ratio']:.3f}",
             "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
             "rests on": row["interval"] or "nothing",
             "distinguishable": _verdict(row),
         }
-        for row in of_figure.to_dict("records")
+        for row in shown.to_dict("records")
     ]
     return pd.DataFrame(rows)
 
@@ -262,18 +334,23 @@ def summary(comparison: Comparison) -> list[str]:
                      "another start may differ by more, so nothing is said to be distinguishable.")  # fmt: skip
     for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if alone:
-            lines.append(f"Only in {side['run']}: {len(alone)} ({'; '.join(alone)}).")
+            lines.append(f"Only in {side['label']}: {len(alone)} ({'; '.join(alone)}).")
     return lines
 
 
 def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str:
-    """What is compared, what it comes to, and one table per figure."""
-    lines = [f"# {comparison.first['run']} and {comparison.second['run']}", ""]
+    """What is compared, what it comes to, and one table per figure, or one of those that were chosen."""
+    labels = comparison.first["label"], comparison.second["label"]
+    lines = [f"# {labels[0]} and {labels[1]}", ""]
     for place, side in (("first", comparison.first), ("second", comparison.second)):
-        lines.append(f"* {place}: {side['run']}, Cassandra {side['engine']}, {side['blocks']} blocks")
+        lines.append(f"* {place}: {side['label']}, Cassandra {side['engine']}, {side['blocks']} blocks")
     lines += ["", *(f"{sentence}\n" for sentence in summary(comparison))]
+    if comparison.chosen is not None:
+        table = _table(comparison.chosen, labels, "figure")
+        lines += [f"## The largest differences: {len(table)} of {len(comparison.figures)} figures", ""]
+        return "\n".join([*lines, "None is distinguishable." if table.empty else shown(table)])
     for figure in FIGURES:
-        table = _table(comparison.figures, figure)
+        table = _table(comparison.figures[comparison.figures["figure"] == figure], labels)
         lines += [] if table.empty else [f"## {figure}", "", shown(table), ""]
     return "\n".join(lines).rstrip("\n")
 

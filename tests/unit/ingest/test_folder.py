@@ -1,13 +1,16 @@
 """A folder of logs in place of a run: what it says is what the run says that the logs were made from."""
 
+import json
 import re
 import shutil
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from cassbook.book import source as sources
 from cassbook.book.chapters import cold_start, cold_start_figures
+from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS
 from cassbook.ingest import summed
@@ -190,3 +193,68 @@ def test_a_cell_that_there_is_not_is_refused(few):
 )
 def test_what_a_tag_stands_for(tag, operation):
     assert summed.operation_of(tag) == operation
+
+
+def compare(*arguments):
+    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+
+
+@pytest.fixture
+def few_operations(tmp_path):
+    """Two folders of one operation each: no window has a length, so no throughput is known."""
+    folders = [tmp_path / name / "logs" for name in ("one", "two")]
+    for folder in folders:
+        folder.mkdir(parents=True)
+        rows = re.findall(r"(?m)^READ,.*$", (LOGS / "ycsb-0.17.0" / "raw.txt").read_text())
+        (folder / "raw.txt").write_text(rows[0] + "\n")
+        index(folder, ["raw.txt,2.1.20,4,ONE,ONE,1,1"])
+    return folders
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_folders_of_few_operations_are_compared(few_operations):
+    result = compare(*few_operations, "--format", "json")
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert [content[side]["label"] for side in ("first", "second")] == ["one/logs", "two/logs"]
+    ratios = {row["figure"]: (row["ratio"], row["distinguishable"]) for row in content["figures"]}
+    assert set(ratios.values()) <= {(1.0, None), (None, None)}
+    text = compare(*few_operations, "--format", "text")
+    assert "one/logs two/logs" in re.sub(" +", " ", text.output)
+
+
+@pytest.mark.parametrize("name", ["raw.txt", "mixed.log", "READ.hdr", "summary.txt"])
+def test_a_folder_of_one_log_needs_no_index_and_one_log_no_folder(tmp_path, name):
+    source = next(LOGS.glob(f"*/{name}"))
+    shutil.copy(source, tmp_path)
+    (tmp_path / "README.md").write_text("what was measured")
+    result = compare(tmp_path, source, "--format", "json")
+    assert result.exit_code == 0, result.output
+    content = json.loads(result.stdout)
+    assert (content["first"]["engine"], content["second"]["run"]) == ("unknown", name)
+    assert {row["threads"] for row in content["figures"]} == ({20} if name == "mixed.log" else {None})
+    kinds = {(row["kind"], row["operation"]) for row in content["figures"]}
+    assert kinds == ({("pure", "READ")} if name == "READ.hdr" else {("mixed", "workload mixed")})
+    assert np.isnan(open_run(tmp_path).statistics["little_ratio"].iloc[0])
+
+
+def test_a_folder_of_several_logs_without_an_index_is_told_to_write_one(tmp_path):
+    for number in (1, 2):
+        shutil.copy(LOGS / "ycsb-0.17.0" / f"client-{number}.txt", tmp_path)
+    result = compare(tmp_path, "quick-2.1.20")
+    assert result.exit_code == 2
+    assert f"{tmp_path}: holds 2 logs (client-1.txt, client-2.txt) and no logs.csv" in result.output
+    assert HEADING in result.output
+    assert "cell_id" in result.output
+
+
+def test_a_folder_without_a_log_is_refused(tmp_path):
+    result = compare(tmp_path, "quick-2.1.20")
+    assert result.exit_code == 2
+    assert "neither a run (no manifest.json) nor a folder of logs (no logs.csv, and no log in it)" in result.output
+
+
+def test_what_two_logs_hold_is_named_where_nothing_is_alike():
+    result = compare(LOGS / "stress-2.1.20" / "mixed.log", LOGS / "ycsb-0.17.0" / "raw.txt")
+    assert result.exit_code == 2
+    assert "mixed.log: mixed workload mixed unknown/unknown, 20 threads. raw.txt: mixed" in result.output

@@ -158,3 +158,63 @@ def test_the_command_takes_names_and_folders():
     result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", "nowhere"])
     assert result.exit_code == 2
     assert "nowhere is no run folder" in result.output
+
+
+def labels(first, second):
+    comparison = compare.compare(first, second)
+    return comparison.first["label"], comparison.second["label"]
+
+
+def test_columns_are_headed_by_names_that_differ(tmp_path):
+    here, there = run("a", {}), run("a", {})
+    assert labels(here, run("b", {})) == ("a", "b")
+    assert labels(here, run("a", {}, engine="5.0.9")) == ("a (2.1.20)", "a (5.0.9)")
+    here.folder, there.folder = tmp_path / "monday" / "a", tmp_path / "friday" / "a"
+    assert labels(here, there) == ("monday/a", "friday/a")
+    assert labels(here, here) == ("a (first)", "a (second)")
+    text = compare.as_text(compare.compare(here, there))
+    assert "monday/a friday/a ratio" in re.sub(" +", " ", text)
+
+
+@pytest.fixture
+def some_differ():
+    """100 threads: much slower, but of one start; 10 and 20 threads differ for certain, 20 more; 30 do not."""
+    rows = [
+        [*blocks(1000.0, threads=100), *blocks(1000.0, 1001.0, threads=10), *blocks(1000.0, 1001.0, threads=20),
+         *blocks(900.0, 1100.0, threads=30)],
+        [*blocks(9000.0, threads=100), *blocks(1100.0, 1101.0, threads=10), *blocks(500.0, 501.0, threads=20),
+         *blocks(1000.0, 1200.0, threads=30)],
+    ]  # fmt: skip
+    return compare.compare(run("a", *rows[0]), run("b", *rows[1]))
+
+
+def test_the_largest_differences_come_first_those_that_are_certain_before_all(some_differ):
+    chosen = compare.choose(some_differ, top=15).shown
+    latency = chosen[chosen["figure"] == "latency_us"]
+    assert latency["threads"].tolist() == [20, 10, 100]
+    assert len(compare.choose(some_differ, top=15).shown) == 15
+    everything = compare.choose(some_differ, top=1000).shown
+    assert len(everything) == len(some_differ.figures)
+    assert compare.choose(some_differ) is some_differ
+
+
+def test_only_what_is_distinguishable_is_shown_on_demand(some_differ):
+    chosen = compare.choose(some_differ, only_different=True)
+    assert set(chosen.shown["threads"]) == {10, 20}
+    assert set(chosen.shown["distinguishable"]) == {True}
+    assert "Mean latency is distinguishable in 2 of 3" in compare.as_markdown(chosen)  # of all, not of what is shown
+    assert len(json.loads(compare.as_json(chosen))["figures"]) == len(chosen.shown)
+    assert "None is distinguishable." in compare.as_text(
+        compare.choose(compare.compare(run("a", {}), run("b", {})), 5, True)
+    )
+
+
+def test_the_command_shows_a_few_on_demand():
+    asked = ["compare", "standard-2.1.20", "standard-5.0.9", "--top", "7", "--only-different"]
+    content = json.loads(CliRunner().invoke(main.main, [*asked, "--format", "json"]).stdout)
+    assert [row["distinguishable"] for row in content["figures"]] == [True] * 7
+    text = CliRunner().invoke(main.main, [*asked, "--format", "text"]).stdout
+    assert len(text.splitlines()) < 20
+    assert "7 of " in text
+    csv = CliRunner().invoke(main.main, [*asked, "--format", "csv"]).stdout
+    assert len(csv.splitlines()) == 8
