@@ -22,8 +22,9 @@ _PER_MS = 10
 
 _OURS = """
 from pathlib import Path
+from cassbook.ingest.common import Options
 from cassbook.ingest.merge import read_logs
-def work(source, target): read_logs([Path(source)], Path(target))
+def work(source, target): read_logs([Path(source)], Path(target), Options(force=True))
 """
 #: What pyarrow's documentation has for a file larger than memory: a streaming reader, its batches written as they come.
 _BARE = """

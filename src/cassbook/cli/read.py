@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
-from cassbook.cli.common import log, output_option
+from cassbook.cli.common import format_option, log, output_option
 
 
 @click.command()
-@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@output_option("Parquet file to write.", required=True)
-@click.option("--skip-damaged", is_flag=True, help="Leave damaged lines out and count them. Default: refuse the first.")
+@click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="FILE...")
+@output_option("File to write: CSV if its name ends in .csv, else Parquet.", required=True)
+@click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
+@click.option(
+    "--skip-damaged", is_flag=True,
+    help="Leave damaged lines out and count them; read what can be unpacked, and tests that failed. Default: refuse.",
+)  # fmt: skip
 @click.option("--clocks-apart", is_flag=True, help="Count the time of each file from its own first operation.")
 @click.option("--unit", type=click.Choice(["ns", "us", "ms"]), help="Unit of an HdrHistogram log. Default: us.")
 @click.option("--dask", metavar="ADDRESS", help="Dask scheduler, tcp://..., whose workers read; writes a folder.")
-def read(logs: tuple[Path, ...], output: Path, **how: Any) -> None:
+@format_option("text", "json")
+def read(logs: tuple[Path, ...], output: Path, form: str, **how: Any) -> None:
     """Convert logs of YCSB, cassandra-stress, easy-stress or HdrHistogram to Parquet.
 
     Logs of single operations become samples; several files are the clients of one run. Logs of sums or histograms
-    become a table of those. Formats are recognised by content, gzip and Zstandard too.
+    become a table of those. Formats are recognised by content, gzip and Zstandard too. FILE may be a pipe; - is
+    standard input. The report of what was read goes to standard output.
     """
     from cassbook.ingest.common import Options
     from cassbook.ingest.merge import read_logs
@@ -32,4 +39,4 @@ def read(logs: tuple[Path, ...], output: Path, **how: Any) -> None:
     except KeyboardInterrupt:
         log("cassbook: interrupted; nothing was written")
         sys.exit(130)
-    click.echo("\n".join(report))
+    click.echo(json.dumps(report.content, indent=2, ensure_ascii=False) if form == "json" else "\n".join(report.lines))

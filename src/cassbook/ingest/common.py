@@ -6,12 +6,14 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from cassbook.core.errors import InputError
-from cassbook.ingest import clocks, easy_stress, hdr, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest import clocks, easy_stress, hdr, pipes, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format
 from cassbook.ingest.log import Log
+from cassbook.ingest.samples import is_csv
 
 _EXPECTED = {
     Format.YCSB_RAW: ycsb_raw.EXPECTED,
@@ -38,12 +40,33 @@ class Options:
         Of the values of an HdrHistogram log: ns, us or ms.
     dask : str or None
         Address of a Dask scheduler whose workers see the same files; the samples become a folder of parts.
+    force : bool
+        Overwrite the output if it exists.
     """
 
     skip_damaged: bool = False
     clocks_apart: bool = False
     unit: str | None = None
     dask: str | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What became of some logs.
+
+    Attributes
+    ----------
+    lines : list of str
+        For a person.
+    content : dict
+        For a program: output, format (parquet or csv), table (samples, figures or histograms), rows, left_out
+        (operations), damaged_lines, clocks (lines on how those of several clients lie to each other), and logs, a list
+        with file, format, rows, counts, notes, damaged_lines, damaged and cut of each.
+    """
+
+    lines: list[str]
+    content: dict[str, Any]
 
 
 def tally_of(path: Path, form: Format, options: Options) -> Tally:
@@ -53,7 +76,7 @@ def tally_of(path: Path, form: Format, options: Options) -> Tally:
 
 def cell_id_of(paths: Sequence[Path], to: Path) -> str:
     """Name of the cell: that of the one log, or of the file that many are merged into; without endings."""
-    path = paths[0] if len(paths) == 1 else to
+    path = paths[0] if len(paths) == 1 and not pipes.is_pipe(paths[0]) else to
     name = path.name
     while Path(name).suffix.lower() in _ENDINGS:
         name = Path(name).stem
@@ -75,15 +98,22 @@ def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
             "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
             "left_out": dict(log.left_out), "damaged_lines": log.tally.count,
         }
+        | ({"cut": log.tally.cut} if log.tally.cut else {})
         for log, begun in zip(logs, begun_us, strict=True)
     ]  # fmt: skip
     return {"cassbook_logs": json.dumps(notes)}
 
 
-def summed_up(logs: Sequence[Log], to: Path, options: Options) -> list[str]:
-    """The report on logs of operations."""
+def summed_up(logs: Sequence[Log], to: Path, options: Options) -> Report:
+    """Return the report on logs of operations."""
     rows = sum(log.rows for log in logs)
     damaged = sum(log.tally.count for log in logs)
     left = sum(log.left_out.total() for log in logs)
-    report = [line for log in logs for line in log.report()] + clocks.report(logs, options.clocks_apart)
-    return [*report, f"{to}: {rows:,} samples; {left:,} operations and {damaged:,} damaged lines left out"]
+    told = clocks.report(logs, options.clocks_apart)
+    lines = [line for log in logs for line in log.report()] + told
+    lines.append(f"{to}: {rows:,} samples; {left:,} operations and {damaged:,} damaged lines left out")
+    content = {
+        "output": str(to), "format": "csv" if is_csv(to) else "parquet", "table": "samples", "rows": rows,
+        "left_out": left, "damaged_lines": damaged, "clocks": told, "logs": [log.content() for log in logs],
+    }  # fmt: skip
+    return Report(lines, content)

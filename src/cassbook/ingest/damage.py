@@ -35,6 +35,12 @@ class Tally:
         Count them; otherwise the first is an error.
     expected : str
         What a line of this format looks like, for the message.
+    count : int
+        Damaged lines.
+    named : list of Damage
+        The first of them.
+    cut : str
+        How much could be unpacked of a log whose compression is damaged; empty for any other.
     """
 
     path: Path
@@ -42,6 +48,7 @@ class Tally:
     expected: str
     count: int = 0
     named: list[Damage] = field(default_factory=list)
+    cut: str = ""
 
     def add(self, damage: Damage) -> None:
         """Take a damaged line.
@@ -60,6 +67,13 @@ class Tally:
         if len(self.named) < _NAMED:
             self.named.append(damage)
 
+    def cut_short(self, unpacked: int, error: Exception) -> None:
+        """Note that the compression is damaged, and all that follows is left out."""
+        self.cut = (
+            f"its compression is damaged or cut short ({error}): {unpacked:,} bytes could be unpacked, and what "
+            "follows the last whole line of them is left out"
+        )
+
     def add_all(self, other: Tally, lines_before: int) -> None:
         """Take what another tally found in a later part of the same file.
 
@@ -68,13 +82,22 @@ class Tally:
         InputError
             At the first damaged line, unless they are skipped.
         """
+        if other.cut and not self.skip:
+            raise InputError(f"{self.path}: {other.cut}; nothing was written. --skip-damaged reads what comes before")
+        self.cut = self.cut or other.cut
         for damage in other.named:
             self.add(Damage(lines_before + damage.line, damage.text))
         self.count += other.count - len(other.named)
 
     def lines(self) -> list[str]:
         """What a report says of them."""
+        cut = [self.cut] if self.cut else []
         if not self.count:
-            return []
+            return cut
         more = [f"  ... and {self.count - len(self.named)} more"] if self.count > len(self.named) else []
-        return [f"{self.count} damaged lines left out:", *(f"  {damage}" for damage in self.named), *more]
+        return [*cut, f"{self.count} damaged lines left out:", *(f"  {damage}" for damage in self.named), *more]
+
+    def content(self) -> dict[str, object]:
+        """Return the same for a program."""
+        named = [{"line": one.line, "text": one.text.decode("utf-8", "backslashreplace")} for one in self.named]
+        return {"damaged_lines": self.count, "damaged": named, "cut": self.cut or None}

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS, OUTCOMES
+from cassbook.ingest import pipes
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.log import Log
 from cassbook.ingest.samples import Operations, Spool
@@ -65,7 +66,7 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
     """Yield the operations of a file, row group by row group; counts and damage go to the log."""
     row = 0
     try:
-        with pq.ParquetFile(path) as file:
+        with pipes.open_raw(path) as raw, pq.ParquetFile(raw) as file:
             missing = [name for name in COLUMNS if name not in file.schema_arrow.names]
             if missing:
                 lacks = ", ".join(missing)

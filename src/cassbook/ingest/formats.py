@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import io
 import re
-import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -15,6 +14,9 @@ from typing import Any, BinaryIO, cast
 import pyarrow as pa
 
 from cassbook.core.errors import InputError
+from cassbook.ingest import pipes
+from cassbook.ingest.damage import Tally
+from cassbook.ingest.packed import DAMAGE, Salvaged, from_system
 from cassbook.ingest.ycsb_lines import HEADER
 
 #: As much of a log as is looked at: YCSB prints its properties and status lines before the first measurement.
@@ -65,7 +67,9 @@ class _Watched:
 
 
 @contextmanager
-def open_log(path: Path, watch: Callable[[int], object] | None = None) -> Iterator[BinaryIO]:
+def open_log(
+    path: Path, watch: Callable[[int], object] | None = None, tally: Tally | None = None
+) -> Iterator[BinaryIO]:
     """Open a log for its bytes, decompressed.
 
     Parameters
@@ -73,6 +77,8 @@ def open_log(path: Path, watch: Callable[[int], object] | None = None) -> Iterat
     path : Path
     watch : callable, optional
         Called with the bytes of the file that were read; not called for a log that is read by lines.
+    tally : Tally, optional
+        If it skips damage, a log whose compression is damaged ends there, and the tally says so.
 
     Raises
     ------
@@ -80,45 +86,71 @@ def open_log(path: Path, watch: Callable[[int], object] | None = None) -> Iterat
         If it cannot be read, or its compression is damaged.
     """
     try:
-        with path.open("rb") as file:
+        with pipes.open_raw(path) as file:
             magic = file.read(4)
             file.seek(0)
             packed = cast(BinaryIO, _Watched(file, watch)) if watch else file
-            if magic.startswith(_GZIP):
-                with gzip.open(packed) as stream:
-                    yield cast(BinaryIO, stream)
-            elif magic == _ZSTD:
-                # Arrow's, for the zstandard package takes a stream that is cut short for one that ends.
-                with pa.CompressedInputStream(packed, "zstd") as stream:
-                    yield cast(BinaryIO, io.BufferedReader(stream, 1 << 20))
-            else:
+            if not _is_packed(magic):
                 yield packed
-    except (gzip.BadGzipFile, zlib.error, EOFError, OSError) as error:
-        if isinstance(error, OSError) and error.errno is not None:  # the system's, not a decompressor's
-            raise InputError(f"{path}: cannot be read ({error.strerror})") from None
-        raise InputError(f"{path}: its compression is damaged or cut short ({error}); nothing was written") from None
+            elif tally is not None and tally.skip:
+                salvaged = Salvaged(lambda: pipes.open_raw(path), _unpacked, tally.cut_short)
+                with io.BufferedReader(salvaged, 1 << 20) as stream:
+                    yield cast(BinaryIO, stream)
+            else:
+                with _unpacked(packed) as unpacked:
+                    # Arrow's stream has no lines of its own.
+                    yield unpacked if magic != _ZSTD else cast(BinaryIO, io.BufferedReader(unpacked, 1 << 20))
+    except DAMAGE as error:
+        if from_system(error):
+            raise InputError(f"{path}: cannot be read ({cast(OSError, error).strerror})") from None
+        raise InputError(
+            f"{path}: its compression is damaged or cut short ({error}); nothing was written. "
+            "--skip-damaged reads what comes before"
+        ) from None
+
+
+def _is_packed(magic: bytes) -> bool:
+    return magic.startswith(_GZIP) or magic == _ZSTD
+
+
+def _unpacked(file: BinaryIO) -> BinaryIO:
+    """Decompress a file, from where it stands."""
+    magic = file.read(4)
+    file.seek(0)
+    if magic.startswith(_GZIP):
+        return cast(BinaryIO, gzip.open(file))
+    # Arrow's, for the zstandard package takes a stream that is cut short for one that ends.
+    return cast(BinaryIO, pa.CompressedInputStream(file, "zstd"))
 
 
 def compressed(path: Path) -> bool:
     """Whether a log is packed by gzip or Zstandard, which is read from its beginning only."""
-    with path.open("rb") as file:
-        magic = file.read(4)
-    return magic.startswith(_GZIP) or magic == _ZSTD
+    with pipes.open_raw(path) as file:
+        return _is_packed(file.read(4))
 
 
-def recognise(path: Path) -> Format:
+def recognise(path: Path, skip_damaged: bool = False) -> Format:
     """Tell a log's format from its content.
+
+    Parameters
+    ----------
+    path : Path
+    skip_damaged : bool
+        Look at what can be unpacked of a log whose compression is damaged.
 
     Raises
     ------
     InputError
         If it is empty or of no format that cassbook reads.
     """
-    with open_log(path) as stream:
+    tally = Tally(path, skip_damaged, "")
+    with open_log(path, tally=tally) as stream:
         head = stream.read(_LOOK_BYTES)
     if not head.strip():
-        raise InputError(f"{path}: is empty")
+        raise InputError(f"{path}: {tally.cut or 'is empty'}")
     if head.startswith(_PARQUET):
+        if compressed(path):
+            raise InputError(f"{path}: is Parquet inside gzip or Zstandard; unpack it first")
         return Format.EASY_STRESS
     for form, mark in _MARKS:
         if mark.search(head):

@@ -13,6 +13,7 @@ import base64
 import re
 import struct
 import zlib
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
@@ -102,6 +103,14 @@ class Histograms:
         row |= {"file": self.tally.path.name, "tag": interval.tag, "started_s": interval.started_s}
         row |= {"length_s": interval.length_s, "operations": h.total_count, "unit": self.unit}
         return row | {"histogram": h.encode().decode()}
+
+    def content(self) -> dict[str, object]:
+        """Return what was read, for a program."""
+        counts: Counter[str] = Counter()
+        for interval in self.intervals:
+            counts[interval.tag] += interval.histogram.total_count
+        named = {"file": self.tally.path.name, "format": FORMAT, "rows": len(self.intervals), "unit": self.unit}
+        return named | {"unit_assumed": self.assumed, "counts": dict(counts.most_common()), **self.tally.content()}
 
     def report(self) -> list[str]:
         """Lines that say what was read."""

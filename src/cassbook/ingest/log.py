@@ -71,6 +71,15 @@ class Log:
         """The file's name, without its folder."""
         return self.tally.path.name
 
+    def content(self) -> dict[str, object]:
+        """Return what was read, for a program."""
+        window = {"begun_unix_s": self.first_us / 1e6, "length_s": (self.last_us - self.first_us) / 1e6}
+        return {
+            "file": self.name, "format": self.format, "rows": self.rows, **(window if self.rows else {}),
+            "counts": dict(self.counts.most_common()), "left_out": dict(self.left_out.most_common()),
+            "clock_set_back_s": self.back_ms / 1000, "notes": self.notes, **self.tally.content(),
+        }  # fmt: skip
+
     def report(self) -> list[str]:
         """Lines that say what was read."""
         window = ""

@@ -19,7 +19,7 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import whole
 from cassbook.core.progress import bar
 from cassbook.ingest import easy_stress, ycsb_raw
-from cassbook.ingest.common import Options, cell_id_of, notes_of, settle, summed_up, tally_of
+from cassbook.ingest.common import Options, Report, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, compressed, open_log
 from cassbook.ingest.log import Log
@@ -39,9 +39,9 @@ class Partition:
     start: int = 0
     end: int | None = None
 
-    def blocks(self) -> Iterator[bytes]:
-        """Whole lines, some million at a time."""
-        with open_log(self.path) as stream:
+    def blocks(self, tally: Tally | None = None) -> Iterator[bytes]:
+        """Whole lines, some million at a time; a tally may take damage of the compression."""
+        with open_log(self.path, tally=tally) as stream:
             if self.end is None:
                 yield from blocks(stream)
                 return
@@ -72,7 +72,7 @@ def partitions(formats: dict[Path, Format], size: int = PARTITION_BYTES) -> list
 
 def read_operations_on(
     address: str, formats: dict[Path, Format], to: Path, options: Options, size: int = PARTITION_BYTES
-) -> list[str]:
+) -> Report:
     """Read logs of operations on a Dask cluster; as `merge.read_logs`, but `to` becomes a folder.
 
     Raises
@@ -143,7 +143,7 @@ def survey(part: Partition) -> Log:
         for operations in easy_stress.parts(part.path, log):
             log.add(operations)
     else:
-        ycsb_raw.gather(log, map(parse, part.blocks()))
+        ycsb_raw.gather(log, map(parse, part.blocks(log.tally)))
     return log
 
 
@@ -161,4 +161,5 @@ def write_part(part: Partition, begun_us: int, path: Path, cell_id: str, notes: 
 def _operations(part: Partition) -> Iterator[Operations]:
     if part.form is Format.EASY_STRESS:
         return easy_stress.parts(part.path, Log(Tally(part.path, skip=True, expected=""), part.form.value, None))
-    return (ycsb_raw.to_operations(parse(block)) for block in part.blocks())
+    tally = Tally(part.path, skip=True, expected="")
+    return (ycsb_raw.to_operations(parse(block)) for block in part.blocks(tally))

@@ -17,6 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
+from pyarrow import csv
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import whole
@@ -93,6 +94,33 @@ class Spool:
         self._file.close()
 
 
+def is_csv(path: Path) -> bool:
+    """Whether a name asks for CSV; any other gets Parquet."""
+    return path.suffix.lower() == ".csv"
+
+
+class CsvWriter:
+    """Write samples as CSV (see `writing`); it has no place for notes."""
+
+    def __init__(self, path: Path) -> None:
+        self._folder = path.parent
+        plain = [(field.name, pa.string() if pa.types.is_dictionary(field.type) else field.type) for field in SAMPLES]
+        self._schema = pa.schema(plain)
+        self._csv = csv.CSVWriter(path, self._schema)
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        """Write some rows."""
+        with _on_disk(self._folder):
+            self._csv.write_table(pa.Table.from_batches([batch]).cast(self._schema))
+
+    def flush(self) -> None:
+        """Leave it to the end: nothing waits."""
+
+    def close(self) -> None:
+        """End the file."""
+        self._csv.close()
+
+
 class Writer:
     """Write samples as Parquet, row group by row group (see `writing`)."""
 
@@ -127,16 +155,17 @@ class Writer:
 
 
 @contextmanager
-def writing(path: Path, notes: dict[str, str]) -> Iterator[Writer]:
+def writing(path: Path, notes: dict[str, str]) -> Iterator[Writer | CsvWriter]:
     """Yield a writer of samples; the file appears whole, by rename, or not at all.
 
     Parameters
     ----------
     path : Path
+        CSV where the name ends in .csv, else Parquet.
     notes : dict of str to str
-        Metadata in addition to the schema's own.
+        Metadata of Parquet in addition to the schema's own.
     """
-    with whole(path) as draft, closing(Writer(draft, notes)) as writer:
+    with whole(path) as draft, closing(CsvWriter(draft) if is_csv(path) else Writer(draft, notes)) as writer:
         yield writer
         writer.flush()
 

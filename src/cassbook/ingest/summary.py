@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import csv
 
 from cassbook.core.files import whole
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Tally
+from cassbook.ingest.samples import is_csv
 
 #: One row per figure. Latencies are microseconds, whatever the log has them in.
 SUMMARIES = pa.schema(
@@ -64,6 +67,12 @@ class Figures:
         columns = [list(column) for column in zip(*self.rows, strict=True)] or [[] for _ in SUMMARIES.names[1:]]
         return pa.table([[self.tally.path.name] * len(self.rows), *columns], schema=SUMMARIES)
 
+    def content(self) -> dict[str, object]:
+        """Return what was read, for a program."""
+        counts = dict(Counter(row[0] for row in self.rows).most_common())
+        named = {"file": self.tally.path.name, "format": self.format, "rows": len(self.rows), "counts": counts}
+        return named | {"notes": self.notes, **self.tally.content()}
+
     def report(self) -> list[str]:
         """Lines that say what was read."""
         tags = ", ".join(dict.fromkeys(row[0] for row in self.rows))
@@ -89,6 +98,9 @@ def number_of(text: str) -> float | None:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write a table as Parquet, by rename."""
+    """Write a table as Parquet, or as CSV where the name ends in .csv, by rename."""
     with whole(path) as draft:
-        pq.write_table(table, draft, compression="zstd")
+        if is_csv(path):
+            csv.write_csv(table, draft)
+        else:
+            pq.write_table(table, draft, compression="zstd")

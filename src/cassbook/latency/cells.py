@@ -170,8 +170,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     service = by_cell.uncertain(ok, by_cell.latency_us)
     response = by_cell.uncertain(ok & ~np.isnan(response_us), response_us)
     throughput_per_s = count(within & ok) / window_s
-    known_threads = cells["threads"].to_numpy(dtype=float, copy=True)
-    known_threads[known_threads == UNKNOWN_THREADS] = np.nan
+    known_threads = cells["threads"].astype(float).replace(UNKNOWN_THREADS, np.nan).to_numpy()
     figures = {
         **_latency_columns(service, "latency_", ""),
         **_latency_columns(response, "response_", "response_"),

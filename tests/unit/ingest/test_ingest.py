@@ -53,8 +53,8 @@ def summed_by_ycsb(text):
 
 
 def read(paths, to, **options):
-    report = read_logs([paths] if isinstance(paths, Path) else paths, to, Options(**options))
-    return pq.read_table(to), "\n".join(report)
+    report = read_logs([paths] if isinstance(paths, Path) else paths, to, Options(force=True, **options))
+    return pq.read_table(to), "\n".join(report.lines)
 
 
 def easy_stress(path, rows=None):

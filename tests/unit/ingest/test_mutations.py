@@ -14,10 +14,10 @@ from cassbook.ingest.common import Options
 from cassbook.ingest.folder import open_run
 from cassbook.ingest.merge import read_logs
 from tests.helpers.data import LOGS
-from tests.unit.ingest.test_ingest import easy_stress
+from tests.unit.ingest.test_ingest import easy_stress, zstd
 
 PATHS = sorted(path for path in LOGS.glob("*/*") if path.is_file())
-SAMPLES = [*(f"{path.parent.name}/{path.name}" for path in PATHS), "easy-stress.parquet", "raw.txt.gz"]
+SAMPLES = [*(f"{path.parent.name}/{path.name}" for path in PATHS), "easy-stress.parquet", "raw.txt.gz", "raw.txt.zst"]
 #: Mutants of each sample: of the quick test, and of the slow one.
 FEW, MANY = 8, 80
 #: A log of this size is read in some milliseconds.
@@ -117,6 +117,8 @@ def content_of(sample, folder):
         return easy_stress(folder / "easy").read_bytes()
     if sample == "raw.txt.gz":
         return gzip.compress((LOGS / "ycsb-0.17.0" / "raw.txt").read_bytes())
+    if sample == "raw.txt.zst":
+        return zstd((LOGS / "ycsb-0.17.0" / "raw.txt").read_bytes())
     content = (LOGS / sample).read_bytes()
     # A histogram takes a tenth of a second to decode; a few lines have all that there is to damage.
     return b"".join(content.splitlines(keepends=True)[:_HDR_LINES]) if sample.endswith(HISTOGRAMS) else content

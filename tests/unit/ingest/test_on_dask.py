@@ -67,7 +67,7 @@ def test_a_damaged_line_in_a_late_partition_has_its_number_in_the_file(tmp_path,
     with pytest.raises(InputError, match=rf"damaged\.txt, line {place + 1}: 'UPDATE,1x,5'"):
         on_dask(address, [damaged], tmp_path / "out.parquet")
     assert [path.name for path in tmp_path.iterdir()] == ["damaged.txt"]
-    report = "\n".join(on_dask(address, [damaged], tmp_path / "out.parquet", skip_damaged=True))
+    report = "\n".join(on_dask(address, [damaged], tmp_path / "out.parquet", skip_damaged=True).lines)
     assert f"line {place + 1}: 'UPDATE,1x,5'" in report
     assert "1 damaged lines left out" in report
 
@@ -76,7 +76,7 @@ def test_easy_stress_is_one_partition(tmp_path, address):
     path = easy_stress(tmp_path / "rawlog.parquet")
     alone = read_logs([path], tmp_path / "a.parquet")
     report = read_logs([path], tmp_path / "b.parquet", Options(dask=address))
-    assert report[:-1] == alone[:-1]
+    assert report.lines[:-1] == alone.lines[:-1]
     expected, table = pq.read_table(tmp_path / "a.parquet"), pq.read_table(tmp_path / "b.parquet")
     assert table["started_s"].to_pylist() == expected["started_s"].to_pylist()
 

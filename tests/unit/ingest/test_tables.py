@@ -21,8 +21,8 @@ YCSB = LOGS / "ycsb-0.17.0"
 
 
 def read(path, to, **options):
-    report = read_logs([path] if isinstance(path, Path) else path, to / "out.parquet", Options(**options))
-    return pq.read_table(to / "out.parquet"), "\n".join(report)
+    report = read_logs([path] if isinstance(path, Path) else path, to / "out.parquet", Options(force=True, **options))
+    return pq.read_table(to / "out.parquet"), "\n".join(report.lines)
 
 
 def figures(path, to):
