@@ -58,7 +58,7 @@ def test_the_papers_switch_loses_acknowledged_writes(session: Session, now, then
 def test_the_safe_switch_loses_none(session, latency_map, now, then):
     scenes.create(session)
     register = InCassandra(session, scenes.KEYSPACE, f"{now}-{then}")
-    shared = {"start": now, "register": register, "pace": Pace(interval_s=0.5, lease_s=5.0)}
+    shared = {"start": now, "register": register, "pace": Pace(interval_s=0.5, lease_s=5.0), "terms": Terms(survive=0)}
     with (
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="a", **shared) as writing,
         Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, name="b", **shared) as reading,
@@ -120,7 +120,7 @@ def test_switches_are_recorded(cluster, latency_map, tmp_path):
 
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
     schedule, actors = (Phase(3, 20, 0.9), Phase(3, 20, 0.1)), ("adaptive", "naive", "2R-2W")
-    experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0), 60, schedule, actors, (Phase(1, 10, 0.5),))
+    experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0, survive=0), 60, schedule, actors, (Phase(1, 10, 0.5),))
     runs = ScheduleRuns(probed(tmp_path, experiment, cluster))
     assert len(runs.phases) == 9
     assert (runs.phases["n"] > 20).all()

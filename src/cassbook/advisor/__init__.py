@@ -6,37 +6,43 @@ from cassbook.core.faces import lazy
 
 if TYPE_CHECKING:
     from cassbook.advisor.advice import Advice
-    from cassbook.advisor.adviser import Advised, Adviser, OutcomeUnknown, Pace
+    from cassbook.advisor.adviser import Adviser, Pace
     from cassbook.advisor.cassandra_register import InCassandra
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.advisor.policy import Terms
     from cassbook.advisor.regime import Regime
     from cassbook.advisor.register import InMemory
+    from cassbook.advisor.requests import Advised, OutcomeUnknown
+    from cassbook.advisor.status import Event, Status
 
 __all__ = [
     "Advice",
     "Advised",
     "Adviser",
+    "Event",
     "InCassandra",
     "InMemory",
     "LatencyMap",
     "OutcomeUnknown",
     "Pace",
     "Regime",
+    "Status",
     "Terms",
 ]
 __getattr__ = lazy(
     __name__,
     {
         "Advice": "advice",
-        "Advised": "adviser",
+        "Advised": "requests",
         "Adviser": "adviser",
+        "Event": "status",
         "InCassandra": "cassandra_register",
         "InMemory": "register",
         "LatencyMap": "latency_map",
-        "OutcomeUnknown": "adviser",
+        "OutcomeUnknown": "requests",
         "Pace": "adviser",
         "Regime": "regime",
+        "Status": "status",
         "Terms": "policy",
     },
 )

@@ -12,39 +12,36 @@ why no read misses an earlier acknowledged write, module `member` that for sever
 from __future__ import annotations
 
 import logging
-import re
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException
-from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
-from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
+from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Member, Ticket
-from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.member import Member
+from cassbook.advisor.policy import Decision, Policy, Terms
 from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
+from cassbook.advisor.requests import Advised, OutcomeUnknown, Write, is_read, ready
+from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.window import Load, Window
-from cassbook.core.consistency import level_waiting_for, setting
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.consistency import level_of_at_least, setting, setting_waiting_for, stops
+from cassbook.core.errors import InputError
 
-_log = logging.getLogger(__name__)
+__all__ = ["Advised", "Adviser", "Change", "OutcomeUnknown", "Pace", "is_read", "missing_nodes", "replication_factor"]
+
+_log = logging.getLogger(LOGGER)
 _clock = time.monotonic
-_WRITING_WORDS = ("insert", "update", "delete", "begin")
-_TEXT = re.compile(r"'(?:[^']|'')*'")
-
-
-class OutcomeUnknown(LaboratoryError):
-    """A write was acknowledged, but after the client had lost its lease: take it as one that timed out."""
+#: Reasons to stay that come and go with every change of load.
+_QUIET = frozenset({"idle", "best", "small gain", "unknown load", "dwelling", "dear way"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,63 +57,6 @@ class Change:
 
     at: float
     epoch: Epoch
-
-
-class Advised:
-    """A request under way, as the driver's ResponseFuture, but for late acknowledgements (`OutcomeUnknown`)."""
-
-    __slots__ = ("_began", "_window", "future")
-
-    def __init__(self, future: ResponseFuture, window: Window, began: float) -> None:
-        self.future, self._window, self._began = future, window, began
-        future.add_callbacks(self._answered, self._answered)
-
-    def result(self) -> Any:
-        """Wait for the answer.
-
-        Raises
-        ------
-        OutcomeUnknown
-            For a write whose acknowledgement came after the lease was over.
-        DriverException
-            As the driver's own.
-        """
-        return self.future.result()
-
-    def _answered(self, *_: Any) -> None:
-        self._window.add(True, _clock() - self._began)
-
-
-class _Write(Advised):
-    """A write; sets what its base sets by itself, for each call of a request counts."""
-
-    __slots__ = ("_believed", "_member", "_open", "_ticket")
-
-    def __init__(self, future: ResponseFuture, window: Window, began: float, member: Member, ticket: Ticket) -> None:
-        self._member, self._ticket, self._open = member, ticket, [True]
-        self._believed: bool | None = None
-        self.future, self._window, self._began = future, window, began
-        future.add_callbacks(self._answered, self._answered)
-
-    def result(self) -> Any:
-        rows = self.future.result()
-        if self._believed is None:  # the thread that is called back has yet to say
-            self._answered()
-        believed = self._believed
-        if believed is None:  # it has begun to
-            believed = self._member.believes(self._ticket)
-        if not believed:
-            raise OutcomeUnknown("the write was acknowledged after its lease was over: its outcome is unknown")
-        return rows
-
-    def _answered(self, *_: Any) -> None:
-        """End the write, once, by whichever thread is first: the one that called back, or the one that waited."""
-        try:
-            self._open.pop()
-        except IndexError:
-            return
-        self._believed = self._member.end_write(self._ticket)
-        self._window.add(False, _clock() - self._began)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,10 +102,11 @@ class Adviser:
         Of a run on a cluster like this one.
     start : str or Regime
         The setting (such as '2R-2W') at which all that is in the tables was written, or a regime that says more.
+        Default: QUORUM/QUORUM.
     register : Register, optional
         Shared with the other clients of these tables; by default there are none.
     terms : Terms, optional
-        When a switch pays.
+        When a switch pays, and how many dead replicas each setting has to survive: one by default.
     sweep_s : float
         How long a sweep is taken to last until one has been measured.
     others : sequence of (int, int)
@@ -175,6 +116,9 @@ class Adviser:
         Of this client; drawn at random by default, and never to be used again by another.
     pace : Pace, optional
         How often the adviser looks, and how hard a sweep works.
+    on_event : callable, optional
+        Called by the adviser's thread with each `Event`, for metrics. All events are logged as well, to the logger
+        'cassbook.advisor'.
 
     Attributes
     ----------
@@ -195,22 +139,23 @@ class Adviser:
         keyspace: str,
         tables: Sequence[str],
         latency_map: LatencyMap,
-        start: str | Regime = "2R-2W",
+        start: str | Regime = "QUORUM/QUORUM",
         register: Register | None = None,
         terms: Terms | None = None,
         sweep_s: float = 60.0,
         others: Sequence[tuple[int, int]] = (),
         name: str | None = None,
         pace: Pace = _PACE,
+        on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._session, self._interval_s = session, pace.interval_s
+        self._session, self._keyspace, self._interval_s = session, keyspace, pace.interval_s
         replicas = self._replicas = replication_factor(session, keyspace)
         self._asked: tuple[int, int] | None = None
         self.policy = Policy(latency_map, replicas, terms, bound_by_others(replicas, others))
         first = _first(start, replicas)
         self._register = register or InMemory()
         self._register.open(Epoch(0, first, (first.reads, first.writes)))
-        present = self._register.look().epoch
+        present = self._epoch = self._register.look().epoch
         self.policy.check(present.regime.reads, present.regime.writes)
         self.policy.check(*present.wanted)
         self.member = Member(name or uuid.uuid4().hex[:12], self._register, replicas, pace.lease_s, _clock)
@@ -218,12 +163,18 @@ class Adviser:
         self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
         self.window = Window(pace.window_s)
-        self._codes = [0] + [
-            ConsistencyLevel.name_to_value[level_waiting_for(n, replicas)] for n in range(1, replicas + 1)
-        ]
+        # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
+        levels = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
+        self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in levels]
+        self._journal = Journal(on_event)
+        self._load, self._reason = Load(0.0, float("nan"), 0.0), ""
+        self._sweeping, self._leased = False, True
         self.history: list[Change] = []
         self._arrived_at = _clock()
         self._stop = threading.Event()
+        if nothing := self.policy.nothing_to_switch():
+            self._reason = nothing
+            self._note_event("stay", nothing, logging.WARNING, unless="nothing to switch")
         self._tick()
         self._thread = threading.Thread(target=self._keep_house, name="cassbook-adviser", daemon=True)
         self._thread.start()
@@ -247,17 +198,41 @@ class Adviser:
     def request_setting(self, name: str) -> None:
         """Ask for a strong setting by hand, whatever the policy says; the way there is the safe one.
 
-        It is taken when this client leads, and held for the dwell time before the policy decides again.
+        It is taken when this client leads, and held for the dwell time before the policy decides again. It is taken
+        while nodes are missing too, and where it survives fewer dead replicas than the terms ask for; the log says so.
 
         Raises
         ------
         InputError
             For an unknown setting, one that is not strong, or less than clients outside the register need.
         """
-        wanted = setting(name).waits(self._replicas)
+        wanted = setting(name, self._replicas).waits(self._replicas)
         Regime.settled(self._replicas, *wanted)
         self.policy.check(*wanted)
+        stopped = stops(self._replicas - wanted[0], self._replicas - wanted[1], self.policy.terms.survive)
+        if stopped:
+            _log.warning("%s was requested, which %s", setting_waiting_for(*wanted), stopped)
         self._asked = wanted
+
+    @property
+    def setting(self) -> str:
+        """Name of the setting in force; while a switch is under way, of the one it goes through."""
+        return self._epoch.regime.name
+
+    def status(self) -> Status:
+        """Return the adviser's state, as it last looked."""
+        return Status(
+            setting=self.setting,
+            wanted=setting_waiting_for(*self._epoch.wanted),
+            epoch=self._epoch.number,
+            leads=self._conductor.leads,
+            sweeping=self.sweep.ended() is None,
+            leased=self.member.leased,
+            load=self._load,
+            failing_share=self._load.failing_share,
+            missing_nodes=missing_nodes(self._session, self._keyspace),
+            reason=self._reason,
+        )
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """As `Session.execute`; see `Advised.result` for what it raises."""
@@ -281,7 +256,7 @@ class Adviser:
             For a lightweight transaction, whose level is not the adviser's to choose.
         """
         began = _clock()
-        reads, statement, parameters = self._ready(statement, parameters)
+        reads, statement, parameters = ready(statement, parameters)
         if reads:
             statement.consistency_level = self._codes[self.member.read_level()]
             return Advised(self._session.execute_async(statement, parameters, **options), self.window, began)
@@ -291,25 +266,13 @@ class Adviser:
             future = self._session.execute_async(statement, parameters, **options)
         except BaseException:
             self.member.end_write(ticket)
+            self.window.fail()
             raise
-        return _Write(future, self.window, began, self.member, ticket)
+        return Write(future, self.window, began, self.member, ticket)
 
     def load(self) -> Load:
         """Return the load of this client over the window."""
         return self.window.load(_clock())
-
-    @staticmethod
-    def _ready(statement: Any, parameters: Any) -> tuple[bool, Any, Any]:
-        """Whether a statement reads, a statement of our own to set the level of, and what is still to be bound."""
-        if isinstance(statement, PreparedStatement):
-            return is_read(statement.query_string), statement.bind(parameters or ()), None
-        if isinstance(statement, BoundStatement):
-            return is_read(statement.prepared_statement.query_string), _copied(statement), parameters
-        if isinstance(statement, BatchStatement):
-            return False, _copied(statement), parameters
-        if isinstance(statement, str):
-            return is_read(statement), SimpleStatement(statement), parameters
-        return is_read(statement.query_string), _copied(statement), parameters
 
     def _keep_house(self) -> None:
         while not self._stop.wait(self._interval_s):
@@ -318,21 +281,29 @@ class Adviser:
     def _tick(self) -> None:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
-            load = self.load()
+            load = self._load = self.load()
             view = self.member.tick(load)
             if view is None:
                 return
             self._note(view)
             self._measure(view, load)
             self._conductor.step(view, self._decide)
+            self._journal.forget("register")
         except (DriverException, NoHostAvailable, OSError) as error:
-            _log.warning("the adviser could not reach its register: %s", error)
+            self._note_event(
+                "register", f"the adviser could not reach its register: {error}", logging.WARNING, type(error).__name__
+            )
+        self._note_lease()
+        self._note_sweep()
 
     def _note(self, view: View) -> None:
         if self.history and self.history[-1].epoch.number == view.epoch.number:
             return
-        now = _clock()
+        now, self._epoch = _clock(), view.epoch
         self.history.append(Change(now, view.epoch))
+        name = view.epoch.regime.name
+        wanted = setting_waiting_for(*view.epoch.wanted)
+        self._note_event("epoch", f"{name} is in force" if view.epoch.arrived else f"{name} on the way to {wanted}")
         if view.epoch.arrived:
             self._arrived_at = now
         if view.epoch.wanted == self._asked:  # another member led there
@@ -345,46 +316,54 @@ class Adviser:
             self.sweeps.swept(swept)
 
     def _decide(self, view: View) -> tuple[int, int] | None:
+        decision = self._decision(view)
+        self._reason = decision.reason
+        if decision.wanted is None:
+            level = logging.DEBUG if decision.kind in _QUIET else logging.INFO
+            self._note_event("stay", decision.reason, level, unless=decision.kind)
+            return None
+        name = setting_waiting_for(*decision.wanted)
+        reason = f"to {name}: {decision.reason}"
+        self._note_event("switch", reason, unless=f"{view.epoch.number} {name}")
+        return decision.wanted
+
+    def _decision(self, view: View) -> Decision:
         if self._asked == view.epoch.wanted:  # asked for where it is
             self._asked, self._arrived_at = None, _clock()
         if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
-            return self._asked
-        if _clock() - self._arrived_at < self.policy.terms.dwell_s:
-            return None
+            return Decision(self._asked, "requested", "requested by hand")
+        stayed_s, dwell_s = _clock() - self._arrived_at, self.policy.terms.dwell_s
+        if stayed_s < dwell_s:
+            return Decision(None, "dwelling", f"in force for {stayed_s:.0f} s, {dwell_s:g} s is the shortest time")
         load = Load.together(presence.load for presence in view.members.values())
-        forecast = self.policy.best(load, view.epoch.regime, self.sweeps.cost)
-        return None if forecast is None else self.policy.waits(forecast.setting)
+        missing = missing_nodes(self._session, self._keyspace)
+        return self.policy.consider(load, view.epoch.regime, self.sweeps.cost, missing)
 
+    def _note_event(self, kind: str, reason: str, level: int = logging.INFO, unless: str = "") -> None:
+        wanted = setting_waiting_for(*self._epoch.wanted)
+        self._journal.note(Event(_clock(), kind, self.setting, wanted, self._epoch.number, reason), level, unless)
 
-def _copied(statement: Any) -> Any:
-    """Copy a statement, so that the caller's keeps its level; `copy.copy` takes as long as all the rest together."""
-    copied = object.__new__(type(statement))
-    copied.__dict__ = statement.__dict__.copy()
-    return copied
+    def _note_lease(self) -> None:
+        """Say when the lease is lost, and when it is regained."""
+        leased = self.member.leased
+        if leased != self._leased:
+            self._leased = leased
+            reason = "the lease is held again" if leased else "the lease is lost: requests go at ALL"
+            self._note_event("lease", reason, logging.INFO if leased else logging.WARNING)
 
-
-@lru_cache(maxsize=4096)
-def is_read(query: str) -> bool:
-    """Whether a CQL statement reads.
-
-    Raises
-    ------
-    InputError
-        For one that does neither, or is a lightweight transaction.
-    """
-    words = _TEXT.sub("''", query).lower().split()
-    first = words[0] if words else ""
-    if first == "select":
-        return True
-    if first not in _WRITING_WORDS:
-        raise InputError(
-            f"the adviser has no level for {query[:60]!r}: it is neither SELECT, INSERT, UPDATE nor DELETE"
-        )
-    if "if" in words:
-        raise InputError(
-            f"the adviser has no level for {query[:60]!r}: a lightweight transaction keeps its own; use the session"
-        )
-    return False
+    def _note_sweep(self) -> None:
+        """Say when a sweep of this client's begins and ends."""
+        ended = self.sweep.ended()
+        if self._sweeping == (ended is None):
+            return
+        self._sweeping = ended is None
+        if ended is None:
+            self._note_event("sweep", "a sweep has begun: every row is read at ALL")
+        elif ended:
+            swept = self.sweep.done[-1]
+            self._note_event("sweep", f"the sweep has read {swept.rows} rows in {swept.seconds:.1f} s")
+        else:
+            self._note_event("sweep", f"the sweep did not reach every row: {self.sweep.failure}", logging.WARNING)
 
 
 def replication_factor(session: Session, keyspace: str) -> int:
@@ -405,9 +384,18 @@ def replication_factor(session: Session, keyspace: str) -> int:
     return int(next(iter(factors.values())) if factors else strategy.replication_factor)
 
 
+def missing_nodes(session: Session, keyspace: str) -> tuple[str, ...]:
+    """Addresses of nodes that may hold rows of a keyspace and are not up, as the driver has it."""
+    metadata = session.cluster.metadata
+    strategy = metadata.keyspaces[keyspace].replication_strategy
+    centres = getattr(strategy, "dc_replication_factors", None)
+    hosts = [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
+    return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
+
+
 def _first(start: str | Regime, replicas: int) -> Regime:
     if isinstance(start, Regime):
         if start.replicas != replicas:
             raise InputError(f"start: {start} is of {start.replicas} replicas, the keyspace has {replicas}")
         return start
-    return Regime.settled(replicas, *setting(start).waits(replicas))
+    return Regime.settled(replicas, *setting(start, replicas).waits(replicas))

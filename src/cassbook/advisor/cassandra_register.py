@@ -17,7 +17,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from cassandra import ConsistencyLevel, DriverException
+from cassandra import ConsistencyLevel, DriverException, InvalidRequest
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.regime import Regime
@@ -30,7 +30,7 @@ CREATE TABLE IF NOT EXISTS {table} (
     name text, member text,
     number int static, replicas int static, reads int static, writes int static, floor int static,
     wanted_reads int static, wanted_writes int static,
-    entered int, beat bigint, per_s double, read_share double, in_flight double,
+    entered int, beat bigint, per_s double, read_share double, in_flight double, failing_share double,
     PRIMARY KEY (name, member))
 """
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
@@ -69,11 +69,16 @@ class InCassandra:
         marks = ", ".join("?" * len(_EPOCH))
         changed = ", ".join(f"{column} = ?" for column in _EPOCH)
         self._open = session.prepare(f"INSERT INTO {full} (name, {columns}) VALUES (?, {marks}) IF NOT EXISTS")
-        self._look = session.prepare(f"SELECT * FROM {full} WHERE name = ?")
-        self._beat = session.prepare(
-            f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ? "
+        beat = (
+            f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ?, failing_share = ? "
             "WHERE name = ? AND member = ? IF number = ?"
         )
+        try:
+            self._beat = session.prepare(beat)
+        except InvalidRequest:  # a table of before this column was there
+            session.execute(f"ALTER TABLE {full} ADD failing_share double")
+            self._beat = session.prepare(beat)
+        self._look = session.prepare(f"SELECT * FROM {full} WHERE name = ?")
         self._advance = session.prepare(f"UPDATE {full} SET {changed} WHERE name = ? IF number = ?")
         self._leave = session.prepare(f"DELETE FROM {full} WHERE name = ? AND member = ? IF beat = ?")
         self._look.consistency_level = ConsistencyLevel.QUORUM
@@ -101,7 +106,7 @@ class InCassandra:
         """See `Register.beat`."""
         load = presence.load
         share = None if load.read_share != load.read_share else load.read_share
-        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight)
+        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight, load.failing_share)
         return self._applied(self._beat, (*values, self._name, member, number))
 
     def advance(self, epoch: Epoch) -> bool:
@@ -136,4 +141,4 @@ def _epoch(row: Any) -> Epoch:
 
 def _presence(row: Any) -> Presence:
     share = float("nan") if row.read_share is None else row.read_share
-    return Presence(row.entered, row.beat, Load(row.per_s, share, row.in_flight))
+    return Presence(row.entered, row.beat, Load(row.per_s, share, row.in_flight, row.failing_share or 0.0))

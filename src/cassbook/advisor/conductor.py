@@ -40,6 +40,11 @@ class Conductor:
     clock : callable
     retry_s : float
         Pause after a sweep that failed, as it does while a replica is down.
+
+    Attributes
+    ----------
+    leads : bool
+        Whether its member led when it last looked.
     """
 
     def __init__(
@@ -50,6 +55,7 @@ class Conductor:
         self._retry_s = retry_s
         self._sweeping: _Sweeping | None = None
         self._not_before = float("-inf")
+        self.leads = False
 
     def step(self, view: View, decide: Callable[[View], tuple[int, int] | None]) -> Epoch | None:
         """Take one step, if this member leads and all are ready for it.
@@ -67,7 +73,8 @@ class Conductor:
             The new one, if the register took it.
         """
         alive = self._observer.alive(view)
-        if not alive or alive[0] != self._name or not self._observer.all_entered(view):
+        self.leads = bool(alive) and alive[0] == self._name
+        if not self.leads or not self._observer.all_entered(view):
             return None
         epoch = view.epoch
         wanted = (decide(view) or epoch.wanted) if epoch.arrived else epoch.wanted

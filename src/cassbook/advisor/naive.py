@@ -10,7 +10,7 @@ from typing import Any
 from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
-from cassbook.advisor.adviser import is_read
+from cassbook.advisor.requests import is_read
 from cassbook.core.consistency import setting
 
 

@@ -2,7 +2,8 @@
 
 The loop is closed, so a phase of N requests in flight and latency L answers N/L per second. A switch that needs a sweep
 lasts as long as the sweep, at the latency of the setting it comes from times the sweep's slowdown; other switches take
-no time. How long the adviser takes to notice that the load has changed is left out.
+no time. How long the adviser takes to notice that the load has changed is left out,
+and the map is taken at its word: whether its cluster starts can tell two settings apart is not asked.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def forecast(
     start : str
         Setting that the adviser begins in.
     terms : Terms, optional
-        The adviser's.
+        The adviser's. Default: those that go by speed alone, with `survive=0`.
     rounds : int
         How often the schedule is gone through; only the last one counts.
 
@@ -75,7 +76,12 @@ def forecast(
         For a phase outside what the map has measured.
     """
     return _forecast(
-        _latencies(latency_map, schedule), schedule, sweep, start, Policy(latency_map, _REPLICAS, terms), rounds
+        _latencies(latency_map, schedule),
+        schedule,
+        sweep,
+        start,
+        Policy(latency_map, _REPLICAS, terms or Terms(survive=0)),
+        rounds,
     )
 
 
@@ -175,7 +181,7 @@ def over_stays(
     latencies, rows = _latencies(latency_map, schedule), {}
     for stay in np.asarray(stays, dtype=float).tolist():
         phases = [replace(phase, seconds=stay) for phase in schedule]
-        policy = Policy(latency_map, _REPLICAS, Terms(margin=margin, horizon_s=stay))
+        policy = Policy(latency_map, _REPLICAS, Terms(margin=margin, horizon_s=stay, survive=0))
         means = _forecast(latencies, phases, SweepCost(1.0, slowdown), latency_map.settings[0].name, policy, rounds=2)
         fixed = means.drop([ADAPTIVE, FREE]).min()
         rows[stay] = means[[ADAPTIVE, FREE]] / fixed

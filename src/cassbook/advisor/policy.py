@@ -1,4 +1,9 @@
-"""Whether a switch pays: the map's forecast against what the way there costs.
+"""Whether a switch pays: the map's forecast against what the way there costs, among the settings that may be chosen.
+
+A setting may be chosen if it survives as many dead replicas as `Terms.survive` says, and meets what clients outside
+the register need. With three replicas QUORUM/QUORUM alone survives one, so there is nothing to switch unless the terms
+say `survive=0`. For speed a switch is made only to a setting whose latency differs significantly from the present
+one's at that load, paired over the map's blocks; and only while all nodes are up and requests do not fail.
 
 Latency counts in *seconds of waiting per second*: requests per second times mean latency, the number in flight.
 A switch saves some of that for as long as the load stays as it is, and costs some on its way, above all while a sweep
@@ -7,17 +12,20 @@ is under way.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
+from cassbook.advisor.advice import SURVIVE, differ
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime, Step, transition
 from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
-from cassbook.core.consistency import Setting
+from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
 from cassbook.core.errors import InputError
+from cassbook.latency import uncertainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +42,21 @@ class Terms:
         How long the load is taken to stay as it is.
     fewest_per_s : float
         Below so many requests per second nothing is decided.
+    survive : int
+        Dead replicas that reads and writes have to survive in every setting that is chosen. 0 goes by speed alone.
+    most_failing : float
+        With a larger part of requests failing than this, no switch for speed is started: 0.01 for 1 %.
     """
 
     margin: float = 0.1
     dwell_s: float = 20.0
     horizon_s: float = 300.0
     fewest_per_s: float = 10.0
+    survive: int = SURVIVE
+    most_failing: float = 0.01
 
     def __post_init__(self) -> None:
-        for name in ("margin", "dwell_s", "horizon_s", "fewest_per_s"):
+        for name in ("margin", "dwell_s", "horizon_s", "fewest_per_s", "survive", "most_failing"):
             value = getattr(self, name)
             if not value >= 0:
                 raise InputError(f"{name}: {value!r} must be 0 or more")
@@ -79,6 +93,30 @@ class Forecast:
         return self.saved_s > self.cost_s
 
 
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do at a load, and why.
+
+    Attributes
+    ----------
+    wanted : tuple of int or None
+        (reads, writes) of the setting to go to; None to stay.
+    kind : str
+        The reason in a word, for programs: 'idle', 'unknown load', 'best', 'not told apart', 'small gain', 'dear way',
+        'nodes missing', 'requests failing', 'nothing to switch', 'survives more', 'faster', or the adviser's own
+        'requested' and 'dwelling'.
+    reason : str
+        The same in a sentence.
+    forecast : Forecast or None
+        What a switch for speed is expected to bring.
+    """
+
+    wanted: tuple[int, int] | None
+    kind: str
+    reason: str
+    forecast: Forecast | None = None
+
+
 class Policy:
     """Chooses among the strong settings of a map.
 
@@ -90,17 +128,28 @@ class Policy:
     terms : Terms
     least : tuple of int
         Least (reads, writes) that clients outside the register leave (see `regime.bound_by_others`).
+
+    Raises
+    ------
+    InputError
+        For a map of another replication factor, or one without a setting that clients outside the register allow.
     """
 
     def __init__(
         self, latency_map: LatencyMap, replicas: int, terms: Terms | None = None, least: tuple[int, int] = (1, 1)
     ) -> None:
         self.terms = terms or Terms()
+        if latency_map.replicas != replicas:
+            raise InputError(
+                f"{latency_map.name} was measured with replication {latency_map.replicas}, the keyspace has "
+                f"{replicas}, where the same levels wait for other numbers of replicas"
+            )
         self._map, self._replicas = latency_map, replicas
         self._waits = {s: s.waits(replicas) for s in latency_map.settings}
         self._least = least
-        self._allowed = [s for s, waits in self._waits.items() if self.enough(*waits)]
-        if not self._allowed:
+        enough = [s for s, waits in self._waits.items() if self.enough(*waits)]
+        self._allowed = [s for s in enough if self._survives(*self._waits[s])]
+        if not enough:
             raise InputError(
                 f"{latency_map.name}: no measured setting reads at least {least[0]} and writes at least {least[1]} "
                 "replicas, which clients outside the register need"
@@ -124,20 +173,131 @@ class Policy:
                 f"of at least {self._least[1]} replicas"
             )
 
+    def _survives(self, reads: int, writes: int) -> bool:
+        return self._replicas - max(reads, writes) >= self.terms.survive
+
+    @property
+    def choice(self) -> tuple[Setting, ...]:
+        """Settings that may be chosen."""
+        return tuple(self._allowed)
+
+    def nothing_to_switch(self) -> str:
+        """Say that fewer than two settings may be chosen, and why; '' where there is a choice."""
+        if len(self._allowed) > 1:
+            return ""
+        dead = dead_replicas(self.terms.survive)
+        names = ", ".join(f"{s.name} ({s.read_cl}/{s.write_cl})" for s in self._allowed)
+        left = f"of the settings measured only {names} survives" if names else "no setting measured survives"
+        if not self.terms.survive:
+            left, dead = f"only {names} meets what clients outside the register need", ""
+        hint = ": Terms(survive=0) would go by speed alone" if self.terms.survive else ""
+        return f"there is nothing to switch: {' '.join(filter(None, [left, dead]))} of {self._replicas} replicas{hint}"
+
     def best(self, load: Load, regime: Regime, sweep: SweepCost) -> Forecast | None:
-        """Return the forecast of the setting worth switching to, or None to stay.
+        """Return the forecast of the setting worth switching to for its speed, or None to stay."""
+        return self.consider(load, regime, sweep).forecast
+
+    def consider(self, load: Load, regime: Regime, sweep: SweepCost, missing: Collection[str] = ()) -> Decision:
+        """Decide whether to leave the present setting.
 
         Outside what the map has measured there is nothing to go by: it stays.
-        """
-        if load.per_s < self.terms.fewest_per_s:
-            return None
-        at = self._map.means_us([load.in_flight], [load.read_share])[:, 0, 0]
-        return self.weigh(load, regime, sweep, dict(zip(self._map.settings, map(float, at), strict=True)))
 
-    def weigh(self, load: Load, regime: Regime, sweep: SweepCost, means_us: Mapping[Setting, float]) -> Forecast | None:
-        """As `best`, by mean latencies of the settings at this load (NaN where they are not known)."""
+        Parameters
+        ----------
+        load : Load
+        regime : Regime
+            The present one.
+        sweep : SweepCost
+        missing : collection of str
+            Nodes that are not up.
+        """
+        now = (regime.reads, regime.writes)
+        if self._allowed and not self._survives(*now):
+            return self._safer(load, now)
+        if len([s for s in self._allowed if self._waits[s] != now]) == 0:
+            return Decision(None, "nothing to switch", self.nothing_to_switch() or "no other setting may be chosen")
+        if load.per_s < self.terms.fewest_per_s:
+            return Decision(
+                None, "idle", f"{load.per_s:.3g} requests per second, fewer than {self.terms.fewest_per_s:g}"
+            )
+        if missing:
+            return Decision(
+                None, "nodes missing", f"not up: {', '.join(sorted(missing))}; nothing is switched for speed"
+            )
+        if load.failing_share > self.terms.most_failing:
+            failing = f"{load.failing_share:.1%} of requests fail"
+            return Decision(None, "requests failing", f"{failing}; nothing is switched for speed")
+        return self._faster(load, regime, sweep)
+
+    def _safer(self, load: Load, now: tuple[int, int]) -> Decision:
+        """Leave a setting that survives too little for the fastest that may be chosen, told apart or not."""
+        means = self._means_us(load)[0]
+        target = min(self._allowed, key=lambda s: (np.nan_to_num(means[s], nan=np.inf), max(self._waits[s])))
+        name = setting_waiting_for(*now)
+        stopped = stops(self._replicas - now[0], self._replicas - now[1], self.terms.survive)
+        return Decision(self._waits[target], "survives more", f"{name} {stopped}; {target.name} does not")
+
+    def _means_us(self, load: Load) -> tuple[dict[Setting, float], NDArray[np.float64]]:
+        """Mean latency by setting at a load, and the latencies, shape (settings, blocks)."""
+        by_block = self._map.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
+        known = np.isfinite(by_block)
+        sums = np.where(known, by_block, 0.0).sum(axis=1)
+        with np.errstate(invalid="ignore"):
+            means = sums / known.sum(axis=1)
+        return dict(zip(self._map.settings, map(float, means), strict=True)), by_block
+
+    def _faster(self, load: Load, regime: Regime, sweep: SweepCost) -> Decision:
+        """Leave the present setting for one that is faster, if that can be told and pays."""
+        means, by_block = self._means_us(load)
+        now = next((s for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
+        if now is None or not np.isfinite(means[now]):
+            where = f"{load.in_flight:.3g} in flight, {load.read_share:.0%} reads"
+            return Decision(None, "unknown load", f"{self._map.name} has not measured {regime.name} at {where}")
+        faster = [s for s in self._allowed if means[s] < means[now] * (1 - self.terms.margin)]
+        if not faster:
+            least = min((s for s in self._allowed if np.isfinite(means[s])), key=lambda s: means[s], default=now)
+            if least == now or means[least] >= means[now]:
+                return Decision(None, "best", f"{now.name} is the fastest here")
+            return Decision(
+                None, "small gain", f"{least.name} is faster than {now.name} by less than {self.terms.margin:.0%}"
+            )
+        rows = dict(zip(self._map.settings, np.log(by_block), strict=True))
+        apart = [s for s in faster if differ(uncertainty.paired_p(_known(rows[now] - rows[s])))]
+        if not apart:
+            return Decision(None, "not told apart", self._not_apart(faster, now))
+        forecast = self.weigh(load, regime, sweep, means, apart)
+        if forecast is None:
+            return Decision(None, "dear way", f"what it saves is less than the way from {now.name} costs")
+        return Decision(self._waits[forecast.setting], "faster", _promise(now, forecast), forecast)
+
+    def _not_apart(self, faster: list[Setting], now: Setting) -> str:
+        if len(self._map.blocks) == 1:
+            return f"{self._map.name} has one cluster start, which cannot show that settings differ"
+        names = ", ".join(s.name for s in faster)
+        return f"{names} does not differ significantly from {now.name} at this load"
+
+    def weigh(
+        self,
+        load: Load,
+        regime: Regime,
+        sweep: SweepCost,
+        means_us: Mapping[Setting, float],
+        among: Collection[Setting] | None = None,
+    ) -> Forecast | None:
+        """Weigh what the fastest setting saves against the way there, by means alone; None if it does not pay.
+
+        Parameters
+        ----------
+        load : Load
+        regime : Regime
+        sweep : SweepCost
+        means_us : mapping of Setting to float
+            Mean latency at this load; NaN where it is not known.
+        among : collection of Setting, optional
+            Settings to look at. Default: all that may be chosen.
+        """
         now_us = next((means_us[s] for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
-        known = [s for s in self._allowed if np.isfinite(means_us[s])]
+        known = [s for s in (self._allowed if among is None else among) if np.isfinite(means_us[s])]
         if now_us is None or not np.isfinite(now_us) or not known:
             return None
         target = min(known, key=lambda s: means_us[s])
@@ -155,3 +315,15 @@ class Policy:
     def waits(self, setting: Setting) -> tuple[int, int]:
         """(reads, writes) of a setting, as numbers of replicas."""
         return self._waits[setting]
+
+
+def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.asarray(values[np.isfinite(values)])
+
+
+def _promise(now: Setting, forecast: Forecast) -> str:
+    sweep = ", after a sweep" if forecast.sweeps else ""
+    return (
+        f"{forecast.setting.name} takes {forecast.then_us / 1000:.3g} ms instead of {forecast.now_us / 1000:.3g} ms at "
+        f"{now.name}{sweep}"
+    )

@@ -20,11 +20,14 @@ class Load:
         Part of them that read, 0 to 1; NaN without requests.
     in_flight : float
         Mean number in flight, by Little's law: seconds of latency per second.
+    failing_share : float
+        Part of them whose answer was an error, 0 to 1.
     """
 
     per_s: float
     read_share: float
     in_flight: float
+    failing_share: float = 0.0
 
     @classmethod
     def together(cls, loads: Iterable[Load]) -> Load:
@@ -34,7 +37,8 @@ class Load:
         if not per_s:
             return cls(0.0, float("nan"), 0.0)
         reads = sum(load.per_s * load.read_share for load in active)
-        return cls(per_s, reads / per_s, sum(load.in_flight for load in active))
+        failing = sum(load.per_s * load.failing_share for load in active)
+        return cls(per_s, reads / per_s, sum(load.in_flight for load in active), failing / per_s)
 
 
 #: Latencies that wait to be summed, at most: what is left where nobody looks at the load.
@@ -58,7 +62,9 @@ class Window:
         self._finished: tuple[deque[float], deque[float]] = (deque(), deque())  # latencies of writes, of reads
         self._counts = [0, 0]
         self._busy_s = 0.0
-        self._past: deque[tuple[float, int, int, float]] = deque()
+        self._failed: deque[None] = deque()
+        self._failures = 0
+        self._past: deque[tuple[float, int, int, float, int]] = deque()
 
     def add(self, is_read: bool, latency_s: float) -> None:
         """Count a request that was answered."""
@@ -67,8 +73,15 @@ class Window:
         if len(finished) > _MOST:
             self._sum_up()
 
+    def fail(self) -> None:
+        """Count that the answer of a request was an error, or that it could not be sent."""
+        self._failed.append(None)
+
     def _sum_up(self) -> None:
         with self._lock:
+            for _ in range(len(self._failed)):
+                self._failed.pop()
+                self._failures += 1
             for which, finished in enumerate(self._finished):
                 count = len(finished)
                 self._counts[which] += count
@@ -84,7 +97,7 @@ class Window:
         """
         self._sum_up()
         with self._lock:
-            current = (now, self._counts[True], self._counts[False], self._busy_s)
+            current = (now, self._counts[True], self._counts[False], self._busy_s, self._failures)
         self._past.append(current)
         while len(self._past) > 1 and self._past[1][0] <= now - self._length_s:
             self._past.popleft()
@@ -93,4 +106,5 @@ class Window:
         reads, writes = current[1] - since[1], current[2] - since[2]
         if seconds <= 0 or reads + writes == 0:
             return Load(0.0, float("nan"), 0.0)
-        return Load((reads + writes) / seconds, reads / (reads + writes), (current[3] - since[3]) / seconds)
+        failing = min(1.0, (current[4] - since[4]) / (reads + writes))
+        return Load((reads + writes) / seconds, reads / (reads + writes), (current[3] - since[3]) / seconds, failing)

@@ -43,7 +43,7 @@ class _Session:
         table = SimpleNamespace(partition_key=[SimpleNamespace(name="id")], options={})
         strategy = SimpleNamespace(replication_factor=3)
         keyspace = SimpleNamespace(tables={"t": table}, replication_strategy=strategy)
-        self.cluster = SimpleNamespace(metadata=SimpleNamespace(keyspaces={"k": keyspace}))
+        self.cluster = SimpleNamespace(metadata=SimpleNamespace(keyspaces={"k": keyspace}, all_hosts=list))
         self._answer = _Answered()
 
     def prepare(self, query: str) -> Any:

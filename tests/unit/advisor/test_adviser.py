@@ -11,8 +11,10 @@ from cassandra.query import BatchStatement, SimpleStatement
 from cassbook.advisor import adviser as adviser_module
 from cassbook.advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import InMemory
+from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
 
@@ -54,8 +56,10 @@ class Session:
         table = SimpleNamespace(partition_key=[column], options=options or {})
         strategy = strategy or SimpleNamespace(replication_factor=3)
         keyspace = SimpleNamespace(tables={"orders": table}, replication_strategy=strategy)
-        self.cluster = SimpleNamespace(metadata=SimpleNamespace(keyspaces={"shop": keyspace}))
-        self._at_once, self.sent, self.refuse = at_once, [], None
+        self.cluster = SimpleNamespace(
+            metadata=SimpleNamespace(keyspaces={"shop": keyspace}, all_hosts=lambda: self.hosts)
+        )
+        self._at_once, self.sent, self.refuse, self.hosts = at_once, [], None, []
 
     def prepare(self, query):
         return SimpleNamespace(query_string=query)
@@ -314,3 +318,124 @@ def test_a_write_is_judged_even_when_the_thread_that_was_called_back_has_not_sai
     halt(adviser)
     with pytest.raises(OutcomeUnknown):
         request.result()
+
+
+BUSY = {"terms": Terms(dwell_s=0.0, survive=0, fewest_per_s=0.0), "pace": Pace(window_s=60.0, interval_s=0.02)}
+
+
+def loaded(adviser, latency_s=0.1):
+    """Let an adviser see reads; often enough, some hundreds are in flight."""
+    for _ in range(30):
+        adviser.window.add(True, latency_s)
+
+
+def test_its_state_can_be_asked_for(advise):
+    session = Session()
+    session.hosts = [SimpleNamespace(address=f"10.0.0.{k}", is_up=up, datacenter="dc1") for k, up in
+                     enumerate((True, False, None), start=1)]  # fmt: skip
+    adviser = advise(session, start="2R-2W", name="a")
+    adviser.execute("SELECT * FROM t")
+    assert adviser.setting == "2R-2W"
+    wait_for(lambda: adviser.status().load.per_s > 0)
+    status = adviser.status()
+    assert (status.setting, status.wanted, status.epoch) == ("2R-2W", "2R-2W", 0)
+    assert status.leads
+    assert status.leased
+    assert not status.sweeping
+    assert status.failing_share == 0
+    assert status.missing_nodes == ("10.0.0.2",)
+    assert adviser.status().reason.startswith("in force for 0 s")
+
+
+def test_a_failed_request_is_counted(advise):
+    session = Session(at_once=False)
+    adviser = advise(session, pace=Pace(window_s=60.0, interval_s=0.02))
+    for answer in (None, OperationTimedOut(), None, OperationTimedOut()):
+        adviser.execute_async("SELECT * FROM t")
+        session.sent[-1].answer(answer)
+    wait_for(lambda: adviser.status().failing_share == 0.5)
+    adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    session.sent[-1].answer(OperationTimedOut())
+    wait_for(lambda: adviser.status().failing_share == 0.6)
+
+
+def test_each_step_is_logged_and_handed_on(advise, caplog):
+    events = []
+    with caplog.at_level("INFO", logger="cassbook.advisor"):
+        adviser = advise(start="1R-3W", on_event=events.append, terms=Terms(survive=0))
+        adviser.request_setting("3R-1W")
+        wait_for(lambda: adviser.history[-1].epoch.number == 2 and len(events) >= 4)
+    kinds = [(event.kind, event.setting, event.wanted) for event in events if event.kind in {"epoch", "switch"}]
+    assert kinds == [
+        ("epoch", "1R-3W", "1R-3W"),
+        ("switch", "1R-3W", "1R-3W"),
+        ("epoch", "3R-3W", "3R-1W"),
+        ("epoch", "3R-1W", "3R-1W"),
+    ]
+    said = [record.getMessage() for record in caplog.records]
+    assert "to 3R-1W: requested by hand (epoch 0, 1R-3W)" in said
+    assert "3R-3W on the way to 3R-1W (epoch 1, 3R-3W)" in said
+    assert "3R-1W is in force (epoch 2, 3R-1W)" in said
+
+
+def test_a_callback_that_fails_stops_nothing(advise, caplog):
+    def fail(event):
+        raise ZeroDivisionError
+
+    adviser = advise(start="1R-3W", on_event=fail, terms=Terms(survive=0))
+    adviser.request_setting("3R-1W")
+    wait_for(lambda: adviser.setting == "3R-1W")
+    assert "on_event failed" in caplog.text
+
+
+def test_with_three_replicas_there_is_nothing_to_switch_by_default_and_it_says_so_once(advise, caplog):
+    adviser = advise(start="2R-2W", terms=Terms(dwell_s=0.0, fewest_per_s=0.0), pace=BUSY["pace"])
+    loaded(adviser)
+    time.sleep(0.2)
+    assert adviser.setting == "2R-2W"
+    said = [record for record in caplog.records if "there is nothing to switch" in record.getMessage()]
+    assert len(said) == 1
+    assert (said[0].name, said[0].levelname) == ("cassbook.advisor", "WARNING")
+
+
+def test_a_setting_that_survives_nothing_is_left_for_quorum(advise):
+    adviser = advise(start="1R-3W", terms=Terms(dwell_s=0.0), pace=BUSY["pace"])
+    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
+
+
+def test_while_a_node_is_missing_it_switches_by_hand_only(advise):
+    session = Session()
+    session.hosts = [SimpleNamespace(address="10.0.0.3", is_up=False)]
+    events = []
+    adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
+    loaded(adviser)
+    wait_for(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
+    assert adviser.setting == "3R-1W"
+    adviser.request_setting("3R-3W")
+    wait_for(lambda: adviser.setting == "3R-3W")
+
+
+def test_when_all_is_well_it_switches_for_speed(advise):
+    session, events = Session(), []
+    adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
+    wait_for(lambda: loaded(adviser) or any(event.kind == "switch" for event in events))
+    (began,) = [event for event in events if event.kind == "switch"]
+    assert began.reason.startswith("to 1R-3W: 1R-3W takes ")
+
+
+def test_of_five_replicas_a_number_without_a_level_goes_at_all():
+    session = Session(strategy=SimpleNamespace(replication_factor=5))
+    five = LatencyMap(made_runs.run(noise=0.0, settings=strong_settings(5)), "five", 5)
+    terms = Terms(survive=0)
+    with Adviser(session, "shop", ["orders"], five, terms=terms, pace=Pace(interval_s=0.02)) as adviser:
+        assert adviser.setting == "3R-3W"
+        adviser.execute("SELECT * FROM t")
+        assert session.sent[-1].level == QUORUM
+        assert adviser._codes == [0, ONE, ConsistencyLevel.TWO, QUORUM, ALL, ALL]
+        adviser.request_setting("5R-1W")
+        wait_for(lambda: adviser.setting == "5R-1W")
+        adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
+        assert session.sent[-1].level == ONE
+        with pytest.raises(InputError, match="'2R-4W' has no levels that wait for so many of 5 replicas"):
+            adviser.request_setting("2R-4W")

@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from cassandra import OperationTimedOut
+from cassandra import InvalidRequest, OperationTimedOut
 
 from cassbook.advisor.cassandra_register import InCassandra
 
@@ -45,3 +45,20 @@ def test_a_cluster_that_does_not_tell_its_replicas_chooses_the_coordinator_itsel
     session = Session([])
     InCassandra(session, "shop", "orders").leave("a", 1)
     assert session.asked == [None, None]
+
+
+def test_a_table_of_before_gets_the_column_that_it_lacks():
+    class Older(Session):
+        def prepare(self, query):
+            if "failing_share" in query and not any("ALTER" in str(statement) for statement in self.said):
+                raise InvalidRequest("Unknown identifier failing_share")
+            return super().prepare(query)
+
+        def execute(self, statement, values=None, host=None):
+            self.said.append(statement)
+            return super().execute(statement, values, host)
+
+    Older.said = []
+    session = Older(["first"])
+    InCassandra(session, "shop", "orders").leave("a", 1)
+    assert "ALTER TABLE shop.adviser_register ADD failing_share double" in Older.said

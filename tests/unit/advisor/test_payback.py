@@ -13,7 +13,7 @@ from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Phase
 from tests.helpers import made_runs
 
 READS, WRITES = Phase(100, 300, 0.9), Phase(100, 300, 0.1)
-KNOWING = Terms(margin=0.0, horizon_s=100.0)
+KNOWING = Terms(margin=0.0, horizon_s=100.0, survive=0)
 
 
 @pytest.fixture(scope="module")

@@ -8,6 +8,7 @@ from cassbook.advisor.regime import Regime
 from cassbook.advisor.sweep import Swept
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.window import Load, Window
+from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
 
@@ -16,7 +17,7 @@ SHORT = SweepCost(1.0)
 
 @pytest.fixture
 def policy():
-    return Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3)
+    return Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3, Terms(survive=0))
 
 
 def busy(share, in_flight=300.0, per_s=2000.0):
@@ -38,15 +39,15 @@ def test_it_stays_where_it_is_best_already(policy):
 def test_a_small_gain_is_within_the_margin():
     latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
     load, now = busy(0.4), Regime.settled(3, 2, 2)  # 136 against 144 a thread
-    assert Policy(latency_map, 3, Terms(margin=0.02)).best(load, now, SHORT).setting.name == "1R-3W"
-    assert Policy(latency_map, 3, Terms(margin=0.10)).best(load, now, SHORT) is None
+    assert Policy(latency_map, 3, Terms(margin=0.02, survive=0)).best(load, now, SHORT).setting.name == "1R-3W"
+    assert Policy(latency_map, 3, Terms(margin=0.10, survive=0)).best(load, now, SHORT) is None
 
 
 def test_a_sweep_that_costs_more_than_the_switch_saves_is_not_made(policy):
     now = Regime.settled(3, 3, 1)
     assert policy.best(busy(0.9), now, SweepCost(10.0)) is not None
     assert policy.best(busy(0.9), now, SweepCost(10.0, slowdown=40.0)) is None
-    patient = Policy(policy._map, 3, Terms(horizon_s=36_000.0))
+    patient = Policy(policy._map, 3, Terms(horizon_s=36_000.0, survive=0))
     assert patient.best(busy(0.9), now, SweepCost(10.0, slowdown=40.0)) is not None
 
 
@@ -78,7 +79,7 @@ def test_outside_the_map_or_idle_it_stays(policy, load):
 
 def test_clients_outside_the_register_bound_the_choice():
     latency_map = LatencyMap(made_runs.run(noise=0.0), "known")
-    bound = Policy(latency_map, 3, least=(2, 2))
+    bound = Policy(latency_map, 3, Terms(survive=0), least=(2, 2))
     assert bound.best(busy(0.9), Regime.settled(3, 3, 1), SHORT).setting.name == "2R-2W"
     with pytest.raises(InputError, match="no measured setting reads at least 3 and writes at least 3"):
         Policy(latency_map, 3, least=(3, 3))
@@ -115,3 +116,99 @@ def test_loads_of_several_clients_add_up():
     both = Load.together([Load(100, 1.0, 5.0), Load(300, 0.0, 10.0), Load(0.0, float("nan"), 0.0)])
     assert (both.per_s, both.read_share, both.in_flight) == (400, 0.25, 15.0)
     assert Load.together([]).per_s == 0
+
+
+def test_of_three_replicas_only_quorum_survives_one():
+    """By default there is nothing to switch, at any load; a setting that survives none is left."""
+    policy = Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3)
+    assert [s.name for s in policy.choice] == ["2R-2W"]
+    assert policy.nothing_to_switch() == (
+        "there is nothing to switch: of the settings measured only 2R-2W (QUORUM/QUORUM) survives 1 dead replica of 3 "
+        "replicas: Terms(survive=0) would go by speed alone"
+    )
+    stays = policy.consider(busy(0.9), Regime.settled(3, 2, 2), SHORT)
+    assert (stays.wanted, stays.kind) == (None, "nothing to switch")
+    leaves = policy.consider(Load(0.0, float("nan"), 0.0), Regime.settled(3, 1, 3), SHORT, missing=["127.0.0.3"])
+    assert (leaves.wanted, leaves.kind) == ((2, 2), "survives more")
+    assert leaves.reason == "1R-3W stops writing with one replica down; 2R-2W does not"
+
+
+def test_what_nothing_survives_is_stayed_in():
+    policy = Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3, Terms(survive=2))
+    assert policy.choice == ()
+    assert policy.nothing_to_switch().startswith("there is nothing to switch: no setting measured survives 2 dead")
+    assert policy.consider(busy(0.9), Regime.settled(3, 1, 3), SHORT).wanted is None
+
+
+def test_of_four_replicas_two_settings_survive_one():
+    cells = made_runs.run(noise=0.0, settings=strong_settings(4), levels=made_runs.READ_US)
+    policy = Policy(LatencyMap(cells, "four", 4), 4)
+    assert [s.name for s in policy.choice] == ["2R-3W", "3R-2W"]
+    assert policy.nothing_to_switch() == ""
+    assert policy.consider(busy(0.95), Regime.settled(4, 3, 2), SHORT).wanted == (2, 3)
+    assert policy.consider(busy(0.05), Regime.settled(4, 2, 3), SHORT).wanted == (3, 2)
+
+
+def test_a_map_of_another_replication_factor_is_refused():
+    with pytest.raises(InputError, match="known was measured with replication 3, the keyspace has 5"):
+        Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 5)
+
+
+def test_it_goes_only_where_the_map_can_tell_the_difference():
+    now = Regime.settled(3, 2, 2)
+    noisy = Policy(LatencyMap(made_runs.run(blocks=3, noise=0.4), "noisy"), 3, Terms(survive=0))
+    stays = noisy.consider(busy(0.9), now, SHORT)
+    assert (stays.wanted, stays.kind) == (None, "not told apart")
+    assert stays.reason == "1R-3W does not differ significantly from 2R-2W at this load"
+    one = Policy(LatencyMap(made_runs.run(blocks=1, noise=0.0), "lone"), 3, Terms(survive=0))
+    stays = one.consider(busy(0.9), now, SHORT)
+    assert (stays.wanted, stays.kind) == (None, "not told apart")
+    assert stays.reason == "lone has one cluster start, which cannot show that settings differ"
+
+
+def test_of_several_faster_settings_it_takes_the_fastest_that_can_be_told_apart(policy):
+    """At 3R-1W both others are faster; the fastest is noise from start to start, the next is not."""
+    cells = made_runs.run(noise=0.0)
+    fastest = (cells["kind"] == "mixed") & (cells["read_cl"] == "ONE")
+    swing = cells["block"].map({0: 0.2, 1: 0.6, 2: 2.6})
+    cells = cells.assign(latency_us=cells["latency_us"].where(~fastest, cells["latency_us"] * swing))
+    noisy = Policy(LatencyMap(cells, "noisy"), 3, Terms(survive=0))
+    found = noisy.consider(busy(0.9), Regime.settled(3, 3, 1), SHORT)
+    assert (found.kind, found.wanted) == ("faster", (2, 2))
+    assert policy.consider(busy(0.9), Regime.settled(3, 3, 1), SHORT).wanted == (1, 3)
+
+
+@pytest.mark.parametrize(
+    ("load", "missing", "kind"),
+    [
+        (busy(0.9), ["127.0.0.3"], "nodes missing"),
+        (Load(2000.0, 0.9, 300.0, failing_share=0.05), [], "requests failing"),
+        (Load(2000.0, 0.9, 300.0, failing_share=0.005), [], "faster"),
+        (Load(1.0, 0.9, 300.0), [], "idle"),
+        (busy(0.9, in_flight=5000), [], "unknown load"),
+    ],
+)
+def test_it_never_switches_for_speed_while_something_is_wrong(policy, load, missing, kind):
+    decision = policy.consider(load, Regime.settled(3, 3, 1), SHORT, missing)
+    assert decision.kind == kind
+    assert (decision.wanted is None) == (kind != "faster")
+
+
+def test_why_it_stays_is_said(policy):
+    assert policy.consider(busy(0.9), Regime.settled(3, 1, 3), SHORT).reason == "1R-3W is the fastest here"
+    assert policy.consider(busy(0.4), Regime.settled(3, 2, 2), SHORT).kind == "small gain"
+    dear = policy.consider(busy(0.9), Regime.settled(3, 3, 1), SweepCost(10.0, slowdown=40.0))
+    assert dear.kind == "dear way"
+
+
+def test_a_window_knows_what_part_of_requests_fails():
+    window = Window(5.0)
+    window.load(0.0)
+    for number in range(100):
+        window.add(True, 0.01)
+        if number % 4 == 0:
+            window.fail()
+    assert window.load(1.0).failing_share == 0.25
+    assert window.load(9.0).failing_share == 0
+    both = Load.together([Load(100, 1.0, 5.0, 0.1), Load(300, 0.0, 10.0)])
+    assert both.failing_share == pytest.approx(0.025)

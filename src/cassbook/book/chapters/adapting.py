@@ -133,11 +133,16 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
     """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
-    notes, terms = rides.manifest, Terms(**rides.manifest["terms"])
+    notes, terms = rides.manifest, terms_of(rides)
     return {
         "starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
         "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": notes["schedule"][0]["seconds"],
     }  # fmt: skip
+
+
+def terms_of(rides: ScheduleRuns) -> Terms:
+    """Return the adviser's terms; the first records know no `survive`, for speed alone decided then."""
+    return Terms(**{"survive": 0} | rides.manifest["terms"])
 
 
 def _ms(value: Estimate) -> str:
@@ -201,7 +206,7 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
         'free switch' is measured as a ride put together from the fixed ones, of each phase that in the setting which
         the map holds to be the fastest.
     """
-    schedule, terms = schedule_of(rides), Terms(**rides.manifest["terms"])
+    schedule, terms = schedule_of(rides), terms_of(rides)
     forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
     forecasts[NAIVE] = forecasts[payback.FREE]
     free, measured = rides.stitched(payback.fastest(latency_map, schedule)), rides.figures("mean_us")

@@ -56,7 +56,7 @@ def test_a_fixed_actor_stays():
 
 
 def test_the_naive_one_switches_both_levels_at_once_when_the_policy_says_so():
-    policy = Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3, Terms(dwell_s=0.0))
+    policy = Policy(LatencyMap(made_runs.run(noise=0.0), "known"), 3, Terms(dwell_s=0.0, survive=0))
     actor = Naive(None, "3R-1W", Window(5.0), policy, 0.0)
     actor.window.load(time.monotonic() - 1)
     for _ in range(2000):

@@ -182,6 +182,8 @@ class ScheduleRun:
             rows.operation.append(operation)
             rows.outcome.append(outcome)
             window.add(operation == READ, latency_s)
+            if outcome != schema.OK:
+                window.fail()
 
         operations = mix(phase.read_share, self._rng)
         requests = [self._table.requests(READ), self._table.requests(UPDATE)]

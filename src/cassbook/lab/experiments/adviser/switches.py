@@ -30,8 +30,8 @@ LATE_CLIENT_S = 1.0
 _REPLICAS = 3
 _PAIRS = tuple(permutations([strong.name for strong in STRONG_SETTINGS], 2))
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)
-#: The policy is to leave the switching to us.
-_NEVER = Terms(dwell_s=86_400.0)
+#: The policy is to leave the switching to us, between settings of which two do not survive a dead replica.
+_NEVER = Terms(dwell_s=86_400.0, survive=0)
 #: Beats are lightweight transactions of four round trips, some to the late replica.
 _PACE = Pace(interval_s=0.5, lease_s=5.0)
 

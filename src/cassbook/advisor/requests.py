@@ -1,0 +1,129 @@
+"""Requests that an adviser sends: which of them read, which level they take, and what their answers are worth."""
+
+from __future__ import annotations
+
+import re
+import time
+from functools import lru_cache
+from typing import Any
+
+from cassandra.cluster import ResponseFuture
+from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
+
+from cassbook.advisor.member import Member, Ticket
+from cassbook.advisor.window import Window
+from cassbook.core.errors import InputError, LaboratoryError
+
+_clock = time.monotonic
+_WRITING_WORDS = ("insert", "update", "delete", "begin")
+_TEXT = re.compile(r"'(?:[^']|'')*'")
+
+
+class OutcomeUnknown(LaboratoryError):
+    """A write was acknowledged, but after the client had lost its lease: take it as one that timed out."""
+
+
+class Advised:
+    """A request under way, as the driver's ResponseFuture, but for late acknowledgements (`OutcomeUnknown`)."""
+
+    __slots__ = ("_began", "_window", "future")
+
+    def __init__(self, future: ResponseFuture, window: Window, began: float) -> None:
+        self.future, self._window, self._began = future, window, began
+        future.add_callbacks(self._answered, self._failed)
+
+    def result(self) -> Any:
+        """Wait for the answer.
+
+        Raises
+        ------
+        OutcomeUnknown
+            For a write whose acknowledgement came after the lease was over.
+        DriverException
+            As the driver's own.
+        """
+        return self.future.result()
+
+    def _answered(self, *_: Any) -> None:
+        self._window.add(True, _clock() - self._began)
+
+    def _failed(self, *_: Any) -> None:
+        self._window.fail()
+        self._answered()
+
+
+class Write(Advised):
+    """A write; sets what its base sets by itself, for each call of a request counts."""
+
+    __slots__ = ("_believed", "_member", "_open", "_ticket")
+
+    def __init__(self, future: ResponseFuture, window: Window, began: float, member: Member, ticket: Ticket) -> None:
+        self._member, self._ticket, self._open = member, ticket, [True]
+        self._believed: bool | None = None
+        self.future, self._window, self._began = future, window, began
+        future.add_callbacks(self._answered, self._failed)
+
+    def result(self) -> Any:
+        """Wait for the answer; see `Advised.result`."""
+        rows = self.future.result()
+        if self._believed is None:  # the thread that is called back has yet to say
+            self._answered()
+        believed = self._believed
+        if believed is None:  # it has begun to
+            believed = self._member.believes(self._ticket)
+        if not believed:
+            raise OutcomeUnknown("the write was acknowledged after its lease was over: its outcome is unknown")
+        return rows
+
+    def _answered(self, *_: Any) -> None:
+        """End the write, once, by whichever thread is first: the one that called back, or the one that waited."""
+        try:
+            self._open.pop()
+        except IndexError:
+            return
+        self._believed = self._member.end_write(self._ticket)
+        self._window.add(False, _clock() - self._began)
+
+
+def ready(statement: Any, parameters: Any) -> tuple[bool, Any, Any]:
+    """Whether a statement reads, a statement of our own to set the level of, and what is still to be bound."""
+    if isinstance(statement, PreparedStatement):
+        return is_read(statement.query_string), statement.bind(parameters or ()), None
+    if isinstance(statement, BoundStatement):
+        return is_read(statement.prepared_statement.query_string), _copied(statement), parameters
+    if isinstance(statement, BatchStatement):
+        return False, _copied(statement), parameters
+    if isinstance(statement, str):
+        return is_read(statement), SimpleStatement(statement), parameters
+    return is_read(statement.query_string), _copied(statement), parameters
+
+
+def _copied(statement: Any) -> Any:
+    """Copy a statement, so that the caller's keeps its level; `copy.copy` takes as long as all the rest together."""
+    copied = object.__new__(type(statement))
+    copied.__dict__ = statement.__dict__.copy()
+    return copied
+
+
+@lru_cache(maxsize=4096)
+def is_read(query: str) -> bool:
+    """Whether a CQL statement reads.
+
+    Raises
+    ------
+    InputError
+        For one that does neither, or is a lightweight transaction.
+    """
+    words = _TEXT.sub("''", query).lower().split()
+    first = words[0] if words else ""
+    if first == "select":
+        return True
+    if first not in _WRITING_WORDS:
+        raise InputError(
+            f"the adviser has no level for {query[:60]!r}: it is neither SELECT, INSERT, UPDATE nor DELETE"
+        )
+    if "if" in words:
+        raise InputError(
+            f"the adviser has no level for {query[:60]!r}: a lightweight transaction keeps its own; use the session"
+        )
+    return False
