@@ -123,6 +123,7 @@ _QUOTED = {
     "line": "estimate: linear",
     "four": "estimate: order 4",
     "always": "always 1R-3W",
+    "quorum": "always 2R-2W",
     "others": policies.OTHER_STARTS,
 }
 
