@@ -128,6 +128,10 @@ class _ByCell:
         return uncertainty.within_cells(self._place[mask], self._started_s[mask], values_us[mask], self._cells, shares)
 
 
+def _known_threads(cells: pd.DataFrame) -> np.ndarray:
+    return cells["threads"].astype(float).replace(UNKNOWN_THREADS, np.nan).to_numpy()
+
+
 def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Statistics of every cell over its steady window.
 
@@ -170,7 +174,6 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     service = by_cell.uncertain(ok, by_cell.latency_us)
     response = by_cell.uncertain(ok & ~np.isnan(response_us), response_us)
     throughput_per_s = count(within & ok) / window_s
-    known_threads = cells["threads"].astype(float).replace(UNKNOWN_THREADS, np.nan).to_numpy()
     figures = {
         **_latency_columns(service, "latency_", ""),
         **_latency_columns(response, "response_", "response_"),
@@ -185,7 +188,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         "throughput_per_s": throughput_per_s,
         "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
         "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
-        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / known_threads,
+        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / _known_threads(cells),
     }
     order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
     return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))
