@@ -8,6 +8,7 @@ and comparisons rest on cluster starts.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 
@@ -15,6 +16,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
+from cassbook.advisor import workload_cells
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError
@@ -39,9 +41,15 @@ class LatencyMap:
         Of the run, for messages.
     replicas : int
         The replication factor at which it was measured.
+    workloads : sequence of str
+        Use the cells of these workloads instead, as measured in a closed loop. The mix is a part of a workload: a map
+        of one holds at its share of reads (see `workload_cells.SAME_MIX`), one of several from the least share to the
+        most.
 
     Attributes
     ----------
+    other_workloads : tuple of str
+        Workloads of the run that the map does not show.
     settings : tuple of Setting
         What can be advised: the settings that are just strong, and those that wait for more where they were measured.
 
@@ -51,17 +59,23 @@ class LatencyMap:
         If no strong setting has both reads and writes.
     """
 
-    def __init__(self, cell_stats: pd.DataFrame, name: str = "run", replicas: int = 3) -> None:
-        self.name, self.replicas = name, replicas
+    def __init__(
+        self, cell_stats: pd.DataFrame, name: str = "run", replicas: int = 3, workloads: Sequence[str] = ()
+    ) -> None:
+        self.name, self.replicas, self.workloads = name, replicas, tuple(workloads)
+        self.other_workloads = tuple(w for w in workload_cells.shares(cell_stats) if w not in self.workloads)
+        if self.workloads:
+            cell_stats = workload_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
         parts = [_mixed_columns(cell_stats, replicas), _pure_columns(cell_stats, settings)]
         columns = pd.concat(parts, ignore_index=True)
-        both = columns.groupby("setting")["read_share"].agg(lambda shares: shares.min() < shares.max())
+        alone = len(self.workloads) == 1
+        both = columns.groupby("setting")["read_share"].agg(lambda shares: alone or shares.min() < shares.max())
         wanted = set(parts[0]["setting"]) | {setting.name for setting in strong}
         self.settings = tuple(s for s in settings if s.name in wanted and both.get(s.name, False))
         if not self.settings:
-            raise InputError(f"{name}: no strong setting has both its reads and its writes measured")
+            raise InputError(self._without_settings(cell_stats))
         usable = columns[columns["setting"].isin([s.name for s in self.settings])]
         self._columns = usable.groupby(["setting", "block", "read_share", "threads"], as_index=False)[
             "latency_us"
@@ -70,7 +84,9 @@ class LatencyMap:
         self.blocks = tuple(sorted(self._columns["block"].unique()))
 
     @classmethod
-    def of_run(cls, name_or_path: str | Path, replicas: int | None = None) -> LatencyMap:
+    def of_run(
+        cls, name_or_path: str | Path, replicas: int | None = None, workload: str | Sequence[str] | None = None
+    ) -> LatencyMap:
         """Take the map of a run: its name in data/runs, its folder, or a folder of logs.
 
         Parameters
@@ -78,19 +94,43 @@ class LatencyMap:
         name_or_path : str or Path
         replicas : int, optional
             The replication factor, for logs, which do not say. Default: what the run's manifest says, or 3.
+        workload : str or sequence of str, optional
+            Workloads to make the map of, several only on the same tables. Default: pure and mixed cells.
 
         Raises
         ------
         InputError
-            If it cannot be read, has no strong setting, or was measured at another replication factor.
+            If it cannot be read, has no strong setting or no such workload, or was measured at another replication
+            factor.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
 
         run = open_run(name_or_path)
-        known = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
+        profile = run.manifest.get("profile", {})
+        known = profile.get("cluster", {}).get("replication_factor")
         if replicas is not None and known not in {None, replicas}:
             raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
-        return cls(run.statistics, run.name, replicas or known or _REPLICAS)
+        wanted = workload_cells.names(workload)
+        workload_cells.check_same_tables(profile, wanted)
+        return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted)
+
+    def _without_settings(self, cell_stats: pd.DataFrame) -> str:
+        """Say that there is nothing to advise, and what there is."""
+        if self.workloads:
+            pairs = sorted({f"{r}/{w}" for r, w in zip(cell_stats["read_cl"], cell_stats["write_cl"], strict=True)})
+            return (
+                f"{self.name}: workload {', '.join(self.workloads)} was measured at {', '.join(pairs)}, and no strong "
+                "setting is among them at every share of reads; measure some, such as QUORUM/QUORUM"
+            )
+        text = f"{self.name}: no strong setting has both its reads and its writes measured"
+        if not self.other_workloads:
+            return text
+        return f"{text}; it holds workloads {', '.join(self.other_workloads)}: choose one with --workload"
+
+    @property
+    def workload_share(self) -> float | None:
+        """Share of reads of the one workload that the map is of; None for any other map."""
+        return float(self.read_shares[0]) if len(self.workloads) == 1 else None
 
     @cached_property
     def threads(self) -> Floats:
@@ -116,6 +156,10 @@ class LatencyMap:
             In us; NaN outside what was measured.
         """
         counts, shares = np.asarray(threads, dtype=float), np.asarray(read_shares, dtype=float)
+        if self.workload_share is not None:
+            shares = np.where(
+                np.abs(shares - self.workload_share) <= workload_cells.SAME_MIX, self.workload_share, shares
+            )
         latency_us = np.full((len(self.settings), len(self.blocks), shares.size, counts.size), np.nan)
         cells = self._columns
         for k, setting in enumerate(self.settings):
@@ -145,7 +189,12 @@ class LatencyMap:
                 f"threads: {threads:g} is outside what {self.name} measured, {low:g} to {high:g}; curves say nothing "
                 "there (see the chapter on models): measure at that load"
             )
-        least, most = self.read_shares[[0, -1]]
+        own = self.workload_share
+        if own is not None and abs(read_share - own) > workload_cells.SAME_MIX:
+            raise InputError(
+                f"reads: {read_share:g}; workload {self.workloads[0]} was measured at its own mix, {own:.0%} reads"
+            )
+        least, most = (0.0, 1.0) if own is not None else self.read_shares[[0, -1]]
         if not least <= read_share <= most:
             raise InputError(f"reads: {read_share:g} is outside what {self.name} measured, {least:g} to {most:g}")
 

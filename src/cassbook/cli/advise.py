@@ -12,14 +12,22 @@ from cassbook.core.errors import InputError
 @click.option("--run", "name", required=True, metavar="RUN", help="Recorded run, a run's folder, or a folder of logs.")
 @click.option("--threads", "--concurrency", "threads", type=float, help="Requests in flight.")
 @click.option("--reads", type=float, help="Share of reads, 0 to 1.")
+@click.option(
+    "--workload",
+    "workloads",
+    multiple=True,
+    metavar="NAME",
+    help="Workload of the run to advise for, at its own mix, instead of reads and updates. Several on the same tables, "
+    "given one by one, make a map over their shares of reads.",
+)
 @click.option("--map", "whole", is_flag=True, help="Map of the whole domain that the run measured, instead of a point.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
 @click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
 @click.option("--replication", type=click.IntRange(1), help="Replication factor, for logs. Default: the run's, or 3.")
 @format_option("text", "json", "csv")
 def advise(
-    name: str, threads: float | None, reads: float | None, whole: bool, nodes: int | None, survive: int,
-    replication: int | None, form: str,
+    name: str, threads: float | None, reads: float | None, workloads: tuple[str, ...], whole: bool, nodes: int | None,
+    survive: int, replication: int | None, form: str,
 ) -> None:  # fmt: skip
     """Recommend a strong setting for a load: the fastest that goes on with a replica down.
 
@@ -30,9 +38,11 @@ def advise(
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.cli.answers import advise as answer
 
-    if whole != (threads is None and reads is None) or (threads is None) != (reads is None):
-        raise InputError("give both --threads and --reads, or --map alone")
+    alone = len(workloads) == 1
+    _check_point(threads, reads, whole, alone)
     if nodes:
+        if workloads:
+            raise InputError("--workload: not with --nodes, which predicts reads and updates of one row")
         from cassbook.advisor import from_calibration
         from cassbook.records.calibration import CalibrationRun
 
@@ -40,8 +50,26 @@ def advise(
             raise InputError(f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}")
         latency_map = from_calibration.latency_map(CalibrationRun(name), nodes)
     else:
-        latency_map = LatencyMap.of_run(name, replication)
+        latency_map = LatencyMap.of_run(name, replication, workloads)
+    if alone:
+        reads = latency_map.workload_share
     if threads is None or reads is None:
         click.echo(answer.domain(latency_map, form, survive))
     else:
         click.echo(answer.point(latency_map, threads, reads, form, survive))
+
+
+def _check_point(threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:
+    """Refuse a point of which too little is said, or too much.
+
+    Raises
+    ------
+    InputError
+        Saying what goes together.
+    """
+    if alone and reads is not None:
+        raise InputError("--reads: the mix is a part of the workload; leave it out, or give several with --workload")
+    if alone and whole != (threads is None):
+        raise InputError("give --workload and either --threads or --map")
+    if not alone and (whole != (threads is None and reads is None) or (threads is None) != (reads is None)):
+        raise InputError("give both --threads and --reads, or --map alone")

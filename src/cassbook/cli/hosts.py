@@ -107,15 +107,10 @@ def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Pr
     return profile_for(profile, cluster, log), cluster
 
 
-def confirm(
-    cluster: ExistingCluster,
-    profile: Profile,
-    folder: Path,
-    resume: bool,
-    options: dict[str, Any],
-    log: Callable[[str], None],
-) -> None:
-    """Show what will be done to the cluster, and ask if that is more than was allowed.
+def announce(
+    cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Callable[[str], None]
+) -> Written:
+    """Show what will be done to the cluster; return what that writes.
 
     Parameters
     ----------
@@ -125,14 +120,12 @@ def confirm(
     folder : Path
         Of the run; where `resume` is true it says what is left to do and whose the keyspace is.
     resume : bool
-    options : mapping
-        The command's own: `at_most_mb`, `yes`.
     log : callable
 
     Raises
     ------
     InputError
-        Before anything is written: the keyspace is somebody's, the answer is no, or nobody is there to answer.
+        If the keyspace is somebody's.
     """
     from cassbook.core.schema import read_cells
     from cassbook.lab.run.hosts import written
@@ -148,6 +141,23 @@ def confirm(
     amount = written(profile, cells)
     for line in picture(cluster, profile, amount):
         log(line)
+    return amount
+
+
+def confirm(amount: Written, options: dict[str, Any]) -> None:
+    """Ask, if what is to be written is more than was allowed.
+
+    Parameters
+    ----------
+    amount : Written
+    options : mapping
+        The command's own: `at_most_mb`, `yes`.
+
+    Raises
+    ------
+    InputError
+        Before anything is written: the answer is no, or nobody is there to answer.
+    """
     allowed = _ALLOWED_MB if options["at_most_mb"] is None else options["at_most_mb"]
     if not options["yes"] and amount.total_mb > allowed:
         _ask(amount, allowed)

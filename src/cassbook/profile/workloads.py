@@ -99,10 +99,10 @@ class Values(Section):
             raise ValueError("give one of distribution, size or between")
         if (self.distribution is None) != (self.count is None):
             raise ValueError("distribution and count go together")
-        strays = self.model_fields_set - {given[0], "count", "first", "every", "hashed", "format"}
-        if given[0] != "distribution":
-            strays = self.model_fields_set - {given[0]}
-        if strays:
+        # A default that is written out goes with anything: what a profile's dump says is the same profile.
+        said = {name for name, field in type(self).model_fields.items() if getattr(self, name) != field.default}
+        allowed = {"count", "first", "every", "hashed", "format"} if given[0] == "distribution" else set()
+        if strays := said - {given[0]} - allowed:
             raise ValueError(f"{', '.join(sorted(strays))} does not go with {given[0]}")
         for bounds in (self.size, self.between):
             if isinstance(bounds, tuple) and bounds[0] > bounds[1]:

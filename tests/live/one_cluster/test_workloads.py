@@ -237,6 +237,18 @@ def changed_profile(**changes):
             },
             ["mine", "SELECT nothing FROM followers", "Undefined name nothing"],
         ),
+        (
+            {"create": ["CREATE TABLE t (a text PRIMARY KEY b int)"]},
+            ["mine", "PRIMARY KEY b int", "line 1:37 mismatched input 'b'"],
+        ),
+        (
+            {"operations": [{"kind": "READ", "share": 1.0, "statement": "SELECT user FORM followers WHERE user = ?"}]},
+            ["mine", "SELECT user FORM followers", "no viable alternative at input 'FORM'"],
+        ),
+        (
+            {"operations": [{"kind": "READ", "share": 1.0, "statement": "SELECT user FROM nobody WHERE user = ?"}]},
+            ["mine", "SELECT user FROM nobody", "unconfigured columnfamily nobody"],
+        ),
         ({"values": {}}, ["no values for user"]),
         (
             {"values": {"user": {"size": 4}, "usr": {"size": 4}}},

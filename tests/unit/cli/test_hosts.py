@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import shutil
 import socket
 import ssl
@@ -15,6 +16,7 @@ from click.testing import CliRunner
 
 from cassbook.cli import hosts, main
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
 from cassbook.lab.engine import existing as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
@@ -153,6 +155,14 @@ def test_secrets_show_in_no_repr_and_travel_to_other_processes():
     assert SECRET not in repr(hosts)
     assert USER not in repr(hosts)
     assert pickle.loads(pickle.dumps(hosts)).access.password == SECRET  # noqa: S301 - our own bytes
+
+
+def example(tmp_path):
+    """The complete example of the page on workloads, as a file."""
+    page = (project_root() / "book" / "workloads.md").read_text(encoding="utf-8")
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "orders.yaml").write_text(text, encoding="utf-8")
+    return tmp_path / "orders.yaml"
 
 
 def failed(*reasons):
@@ -368,10 +378,42 @@ def test_notes_say_what_could_not_be_known():
     assert Fake().labels == ["node1", "node2", "node3"]
 
 
-def test_the_dry_run_of_an_existing_cluster_connects_to_nobody():
-    result = run("--hosts", "no-such-host.invalid", "--dry-run")
+def test_a_dry_run_looks_at_the_cluster_and_refuses_what_the_run_would(tmp_path, monkeypatch):
+    result, measured = asked(tmp_path, monkeypatch, "--dry-run")
     assert result.exit_code == 0
+    assert "cluster 'Orders', Cassandra 4.1.7" in result.output
     assert "cells in 2 blocks" in result.output
+    result, _ = asked(tmp_path, monkeypatch, "--dry-run", comment="")
+    assert result.exit_code == 2
+    assert "cassbook exists and is not ours" in result.output
+    result, _ = asked(tmp_path, monkeypatch, "--dry-run", "--profile", example(tmp_path))
+    assert result.exit_code == 0
+    assert "statements of own workloads are checked by the server when the run begins" in result.output
+    options = {"authenticator": "x"}
+    result, _ = asked(tmp_path, monkeypatch, "--dry-run", "--profile", profile_file(tmp_path, cluster__options=options))
+    assert result.exit_code == 2
+    assert "cluster.options (authenticator) cannot be set" in result.output
+    assert not measured
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_dry_run_without_contact_says_so():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        result = run("--hosts", f"127.0.0.1:{free.getsockname()[1]}", "--dry-run")
+    assert result.exit_code == 0
+    assert "could not connect to 127.0.0.1" in result.output
+    assert "whether the profile fits the cluster is not known" in result.output
+    assert "cells in 2 blocks" in result.output
+    result = run("--hosts", "no-such-host.invalid", "--dry-run")
+    assert result.exit_code == 2
+    assert "has no address" in result.output
+
+
+def test_the_pages_example_fits_an_existing_cluster(tmp_path, monkeypatch):
+    result, measured = asked(tmp_path, monkeypatch, "--yes", "--profile", example(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert [workload.name for workload in measured[0][0].workloads.own] == ["orders"]
 
 
 def test_totals():

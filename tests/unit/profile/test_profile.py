@@ -1,3 +1,4 @@
+import json
 import re
 
 import pytest
@@ -8,7 +9,7 @@ from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.lab.run.plan import forecast_s, left_out, plan
-from cassbook.profile.profile import load_profile
+from cassbook.profile.profile import Profile, load_profile
 
 QUICK = yaml.safe_load((resource("profiles") / "quick.yaml").read_text())
 
@@ -183,3 +184,10 @@ def test_shares_that_differ_little_make_cells_of_their_own(tmp_path):
     path = written(tmp_path, mixed__read_shares=[0.101, 0.104], mixed__threads=[10], mixed__settings=["1R-3W"])
     ids = [c.cell_id for c in plan(load_profile(path))[0] if c.kind == "mixed"]
     assert len(set(ids)) == 2
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in resource("profiles").glob("*.yaml")))
+def test_a_profile_is_the_same_when_it_is_read_back_from_its_dump(name):
+    profile = load_profile(name)
+    assert Profile.model_validate(profile.model_dump()) == profile
+    assert Profile.model_validate(json.loads(profile.model_dump_json())) == profile

@@ -19,6 +19,23 @@ _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
 _SHARES = [k / 10 for k in range(11)]
 
 
+def _shares(latency_map: LatencyMap) -> list[float]:
+    """Shares of reads on a map: tenths; of workloads those that were measured, and the tenths between."""
+    if not latency_map.workloads:
+        return _SHARES
+    measured = [float(share) for share in latency_map.read_shares]
+    between = [share for share in _SHARES if min(measured) < share < max(measured)]
+    return sorted({round(share, 6) for share in between} - {round(share, 6) for share in measured} | set(measured))
+
+
+def _of_what(latency_map: LatencyMap) -> str:
+    """Name the run, and the workloads that the map is of."""
+    if not latency_map.workloads:
+        return latency_map.name
+    several = "s" if len(latency_map.workloads) > 1 else ""
+    return f"{latency_map.name}, workload{several} {', '.join(latency_map.workloads)}"
+
+
 def point(latency_map: LatencyMap, threads: float, read_share: float, form: str, survive: int = SURVIVE) -> str:
     """Advice for one point.
 
@@ -38,7 +55,7 @@ def point(latency_map: LatencyMap, threads: float, read_share: float, form: str,
 def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
     starts = len(latency_map.blocks)
     lines = [
-        f"{latency_map.name}, {advice.threads:g} threads, {advice.read_share:.0%} reads, {starts} cluster "
+        f"{_of_what(latency_map)}, {advice.threads:g} threads, {advice.read_share:.0%} reads, {starts} cluster "
         f"start{'s' if starts > 1 else ''}, replication {advice.replicas}"
     ]
     chosen, others = advice.recommended, list(advice.choices)
@@ -49,7 +66,15 @@ def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
     lines += _verdicts(advice)
     if not advice.mixed and 0 < advice.read_share < 1:
         lines.append("  weighted means of reads and writes alone: no mix was measured there, and mixes may be slower")
-    return lines + _gaps(advice.replicas)
+    return lines + _other_workloads(latency_map) + _gaps(advice.replicas)
+
+
+def _other_workloads(latency_map: LatencyMap) -> list[str]:
+    """Name the workloads that an answer for reads and updates of YCSB's table leaves out."""
+    if latency_map.workloads or not latency_map.other_workloads:
+        return []
+    listed = ", ".join(latency_map.other_workloads)
+    return [f"  of reads and updates of YCSB's table; the run measured workloads too: --workload {listed}"]
 
 
 def _part(advice: Advice, choice: Choice) -> str:
@@ -135,6 +160,7 @@ def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
     survives = None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True))
     return {
         "run": latency_map.name,
+        "workloads": list(latency_map.workloads),
         "threads": advice.threads,
         "read_share": advice.read_share,
         "replication": advice.replicas,
@@ -164,7 +190,7 @@ def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
     Two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As JSON and
     CSV they are one table: `recommended`, and `best`, the fastest.
     """
-    table, surviving = (latency_map.domain(read_shares=_SHARES, survive=count) for count in (0, survive))
+    table, surviving = (latency_map.domain(read_shares=_shares(latency_map), survive=count) for count in (0, survive))
     if form == "text":
         return "\n\n".join([*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)])
     survives = {s.name: s.survives(latency_map.replicas) for s in latency_map.settings}
@@ -191,20 +217,21 @@ def _survivors(latency_map: LatencyMap, table: pd.DataFrame, survive: int) -> li
     if not settings:
         nearest = max(latency_map.settings, key=lambda pair: min(pair.survives(latency_map.replicas)))
         count = min(nearest.survives(latency_map.replicas))
-        lines = [f"{latency_map.name}: {_none(survive)}; nearest is {nearest.name}: --survive {count}"]
+        lines = [f"{_of_what(latency_map)}: {_none(survive)}; nearest is {nearest.name}: --survive {count}"]
     else:
         lines = [
-            f"{latency_map.name}: fastest strong setting that survives {dead_replicas(survive)}, over threads (across) "
-            "and share of reads (down).",
+            f"{_of_what(latency_map)}: fastest strong setting that survives {dead_replicas(survive)}, over threads "
+            "(across) and share of reads (down).",
             *(f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}" for pair in settings),
         ]
         lines.insert(0, _grid(latency_map, table))
-    return ["\n".join(lines + _gaps(latency_map.replicas))]
+    return ["\n".join(lines + _other_workloads(latency_map) + _gaps(latency_map.replicas))]
 
 
 def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
     legend = (
-        f"{latency_map.name}: fastest strong setting by speed alone, over threads (across) and share of reads (down).\n"
+        f"{_of_what(latency_map)}: fastest strong setting by speed alone, over threads (across) and share of reads "
+        "(down).\n"
         "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
     )
     survives = [
@@ -226,7 +253,7 @@ def _grid(latency_map: LatencyMap, table: pd.DataFrame) -> str:
         reads=table["read_share"].map("{:.0%}".format),
         threads=table["threads"].map("{:g}".format),
     )
-    rows = [f"{share:.0%}" for share in _SHARES]
+    rows = [f"{share:.0%}" for share in _shares(latency_map)]
     wide = shown.pivot_table("best", "reads", "threads", aggfunc="first", sort=False).reindex(rows).fillna("")
     wide = wide[[f"{count:g}" for count in latency_map.threads if f"{count:g}" in wide.columns]]
     return wide.to_string()

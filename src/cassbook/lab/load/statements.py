@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from cassandra import AlreadyExists, DriverException
 from cassandra.cluster import NoHostAvailable, Session
+from cassandra.protocol import ErrorMessage
 from cassandra.query import PreparedStatement
 
 from cassbook.core.errors import InputError
@@ -123,7 +124,7 @@ class Statements:
             return ask(statement)
         except AlreadyExists:
             return None
-        except (DriverException, NoHostAvailable, ValueError) as error:
+        except (DriverException, ErrorMessage, NoHostAvailable, ValueError) as error:
             raise InputError(f"{self._where}: the server refuses {statement!r}: {error}") from None
 
     def _add(self, kind: int, statement: str) -> int:

@@ -75,6 +75,15 @@ class Client:
         self._rng = np.random.default_rng(list(seed))
         self.session = place.connect()
         self._nodes = Nodes(self.session, place.addresses, profile.load.connections_per_node)
+        try:
+            self._prepare(process, processes)
+        except BaseException:
+            self.close()
+            raise
+
+    def _prepare(self, process: int, processes: int) -> None:
+        """Prepare the statements of the table and of the workloads."""
+        profile, place = self._profile, self._place
         policy = profile.load.coordinator
         nearest = self._nodes.nearest() if policy.startswith("nearest") else 0
         self.table = Usertable(self.session, profile.table, place.addresses, policy, nearest, self._rng, place.keyspace)

@@ -8,6 +8,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
@@ -48,14 +49,20 @@ def measure(
     Raises
     ------
     InputError
-        Before anything is started, if the folder cannot be used.
+        Before anything is started, if the folder cannot be used; before anything is loaded, if the server refuses a
+        statement of a workload. A folder that was made for the run and holds no finished cell is removed.
     LaboratoryError
         If a cluster does not start or the table cannot be loaded; finished cells are kept.
     """
     store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
     with closing(store):
         same_place(store, existing)
-        _measure(profile, store, log, existing)
+        try:
+            _measure(profile, store, log, existing)
+        except InputError:
+            if not resume and not store.done:
+                store.remove()  # it would stand in the way of the profile that is put right
+            raise
     log(f"run complete: {folder}")
     return folder
 

@@ -103,6 +103,10 @@ class RunStore:
         """Let other processes have the folder; the end of this process does so too."""
         os.close(self._lock)
 
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     @property
     def done(self) -> set[str]:
         """Identifiers of the cells that are finished."""

@@ -1,0 +1,79 @@
+"""From a user's own statements to an answer, by the commands of the page on workloads, on a cluster that exists."""
+
+import json
+import re
+import shlex
+
+import pytest
+from click.testing import CliRunner
+
+from cassbook.cli.main import main
+from cassbook.core.paths import project_root
+from cassbook.core.schema import read_cells
+
+pytestmark = pytest.mark.live
+PAGE = (project_root() / "book" / "workloads.md").read_text(encoding="utf-8")
+(EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)
+COMMANDS = [line.strip() for line in re.findall(r"^ {4}cassbook .*orders.*$", PAGE, re.MULTILINE)]
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Where the commands are run: the example lies there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orders.yaml").write_text(EXAMPLE, encoding="utf-8")
+    return tmp_path
+
+
+def run(command):
+    """Run a command as it is written on the page."""
+    program, *arguments = shlex.split(command)
+    assert program == "cassbook"
+    return CliRunner().invoke(main, arguments)
+
+
+def keyspaces(cluster):
+    session = cluster.connect()
+    names = {row[0] for row in session.execute("SELECT keyspace_name FROM system.schema_keyspaces")}
+    session.cluster.shutdown()
+    return names
+
+
+def read_as(output):
+    """An answer in JSON; nothing else goes to standard output."""
+    assert output.exit_code == 0, output.output
+    return json.loads(output.stdout)
+
+
+def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
+    dry, measuring, at_a_load, whole = COMMANDS
+    assert "14 cells in 1 blocks" in run(dry).stdout
+    done = run(measuring)
+    assert done.exit_code == 0, done.output
+    assert "cassbook" not in keyspaces(cluster)
+    cells = read_cells(folder / "mine" / "cells.csv")
+    assert set(cells["workload"]) == {"", "A", "orders"}
+    assert (cells["errors"] == "").all()
+    advice = read_as(run(f"{at_a_load} --format json"))
+    assert advice["workloads"] == ["orders"]
+    assert advice["read_share"] == pytest.approx(0.8)
+    assert advice["setting"]["setting"] == "2R-2W"
+    assert {row["setting"] for row in advice["settings"]} == {"2R-2W", "1R-3W"}
+    assert "workload orders, 50 threads, 80% reads" in run(at_a_load).stdout
+    assert {(row["threads"], row["recommended"]) for row in read_as(run(f"{whole} --format json"))} == {
+        (10, "2R-2W"), (100, "2R-2W"),
+    }  # fmt: skip
+
+
+def test_a_syntax_error_is_told_in_the_servers_words_and_nothing_is_left(cluster, folder):
+    spoilt = EXAMPLE.replace("SELECT customer, total, note FROM", "SELECT customer, total, note FORM")
+    assert spoilt != EXAMPLE
+    (folder / "orders.yaml").write_text(spoilt, encoding="utf-8")
+    done = run(COMMANDS[1])
+    assert done.exit_code == 2, done.output
+    assert "workloads.own.orders: the server refuses 'SELECT customer, total, note FORM orders" in done.stderr
+    assert "no viable alternative at input 'FORM'" in done.stderr
+    assert "loading" not in done.stderr
+    assert "Traceback" not in done.output
+    assert "cassbook" not in keyspaces(cluster)
+    assert not (folder / "mine").exists()
