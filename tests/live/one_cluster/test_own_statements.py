@@ -47,12 +47,12 @@ def read_as(output):
 
 def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     dry, measuring, at_a_load, whole = COMMANDS
-    assert "14 cells in 1 blocks" in run(dry).stdout
+    assert "8 cells in 1 blocks" in run(dry).stdout
     done = run(measuring)
     assert done.exit_code == 0, done.output
     assert "cassbook" not in keyspaces(cluster)
     cells = read_cells(folder / "mine" / "cells.csv")
-    assert set(cells["workload"]) == {"", "A", "orders"}
+    assert set(cells["workload"]) == {"A", "orders"}
     assert (cells["errors"] == "").all()
     advice = read_as(run(f"{at_a_load} --format json"))
     assert advice["workloads"] == ["orders"]
@@ -60,6 +60,7 @@ def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     assert advice["setting"]["setting"] == "2R-2W"
     assert {row["setting"] for row in advice["settings"]} == {"2R-2W", "1R-3W"}
     assert "workload orders, 50 threads, 80% reads" in run(at_a_load).stdout
+    assert "it holds workloads A, orders: choose one with --workload" in run("cassbook advise --run mine --map").stderr
     assert {(row["threads"], row["recommended"]) for row in read_as(run(f"{whole} --format json"))} == {
         (10, "2R-2W"), (100, "2R-2W"),
     }  # fmt: skip

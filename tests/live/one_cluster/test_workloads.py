@@ -239,7 +239,7 @@ def changed_profile(**changes):
         ),
         (
             {"create": ["CREATE TABLE t (a text PRIMARY KEY b int)"]},
-            ["mine", "PRIMARY KEY b int", "line 1:37 mismatched input 'b'"],
+            ["mine", "PRIMARY KEY b int", "line 1:35 mismatched input 'b'"],
         ),
         (
             {"operations": [{"kind": "READ", "share": 1.0, "statement": "SELECT user FORM followers WHERE user = ?"}]},
