@@ -35,6 +35,8 @@ def test_three_replicas_in_each_of_two_data_centres():
     found = answer(*arguments)
     assert found["replication"] == {"eu": 3, "us": 3}
     assert found["strategy"] == "NetworkTopologyStrategy"
+    assert found["survives"] == {"reads": 1, "writes": 1}
+    assert "LOCAL_QUORUM survives 1 dead replica of a row in the coordinator's data centre" in deploy(*arguments).stdout
     assert found["data_centres"]["us"] == [f"R{number}" for number in range(7, 13)]
     assert [way["name"] for way in found["coordinators"]] == found["data_centres"]["eu"]
     assert {one["operation"] for one in found["predicted"]} == {"READ", "WRITE"}
@@ -57,6 +59,8 @@ def test_a_number_means_what_it_meant():
 def test_reads_at_each_quorum_are_left_out_where_the_engine_refuses_them():
     arguments = (ISSUE, "--level", "EACH_QUORUM", "--replication", "eu=3,us=3")
     text = deploy(*arguments).stdout
+    assert "EACH_QUORUM survives 1 dead replica of a row in each data centre" in text
+    assert answer(*arguments)["survives"] == {"writes": 1}
     assert "  writes " in text
     assert "  reads  " not in text
     assert 'reads: Cassandra 2.1.20 refuses them at EACH_QUORUM ("only supported for writes")' in text

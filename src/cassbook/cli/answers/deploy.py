@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.cli.answers.deploy_notes import notes, operations, replicated, strategy
+from cassbook.cli.answers.deploy_notes import notes, operations, replicated, strategy, surviving
 from cassbook.cli.answers.machine import baseline
 from cassbook.core.errors import InputError
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
 from cassbook.deployment.notation import parse
 from cassbook.deployment.replication import Replication
+from cassbook.deployment.survival import survives
 from cassbook.ingest.folder import open_run
 
 FORMATS = ("text", "json")
@@ -55,6 +56,7 @@ def text(predictions: Sequence[Forecast], known: Mapping[str, Any]) -> str:
         placement.rtt_ms().to_string(float_format="{:.1f}".format, index_names=False),
         replicated(model),
         f"{model.level}, {predictions[0].threads:g} in flight, coordinator {_coordinators(predictions[0])}",
+        *surviving(model),
     ]
     for one in predictions:
         latency, rate = one.latency_ms.at_least(0.0), one.throughput_per_s.at_least(0.0)
@@ -92,11 +94,12 @@ def _coordinators(prediction: Forecast) -> str:
 def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured: pd.DataFrame | None = None) -> str:
     """The same for programs."""
     model = predictions[0].model
-    placement = model.placement
+    placement, count = model.placement, survives(model)
     table: dict[str, Any] = {
         "deployment": str(placement.deployment), "regions": list(placement.regions), "level": model.level,
         "threads": predictions[0].threads, "policy": model.policy, "replication": model.replication,
         "strategy": strategy(model),
+        "survives": {f"{one.operation.lower()}s": count if count >= 0 else None for one in predictions},
         "data_centres": {name: [host.name for host in own] for name, own in placement.data_centres().items()},
         "coordinators": [
             {"name": way.coordinator, "client_ms": way.client_ms, "hold_ms": way.hold_ms,

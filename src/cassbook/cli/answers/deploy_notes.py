@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from cassbook.core.consistency import refuses_reads, replicas_waited_for
+from cassbook.core.consistency import dead_replicas, refuses_reads, replicas_waited_for
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import Model
 from cassbook.deployment.replication import names, replica_sets
+from cassbook.deployment.survival import survives
 
 _BOTH = ("READ", "WRITE")
+_SIMPLE = "SimpleStrategy"
 
 
 def operations(level: str, engine: str | None) -> tuple[str, ...]:
@@ -65,7 +67,7 @@ def _of_the_ring(model: Model) -> list[str]:
 def strategy(model: Model) -> str:
     """Return the name of Cassandra's replication strategy; where every node holds every row, both do the same."""
     by_centre = isinstance(model.replication, Mapping) or model.replication == len(model.placement.deployment.replicas)
-    return "NetworkTopologyStrategy" if by_centre else "SimpleStrategy"
+    return "NetworkTopologyStrategy" if by_centre else _SIMPLE
 
 
 def replicated(model: Model) -> str:
@@ -81,6 +83,17 @@ def replicated(model: Model) -> str:
         return "replicas of a row: on every node"
     ring = names(placement.deployment.replicas)
     return f"replicas of a row: {replication}, neighbours in the ring {ring} (SimpleStrategy)"
+
+
+def surviving(model: Model) -> list[str]:
+    """Return in words how many dead replicas requests survive; nothing where `notes` says that rows are refused."""
+    count = survives(model)
+    where = ""
+    if len(model.placement.data_centres()) > 1:
+        local = model.level.startswith("LOCAL_")
+        where = " in the coordinator's data centre" if local else ""
+        where = " in each data centre" if model.level == "EACH_QUORUM" and strategy(model) != _SIMPLE else where
+    return [f"{model.level} survives {dead_replicas(count)} of a row{where}"] if count >= 0 else []
 
 
 def _named(placement: Placement, name: str) -> str:
