@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
+from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
@@ -27,6 +28,8 @@ from cassbook.latency import summaries, uncertainty
 #: What makes cells of two runs the same.
 KEYS = ["kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
 FIGURES = ("latency_us", "throughput_per_s", "p50_us", "p95_us", "p99_us", "response_us", "response_p99_us")
+#: Where a run does not say.
+_REPLICAS = 3
 _MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
 
 
@@ -62,6 +65,9 @@ class Comparison:
         Cells that one run has alone.
     chosen : DataFrame or None
         Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
+    survives : dict
+        By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
+        survive at the run's replication factor, 3 where the run does not say.
     """
 
     first: dict[str, str]
@@ -70,6 +76,7 @@ class Comparison:
     only_first: list[str]
     only_second: list[str]
     chosen: pd.DataFrame | None = None
+    survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -222,7 +229,25 @@ def compare(first: Run, second: Run) -> Comparison:
         both.sort_values([*KEYS, "figure"], key=_order, kind="stable", ignore_index=True),
         [_name(key) for key in keys[0] if key not in set(keys[1])],
         [_name(key) for key in keys[1] if key not in set(keys[0])],
+        survives=_survives(both["level"], {"first": first, "second": second}),
     )
+
+
+def _survives(level: pd.Series, runs: Mapping[str, Run]) -> dict[str, dict[str, dict[str, int]]]:
+    """See `Comparison.survives`."""
+    pairs = level[level.str.contains("/", regex=False)].drop_duplicates().sort_values()
+    replicas = {side: _replicas(run) for side, run in runs.items()}
+    survived: dict[str, dict[str, dict[str, int]]] = {}
+    for name in pairs:
+        read_cl, _, write_cl = name.partition("/")
+        if read_cl in READ_LEVELS and write_cl in WRITE_LEVELS:
+            counts = {side: Setting(name, read_cl, write_cl).survives(n) for side, n in replicas.items()}
+            survived[name] = {side: {"reads": pair[0], "writes": pair[1]} for side, pair in counts.items()}
+    return survived
+
+
+def _replicas(run: Run) -> int:
+    return int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS)
 
 
 def _some(cells: pd.DataFrame, most: int = 3) -> str:
@@ -269,6 +294,7 @@ def as_json(comparison: Comparison) -> str:
     """JSON: first, second, figures (a list of objects), only_first, only_second; what is not known is null."""
     figures = json.loads(comparison.shown.to_json(orient="records", double_precision=15))
     content = {"first": comparison.first, "second": comparison.second, "figures": figures}
+    content["survives"] = comparison.survives
     content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
     return json.dumps(content, indent=2, ensure_ascii=False)
 
@@ -325,6 +351,7 @@ def summary(comparison: Comparison) -> list[str]:
     clear = int(judged["distinguishable"].astype(bool).sum())
     lines = [f"{len(latency)} cells in both runs; ratios are second by first, of geometric means over blocks; "
              "behind ± half of a run's own 95 % interval."]  # fmt: skip
+    lines[0] += "".join(f" {sentence}." for sentence in _surviving(comparison))
     if len(judged):
         by_chance = 0.05 * len(judged)
         lines.append(f"Mean latency is distinguishable in {clear} of {len(judged)}; were there no difference, about "
@@ -353,6 +380,20 @@ def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str
         table = _table(comparison.figures[comparison.figures["figure"] == figure], labels)
         lines += [] if table.empty else [f"## {figure}", "", shown(table), ""]
     return "\n".join(lines).rstrip("\n")
+
+
+def _surviving(comparison: Comparison) -> list[str]:
+    """Say what each pair of levels survives, once where both runs agree."""
+    said = {}
+    for side in ("first", "second"):
+        counts = ((name, sides[side]) for name, sides in comparison.survives.items())
+        said[side] = ", ".join(f"{name} {count['reads']}/{count['writes']}" for name, count in counts)
+    if not said["first"]:
+        return []
+    if said["first"] == said["second"]:
+        return [f"Dead replicas that reads/writes survive: {said['first']}"]
+    labels = {"first": comparison.first["label"], "second": comparison.second["label"]}
+    return [f"Dead replicas that reads/writes survive in {labels[side]}: {words}" for side, words in said.items()]
 
 
 def as_markdown(comparison: Comparison) -> str:

@@ -218,3 +218,14 @@ def test_the_command_shows_a_few_on_demand():
     assert "7 of " in text
     csv = CliRunner().invoke(main.main, [*asked, "--format", "csv"]).stdout
     assert len(csv.splitlines()) == 8
+
+
+def test_what_pairs_of_levels_survive_is_said():
+    done = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--format", "json"])
+    survives = json.loads(done.stdout)["survives"]
+    assert survives["ONE/ALL"]["first"] == {"reads": 2, "writes": 0}
+    assert survives["QUORUM/QUORUM"]["second"] == {"reads": 1, "writes": 1}
+    text = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--top", "1"]).stdout
+    assert (
+        " Dead replicas that reads/writes survive: ALL/ONE 0/2, ONE/ALL 2/0, ONE/ONE 2/2, QUORUM/QUORUM 1/1.\n" in text
+    )
