@@ -52,7 +52,8 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
         from cassbook.lab.run.plan import forecast_s, left_out, plan
 
         cells = [cell for block in plan(wanted) for cell in block]
-        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {forecast_s(wanted, cells) / 60:.0f} min")
+        minutes = forecast_s(wanted, cells, starts=hosts is None) / 60
+        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
         for sentence in left_out(wanted):
             click.echo(sentence)
         if wanted.workloads and wanted.workloads.own:

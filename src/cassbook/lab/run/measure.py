@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
-from typing import Any
 
 from cassbook.core.errors import InputError
-from cassbook.core.progress import bar
+from cassbook.core.progress import WeighedBar
+from cassbook.core.time_left import TimeLeft
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.hosts import same_place
-from cassbook.lab.run.plan import Cell, forecast_s, left_out, plan
+from cassbook.lab.run.plan import Cell, left_out, parts, plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
 
@@ -70,20 +69,20 @@ def measure(
 def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingCluster | None) -> None:
     blocks = plan(profile)
     todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
-    total = sum(map(len, blocks))
+    total, forecast = sum(map(len, blocks)), parts(profile, todo, starts=existing is None)
     log(
         f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
-        f"about {forecast_s(profile, todo) / 60:.0f} min on 2 cores"
+        f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores"
     )
     for sentence in left_out(profile):
         log(sentence)
     _warn_if_busy(store.notes["busy_before_percent"], log)
-    with bar(total, total - len(todo), "cell") as progress:
+    with WeighedBar(TimeLeft(forecast), total, total - len(todo), "cell") as progress:
         for number, cells in enumerate(blocks, start=1):
             left = [cell for cell in cells if cell.cell_id not in store.done]
             for deployment, of_deployment in groupby(left, key=lambda cell: cell.deployment):
                 cluster = existing or _cluster(profile, deployment, log)
-                _measure_cells(profile, store, number, list(of_deployment), log, progress.update, cluster)
+                _measure_cells(profile, store, number, list(of_deployment), log, progress, cluster)
             store.finish_block(number)
     store.complete()
 
@@ -110,7 +109,7 @@ def _measure_cells(
     number: int,
     cells: list[Cell],
     log: Log,
-    advance: Callable[[], Any],
+    progress: WeighedBar,
     ready: CassandraCluster | ExistingCluster,
 ) -> None:
     with ready as cluster:
@@ -118,8 +117,9 @@ def _measure_cells(
         try:
             block.load()
             block.warm_up()
+            progress.part_done()
             for cell in cells:
                 block.measure(cell)
-                advance()
+                progress.part_done(1)
         finally:
             block.close()

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import groupby
+
 import numpy as np
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
+from cassbook.core.time_left import START, Part
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
@@ -133,13 +137,40 @@ def cell_seconds(profile: Profile, cell: Cell) -> float:
     return load.ramp_s + cell.threads * load.operations_per_thread / _OPERATIONS_PER_S
 
 
-def forecast_s(profile: Profile, cells: list[Cell]) -> float:
+def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[Part]:
+    """Forecast what measuring takes on 2 cores, in the order in which it is done.
+
+    Parameters
+    ----------
+    profile : Profile
+    cells : iterable of Cell
+        Those that are left to measure, in order.
+    starts : bool
+        Whether clusters are started, or there is one already.
+
+    Returns
+    -------
+    list of Part
+        Before the cells of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
+        warm-up. A cell with which the tables of its workload are loaded has a kind of its own.
+    """
+    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
+    before_s += _CLUSTER_START_S if starts else 0
+    forecast: list[Part] = []
+    for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
+        forecast.append(Part(START, before_s))
+        loaded: set[str] = set()
+        for cell in of_start:
+            rows = 0 if cell.workload in loaded else rows_to_load(profile, cell.workload)
+            loaded.add(cell.workload)
+            kind = f"{cell.kind} {cell.condition}" + (" and its table" if rows else "")
+            forecast.append(Part(kind, cell_seconds(profile, cell) + rows / _OPERATIONS_PER_S))
+    return forecast
+
+
+def forecast_s(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> float:
     """About how long `cells` take on 2 cores, cluster starts, loading and warm-up included."""
-    blocks = len({(cell.block, cell.deployment) for cell in cells})
-    each = _CLUSTER_START_S + profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
-    loads = {(cell.block, cell.workload): rows_to_load(profile, cell.workload) for cell in cells if cell.workload}
-    seconds = blocks * each + sum(loads.values()) / _OPERATIONS_PER_S
-    return seconds + sum(cell_seconds(profile, cell) for cell in cells)
+    return sum(part.seconds for part in parts(profile, cells, starts))
 
 
 def rows_to_load(profile: Profile, workload: str) -> int:
