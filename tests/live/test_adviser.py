@@ -1,9 +1,12 @@
 """The adviser on a real cluster with a late replica: the paper's switch loses writes, the safe one does not."""
 
+import time
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
-from cassandra.cluster import Session
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
@@ -133,3 +136,22 @@ def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp
     assert runs.levels(1)["2R-2W"][["reads", "writes"]].to_numpy().tolist() == [[2, 2]]
     assert not runs.sweeps["loaded"].iloc[0]
     assert runs.figures("mean_us").loc["2R-2W", "estimate"].value > 0
+
+
+def test_with_a_node_down_nothing_is_switched_for_speed(cluster, session, latency_map):
+    """The last test here: its cluster is a node short afterwards."""
+    terms = Terms(dwell_s=0.0, fewest_per_s=0.0, survive=0)
+    with Adviser(session, scenes.KEYSPACE, [scenes.TABLE], latency_map, start="3R-1W", terms=terms) as adviser:
+        assert adviser.status().missing_nodes == ()
+        cluster.node_process(2).kill()
+        deadline = time.monotonic() + 60
+        while adviser.status().missing_nodes != ("127.0.0.2",) and time.monotonic() < deadline:
+            with suppress(DriverException, NoHostAvailable):  # a driver that asks nothing is told by gossip, in 20 s
+                adviser.execute("SELECT key FROM switching.register_rows LIMIT 1", timeout=2)
+        while "not up: 127.0.0.2" not in adviser.status().reason and time.monotonic() < deadline:
+            adviser.window.add(True, 0.1)
+            time.sleep(0.01)
+        status = adviser.status()
+        assert status.missing_nodes == ("127.0.0.2",)
+        assert "nothing is switched for speed" in status.reason
+        assert status.setting == "3R-1W"

@@ -3,7 +3,7 @@
 The loop is closed, so a phase of N requests in flight and latency L answers N/L per second. A switch that needs a sweep
 lasts as long as the sweep, at the latency of the setting it comes from times the sweep's slowdown; other switches take
 no time. How long the adviser takes to notice that the load has changed is left out,
-and the map is taken at its word: whether its cluster starts can tell two settings apart is not asked.
+and the map is taken at its word: whether two settings differ significantly is not asked.
 """
 
 from __future__ import annotations

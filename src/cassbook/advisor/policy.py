@@ -102,7 +102,7 @@ class Decision:
     wanted : tuple of int or None
         (reads, writes) of the setting to go to; None to stay.
     kind : str
-        The reason in a word, for programs: 'idle', 'unknown load', 'best', 'not told apart', 'small gain', 'dear way',
+        The reason in a word, for programs: 'idle', 'unknown load', 'best', 'not significant', 'small gain', 'dear way',
         'nodes missing', 'requests failing', 'nothing to switch', 'survives more', 'faster', or the adviser's own
         'requested' and 'dwelling'.
     reason : str
@@ -230,7 +230,7 @@ class Policy:
         return self._faster(load, regime, sweep)
 
     def _safer(self, load: Load, now: tuple[int, int]) -> Decision:
-        """Leave a setting that survives too little for the fastest that may be chosen, told apart or not."""
+        """Leave a setting that survives too little for the fastest that may be chosen, significant or not."""
         means = self._means_us(load)[0]
         target = min(self._allowed, key=lambda s: (np.nan_to_num(means[s], nan=np.inf), max(self._waits[s])))
         name = setting_waiting_for(*now)
@@ -247,7 +247,7 @@ class Policy:
         return dict(zip(self._map.settings, map(float, means), strict=True)), by_block
 
     def _faster(self, load: Load, regime: Regime, sweep: SweepCost) -> Decision:
-        """Leave the present setting for one that is faster, if that can be told and pays."""
+        """Leave the present setting for one that is faster, if that is significant and pays."""
         means, by_block = self._means_us(load)
         now = next((s for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
         if now is None or not np.isfinite(means[now]):
@@ -264,7 +264,7 @@ class Policy:
         rows = dict(zip(self._map.settings, np.log(by_block), strict=True))
         apart = [s for s in faster if differ(uncertainty.paired_p(_known(rows[now] - rows[s])))]
         if not apart:
-            return Decision(None, "not told apart", self._not_apart(faster, now))
+            return Decision(None, "not significant", self._not_apart(faster, now))
         forecast = self.weigh(load, regime, sweep, means, apart)
         if forecast is None:
             return Decision(None, "dear way", f"what it saves is less than the way from {now.name} costs")

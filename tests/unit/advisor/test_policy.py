@@ -158,11 +158,11 @@ def test_it_goes_only_where_the_map_can_tell_the_difference():
     now = Regime.settled(3, 2, 2)
     noisy = Policy(LatencyMap(made_runs.run(blocks=3, noise=0.4), "noisy"), 3, Terms(survive=0))
     stays = noisy.consider(busy(0.9), now, SHORT)
-    assert (stays.wanted, stays.kind) == (None, "not told apart")
+    assert (stays.wanted, stays.kind) == (None, "not significant")
     assert stays.reason == "1R-3W does not differ significantly from 2R-2W at this load"
     one = Policy(LatencyMap(made_runs.run(blocks=1, noise=0.0), "lone"), 3, Terms(survive=0))
     stays = one.consider(busy(0.9), now, SHORT)
-    assert (stays.wanted, stays.kind) == (None, "not told apart")
+    assert (stays.wanted, stays.kind) == (None, "not significant")
     assert stays.reason == "lone has one cluster start, which cannot show that settings differ"
 
 
