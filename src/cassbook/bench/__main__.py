@@ -7,6 +7,7 @@ from collections.abc import Callable
 import click
 
 from cassbook.bench import adviser, generator, library, logs, own_error, queueing, relay, staleness
+from cassbook.core.signals import heeded
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
@@ -26,7 +27,8 @@ def main(what: tuple[str, ...]) -> None:
     """Compare the library with what bounds it; all of it takes about 43 minutes, most of it `generator`."""
     for name in what or _COMPARISONS:
         click.echo(f"--- {name}")
-        _COMPARISONS[name]()
+        with heeded():
+            _COMPARISONS[name]()
 
 
 if __name__ == "__main__":

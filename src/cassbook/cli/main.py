@@ -12,6 +12,7 @@ from cassbook import __version__
 from cassbook.cli.common import log
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.extras import name_missing
+from cassbook.core.signals import Terminated, heeded
 
 
 class Entry(NamedTuple):
@@ -81,9 +82,13 @@ class Commands(click.Group):
                 formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run a command; exit 2 for what was asked or is not installed, 1 for what happened, 130 for Ctrl-C."""
+        """Run a command; exit 2 for what was asked or is not installed, 1 for what happened, 130 for Ctrl-C.
+
+        Also 143 for SIGTERM and 129 for SIGHUP, as a shell has it.
+        """
         try:
-            return super().invoke(ctx)
+            with heeded():
+                return super().invoke(ctx)
         except InputError as error:
             log(f"cassbook: {error}")
             sys.exit(2)
@@ -96,12 +101,12 @@ class Commands(click.Group):
                 raise
             log(f"cassbook: {missing}")
             sys.exit(2)
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated) as ended:
             log(
                 "cassbook: interrupted; what was finished is kept, and the same command resumes "
                 "(`run` and `experiment` with --resume)"
             )
-            sys.exit(130)
+            sys.exit(ended.code if isinstance(ended, Terminated) else 130)
 
 
 @click.group(

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from cassbook.cli.common import format_option, log, output_option
+from cassbook.core.signals import Terminated
 
 
 @click.command()
@@ -36,7 +37,7 @@ def read(logs: tuple[Path, ...], output: Path, form: str, **how: Any) -> None:
 
     try:
         report = read_logs(logs, output, Options(**how))
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Terminated) as ended:
         log("cassbook: interrupted; nothing was written")
-        sys.exit(130)
+        sys.exit(ended.code if isinstance(ended, Terminated) else 130)
     click.echo(json.dumps(report.content, indent=2, ensure_ascii=False) if form == "json" else "\n".join(report.lines))

@@ -19,6 +19,7 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
+from cassbook.core.signals import held_back
 from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.signals import Cleared
@@ -223,10 +224,11 @@ class CassandraCluster(Cleared):
 
     def remove(self) -> None:
         """Kill the nodes and remove their folder; the watchdog is let go only after that."""
-        teardown.tear_down(self.folder)
-        if self._watchdog:
-            self._watchdog.release()
-            self._watchdog = None
+        with held_back():
+            teardown.tear_down(self.folder)
+            if self._watchdog:
+                self._watchdog.release()
+                self._watchdog = None
 
     def connect(self) -> Session:
         """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""

@@ -6,9 +6,9 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+from cassbook.core.signals import heeded
 from cassbook.lab.engine import teardown
 from cassbook.lab.engine.cluster import CassandraCluster, Spec, clusters_dir
-from cassbook.lab.engine.signals import sigterm_raises
 
 
 def _kept() -> list[Path]:
@@ -18,7 +18,7 @@ def _kept() -> list[Path]:
 def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
     """Start a cluster that outlives this process; its addresses."""
     cluster = CassandraCluster(engine, spec, name="byhand", log=log)
-    with sigterm_raises():
+    with heeded():
         cluster.start(keep=True)
     return cluster.addresses
 

@@ -1,40 +1,18 @@
-"""SIGTERM as an exception, so that what a cluster leaves behind is cleared away on it as on any other end."""
+"""A context manager whose end is reached on SIGINT, SIGTERM and SIGHUP too, and is not broken off by another."""
 
 from __future__ import annotations
 
-import signal
-import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from types import FrameType, TracebackType
+from contextlib import ExitStack
+from types import TracebackType
 from typing import Self
 
-
-class Terminated(SystemExit):
-    """SIGTERM, as an exception, so that `with` blocks end as they do on any other."""
-
-
-@contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """Within the block SIGTERM raises `Terminated` (where signals can be caught: in the main thread)."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    previous = signal.signal(signal.SIGTERM, _raise_terminated)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
-
-
-def _raise_terminated(number: int, frame: FrameType | None) -> None:
-    raise Terminated(128 + number)
+from cassbook.core.signals import heeded, held_back
 
 
 class Cleared:
-    """A context manager whose end is reached on SIGTERM too: `begin` on entry, `end` on exit.
+    """A context manager whose end is reached on a signal too: `begin` on entry, `end` on exit.
 
-    What `begin` has made when it fails it clears away itself.
+    What `begin` has made when it fails it clears away itself. A signal during `end` is raised when it is done.
     """
 
     _signals: ExitStack
@@ -49,7 +27,7 @@ class Cleared:
 
     def __enter__(self) -> Self:
         self._signals = ExitStack()
-        self._signals.enter_context(sigterm_raises())
+        self._signals.enter_context(heeded())
         try:
             self.begin()
         except BaseException:
@@ -60,5 +38,5 @@ class Cleared:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        with self._signals:
+        with self._signals, held_back():
             self.end(error)

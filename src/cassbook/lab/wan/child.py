@@ -19,11 +19,13 @@ from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.signals import noted
 
 if TYPE_CHECKING:
     from cassbook.lab.wan.precise import Loop
 
 _PATIENCE_S = 15.0
+_HURRY_S = 0.5
 _PROGRAM = "from cassbook.lab.wan.child import main; main()"
 
 
@@ -169,12 +171,12 @@ class Child:
             self._connection.close()
 
     def stop(self) -> None:
-        """End it, gently and then not; harmless to repeat."""
+        """End it, gently and then not (soon, if a signal ends us); harmless to repeat."""
         self.hang_up()
         if self._process is None:
             return
         try:
-            self._process.wait(self._patience_s)
+            self._process.wait(min(self._patience_s, _HURRY_S) if noted() else self._patience_s)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()

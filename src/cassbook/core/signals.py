@@ -1,0 +1,153 @@
+"""SIGINT, SIGTERM and SIGHUP as exceptions that cannot be lost, and that leave clean-up alone.
+
+Python drops an exception that is raised inside a weak reference's callback or `__del__` ("Exception ignored in ..."),
+and a bare `except:` of somebody's swallows it. So the handler notes the signal before it raises, and a timer calls it
+again until the main thread is unwinding because of it. Python itself says whether it is: the exception that is being
+handled, or one in its context, is ours. From then on further signals change nothing, so that a second Ctrl-C does not
+break the removal of a cluster.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+
+HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+#: How soon an exception that was lost is raised again: at least, and at most. Callbacks may come at even intervals, so
+#: these are not even.
+AGAIN_S = (0.01, 0.05)
+_UNEVEN = 0.618
+_AGAIN = signal.SIGALRM
+_PATIENCE = b"cassbook: stopping; what was started is being removed, which takes a moment\n"
+
+
+class Interrupted(KeyboardInterrupt):
+    """SIGINT: Ctrl-C."""
+
+
+class Terminated(SystemExit):
+    """SIGTERM or SIGHUP; its code is the one that a shell gives to a process that died of it."""
+
+
+@dataclass(slots=True)
+class _State:
+    """What the handler knows: the signal that came, the timer it replaced, and how many blocks heed or hold back."""
+
+    number: int | None = None
+    calls: int = 0
+    timer: tuple[float, float] = (0.0, 0.0)
+    heeding: int = 0
+    held_back: int = 0
+
+
+_state = _State()
+
+
+def noted() -> bool:
+    """Whether a signal has come that ends this command; what may wait for others then waits no longer."""
+    return _state.number is not None
+
+
+@contextmanager
+def heeded() -> Iterator[None]:
+    """Within the block SIGINT raises `Interrupted`, SIGTERM and SIGHUP raise `Terminated`, wherever they arrive.
+
+    Signals that are ignored (`nohup`, jobs in the background) stay so. Blocks may be nested. Outside the main thread,
+    where signals cannot be caught, the block does nothing.
+
+    Raises
+    ------
+    Interrupted, Terminated
+        At the latest at the end of the block.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    former = {number: signal.getsignal(number) for number in (*HEEDED, _AGAIN)}
+    hook = sys.unraisablehook
+    _state.heeding += 1
+    take()
+    sys.unraisablehook = _without_ours
+    try:
+        yield
+        _raise_if_due()
+    finally:
+        for number, handler in former.items():
+            if handler is not None and signal.getsignal(number) is _on_signal:
+                signal.signal(number, handler)
+        _state.heeding -= 1
+        if not _state.heeding:
+            sys.unraisablehook = hook
+            if _state.number is not None:
+                signal.setitimer(signal.ITIMER_REAL, *_state.timer)
+                _state.number = None
+
+
+def take() -> None:
+    """Install the handler, also again after something else (an event loop) has taken the signals."""
+    if not _state.heeding:
+        return
+    for number in HEEDED:
+        if signal.getsignal(number) not in (signal.SIG_IGN, None):
+            signal.signal(number, _on_signal)
+
+
+@contextmanager
+def held_back() -> Iterator[None]:
+    """Within the block signals are noted, and raised at its end: for clean-up that must be finished."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    _state.held_back += 1
+    try:
+        yield
+    finally:
+        _state.held_back -= 1
+    _raise_if_due()
+
+
+def _on_signal(number: int, frame: FrameType | None) -> None:
+    """Note a signal and raise it, unless that is under way; runs in the main thread, between any two instructions."""
+    if number != _AGAIN:
+        if _state.number is None:
+            _state.number = number
+            signal.signal(_AGAIN, _on_signal)
+            _state.timer = signal.getitimer(signal.ITIMER_REAL)
+        else:
+            with contextlib.suppress(OSError):
+                os.write(2, _PATIENCE)  # print() may not be entered twice
+    _state.calls += 1
+    soonest_s, latest_s = AGAIN_S
+    signal.setitimer(signal.ITIMER_REAL, soonest_s + (latest_s - soonest_s) * (_state.calls * _UNEVEN % 1.0))
+    _raise_if_due()
+
+
+def _raise_if_due() -> None:
+    if _state.number is None or _state.held_back or _unwinding():
+        return
+    if _state.number == signal.SIGINT:
+        raise Interrupted
+    raise Terminated(128 + _state.number)
+
+
+def _unwinding() -> bool:
+    """Whether the main thread is handling our exception, or one that was raised while it did."""
+    error = sys.exception()
+    while error is not None:
+        if isinstance(error, Interrupted | Terminated):
+            return True
+        error = error.__context__
+    return False
+
+
+def _without_ours(lost: sys.UnraisableHookArgs) -> None:
+    """Report exceptions that Python drops, but for ours, which come again."""
+    if not isinstance(lost.exc_value, Interrupted | Terminated):
+        sys.__unraisablehook__(lost)
