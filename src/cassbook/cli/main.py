@@ -42,6 +42,9 @@ COMMANDS = {
     "advise": Entry(
         "advise", "Answer", "Recommend a strong setting for a load: the fastest that goes on with a replica down."
     ),
+    "capacity": Entry(
+        "capacity", "Answer", "Estimate the highest rate at which response times keep a bound, from a ladder of rates."
+    ),
     "stale": Entry("stale", "Answer", "Estimate how likely a read sees the last write, and what more certainty costs."),
     "deploy": Entry("deploy", "Answer", "Predict latency and throughput of a deployment across regions."),
     "predict": Entry("predict", "Answer", "Predict throughput and response time of a cluster that was not built."),

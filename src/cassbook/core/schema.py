@@ -47,7 +47,7 @@ CELLS: dict[str, str] = {
     "read_cl": "str",
     "write_cl": "str",
     "read_share": "float64",
-    "rate_per_s": "float64",  # intended rate of a paced cell; NaN in a closed loop
+    "rate_per_s": "float64",  # intended rate of a paced cell or workload; NaN in a closed loop
     "block": "int64",
     "repeat": "int64",
     "order": "int64",  # place in the block's random order
@@ -116,6 +116,7 @@ class Mark(StrEnum):
     HINTS = "hints"  #: hints were still waiting when it began
     PAGES = "pages"  #: too many pages stayed in memory
     DISTANCE = "distance"  #: a round trip was not what was asked
+    RATE = "rate"  #: fewer requests were sent than the rate asked for
     RELAY = "relay"  #: more went through the relay than it is stated to carry
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cassbook.core.schema import Mark
+from cassbook.core.schema import CLIENT_MARKS, Mark
 
 #: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
 LITTLE_TOLERANCE = 0.05
@@ -18,6 +19,17 @@ CLIENT_SHARE = 1 / 3
 LAG_SHARE = 0.05
 
 
+#: A paced cell in which fewer requests left than this part of its rate did not have that rate.
+RATE_SHARE = 0.95
+
+
+def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
+    """Return how many requests a second really left in the steady window of a cell, in every phase they count to."""
+    started_s = samples["started_s"]
+    within = pc.and_(pc.greater_equal(started_s, row["steady_from_s"]), pc.less(started_s, row["steady_to_s"]))
+    return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
+
+
 def errors_by_kind(samples: pa.Table) -> str:
     """Operations that were not ok, counted by kind over all phases, as 'read_timeout:3;unavailable:1'."""
     counts = pc.value_counts(samples["outcome"].cast(pa.string())).to_pylist()
@@ -25,7 +37,7 @@ def errors_by_kind(samples: pa.Table) -> str:
 
 
 def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict[str, Any]:
-    """Little's law, the client's share and its lag over the steady window, and the marks they earn.
+    """Little's law, the rate, the client's share and its lag over the steady window, and the marks they earn.
 
     Parameters
     ----------
@@ -51,6 +63,8 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
         cpu_us = row["client_cpu_s"] * 1e6 / steady.num_rows
         if math.isnan(row["rate_per_s"]):  # a rate that is given ties nothing to the number of threads
             ratio = in_flight_us / 1e6 / (window_s * row["threads"])
+        elif sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
+            marks.append(Mark.RATE)
         if abs(ratio - 1) > LITTLE_TOLERANCE:
             marks.append(Mark.LITTLE)
         if row["client_cpu_share"] > CLIENT_SHARE:
@@ -65,3 +79,15 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
         "client_cpu_us_per_op": round(cpu_us, 2),
         "marks": ";".join(marks),
     }
+
+
+def missed_rate(samples: pa.Table, row: Mapping[str, Any]) -> str:
+    """Say of a cell marked `rate` how many requests left instead, and whose limit that is; empty for any other cell."""
+    marks = set(row["marks"].split(";"))
+    if Mark.RATE not in marks:
+        return ""
+    limit = "this client sends" if marks & CLIENT_MARKS else f"with {row['threads']} in flight the cluster answers"
+    return (
+        f"{row['cell_id']}: {sent_per_s(samples, row):.0f} of {row['rate_per_s']:g} requests a second were sent; "
+        f"{limit} no more; marked `rate`"
+    )

@@ -7,7 +7,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
-from cassbook.profile.fields import Distinct, Levels, Positive, PositiveSeconds, Section, Share, Threads
+from cassbook.profile.fields import Distinct, Levels, Positive, PositiveSeconds, Rates, Section, Share, Threads
 
 ColdCondition = Literal["warm", "restarted_client", "cold_pages", "restarted_server"]
 #: In the order in which a block makes them: each leaves the cluster further from warm.
@@ -57,7 +57,7 @@ class PacedSection(Section):
     cluster stays healthy.
     """
 
-    rates_per_s: Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), Distinct]
+    rates_per_s: Rates
     threads: Threads
     read_share: Share = 1.0
     levels: Levels

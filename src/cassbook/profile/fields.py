@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 
 
 def _distinct(values: list[Any]) -> list[Any]:
@@ -15,13 +15,33 @@ def _distinct(values: list[Any]) -> list[Any]:
     return values
 
 
+_MOST_RUNGS = 50
+
+
+def _rungs(value: Any) -> Any:
+    """Turn a ladder {from, to, steps} into its rates: equal factors apart, of three digits."""
+    if not isinstance(value, dict):
+        return value
+    example = "such as {from: 500, to: 8000, steps: 7}"
+    if set(value) != {"from", "to", "steps"}:
+        raise ValueError(f"a ladder of rates has from, to and steps, {example}")
+    low, high, steps = (value[key] for key in ("from", "to", "steps"))
+    if isinstance(steps, bool) or not isinstance(steps, int) or not 2 <= steps <= _MOST_RUNGS:  # noqa: PLR2004
+        raise ValueError(f"steps: a ladder has 2 to {_MOST_RUNGS}, {example}")
+    if not all(isinstance(rate, int | float) for rate in (low, high)) or not 0 < low < high:
+        raise ValueError(f"a ladder goes from a rate above 0 to a higher one, {example}")
+    return [float(f"{low * (high / low) ** (step / (steps - 1)):.3g}") for step in range(steps)]
+
+
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Positive = Annotated[int, Field(gt=0, strict=True)]
 #: Far below what the driver's connections to one node can have in flight (32768).
 Threads = Annotated[int, Field(gt=0, le=10_000, strict=True)]
 PositiveSeconds = Annotated[float, Field(gt=0, le=86_400)]
-Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 Distinct = AfterValidator(_distinct)
+#: Requests a second, as a list or as a ladder {from, to, steps}.
+Rates = Annotated[list[Annotated[float, Field(gt=0, le=1e6)]], Field(min_length=1), Distinct, BeforeValidator(_rungs)]
+Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 ThreadCounts = Annotated[list[Threads], Field(min_length=1), Distinct]
 Levels = Annotated[list[str], Field(min_length=1), Distinct]
 #: Pairs of levels, by the papers' names or as 'QUORUM/ONE'; which names there are depends on the replication factor.

@@ -189,6 +189,14 @@ class Profile(Section):
         return self
 
     @model_validator(mode="after")
+    def _rates_have_a_window(self) -> Self:
+        part = self.workloads
+        paced = part and (part.rates_per_s or any(section.rates_per_s for section in part.own))
+        if paced and self.load.steady_s is None:
+            raise ValueError("workloads.rates_per_s: needs load.steady_s, for a rate is kept up over a time")
+        return self
+
+    @model_validator(mode="after")
     def _coordinator_exists(self) -> Self:
         policy = self.load.coordinator
         if policy.startswith("node") and not 1 <= int(policy[4:]) <= self.cluster.nodes:

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.profile.fields import Distinct, Name, Positive, Section, Settings, Share, ThreadCounts
+from cassbook.profile.fields import Distinct, Name, Positive, Rates, Section, Settings, Share, ThreadCounts
 
 Distribution = Literal["zipfian", "uniform", "hotspot", "exponential", "sequential"]
 Preset = Literal["A", "B", "C", "D", "E", "F"]
@@ -139,13 +139,14 @@ class OwnLoad(Section):
 
 
 class OwnWorkload(Section):
-    """A user's own tables, statements and values."""
+    """A user's own tables, statements and values; `rates_per_s` in place of the section's, if given."""
 
     name: Annotated[Name, Field(pattern="^[^.]*$")]
     create: list[Create] = Field(default_factory=list)
     load: OwnLoad | None = None
     operations: Annotated[list[OwnOperation], Field(min_length=1)]
     values: dict[str, Values] = Field(default_factory=dict)
+    rates_per_s: Rates | None = None
 
     @field_validator("name")
     @classmethod
@@ -163,7 +164,11 @@ class OwnWorkload(Section):
 
 
 class WorkloadsSection(Section):
-    """Workloads measured after the pure and mixed cells of a block: YCSB's presets, and own ones."""
+    """Workloads measured after the pure and mixed cells of a block: YCSB's presets, and own ones.
+
+    Each is measured in a closed loop at each of `threads`, and, where there are `rates_per_s`, in an open loop at each
+    of them, with as many requests in flight at most as the highest of `threads`.
+    """
 
     threads: ThreadCounts
     settings: Settings = Field(default=[s.name for s in STRONG_SETTINGS])
@@ -172,6 +177,12 @@ class WorkloadsSection(Section):
     max_scan_length: Positive = 100
     scan_length_distribution: Literal["uniform", "zipfian"] = "uniform"
     own: list[OwnWorkload] = Field(default_factory=list)
+    rates_per_s: Rates | None = None
+
+    def rates_of(self, workload: str) -> list[float]:
+        """Return the fixed rates at which a workload is measured; none if in a closed loop only."""
+        own = next((section.rates_per_s for section in self.own if section.name == workload), None)
+        return own or self.rates_per_s or []
 
     @model_validator(mode="after")
     def _something_to_measure(self) -> Self:

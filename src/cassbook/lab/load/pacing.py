@@ -12,11 +12,14 @@ import time
 from collections import deque
 from typing import Any
 
-from cassbook.lab.load.loop import ClosedLoop, Slot
+from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Slot
+from cassbook.lab.load.recorder import Window
 
 _clock = time.perf_counter
 #: Longest sleep of the pacer: how soon it notices that the loop has stopped.
 _NAP_S = 0.01
+#: Shortest time after the window for which requests that were due in it are still sent.
+_LEAST_PATIENCE_S = 1.0
 
 
 class PacedSlot(Slot):
@@ -40,6 +43,9 @@ class PacedLoop(ClosedLoop):
     Where all `threads` are taken, what is due waits for the first that comes free, as in YCSB with a target rate; its
     intended start stays what it was, and the steady window takes it by that. Parameters are those of `ClosedLoop`, and
     `rate_per_s`.
+
+    At a rate that is more than can be sent or answered, requests of the window are still due when it is over. They are
+    sent for as long again as the window was, and then no more: a rate that is far too high must not take for ever.
     """
 
     slot = PacedSlot
@@ -51,6 +57,12 @@ class PacedLoop(ClosedLoop):
         self._taken = 0  # requests whose turn has come
         self._free: deque[Slot] = deque()
         self._turns = threading.Lock()
+        self._patience_s = _LEAST_PATIENCE_S
+
+    def run(self, bound: Bound, window: Window) -> Outcome:
+        """Run until the bound, as `ClosedLoop.run`."""
+        self._patience_s = max(bound.steady_s or 0.0, _LEAST_PATIENCE_S)
+        return super().run(bound, window)
 
     def _start(self) -> None:
         self._free.extend(self._slots)
@@ -82,5 +94,7 @@ class PacedLoop(ClosedLoop):
                 self._free.popleft().send()
 
     def _over(self, moment: float) -> bool:
-        """Whether all that was meant to start before a moment has been answered."""
+        """Whether all that was meant to start before a moment has been answered, or cannot be sent in time."""
+        if _clock() > moment + self._patience_s:
+            return True
         return self._next_due >= moment and all(slot.intended >= moment for slot in self._slots)

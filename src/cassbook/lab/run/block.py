@@ -25,7 +25,7 @@ from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.processes import ClientProcesses
 from cassbook.lab.run.store import RunStore
 from cassbook.lab.run.warmup import WarmUp
-from cassbook.latency.cell_checks import check_cell, errors_by_kind
+from cassbook.latency.cell_checks import check_cell, errors_by_kind, missed_rate
 from cassbook.profile.profile import Profile
 
 _LOAD_THREADS = 64
@@ -190,6 +190,8 @@ class Block:
         )
         row |= check_cell(samples, row, [*(marks or []), *seen.marks])
         self._store.finish_cell(row)
+        if sentence := missed_rate(samples, row):
+            self._log(sentence)
 
     def _seen(self, cell: Cell) -> Seen:
         """What is said of distances; a cell whose relay has died is put down as such, and measured again later."""

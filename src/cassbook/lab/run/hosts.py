@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
@@ -100,7 +101,8 @@ def _operations(profile: Profile, cell: Cell) -> float:
     if steady_s is None:
         assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
         return cell.threads * load.operations_per_thread + _MOST_PER_S * load.ramp_s
-    return _MOST_PER_S * (load.ramp_s + steady_s)
+    most_per_s = _MOST_PER_S if math.isnan(cell.rate_per_s) else min(cell.rate_per_s, _MOST_PER_S)
+    return most_per_s * (load.ramp_s + steady_s)
 
 
 def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str], None]) -> Profile:

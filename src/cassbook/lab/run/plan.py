@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from itertools import groupby
 
@@ -94,7 +95,10 @@ def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: s
 
 
 def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
-    """Cells of the workloads, in random order behind all pure and mixed cells: theirs are more tables to load."""
+    """Cells of the workloads, in closed loops and at fixed rates, in random order.
+
+    They come behind all pure and mixed cells, for theirs are more tables to load.
+    """
     part = profile.workloads
     if part is None or block > part.repeats:
         return []
@@ -102,16 +106,19 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
         f"ycsb-{name}": (name, read_share(PRESETS[name].shares)) for name in part.presets
     }
     shares |= {f"own-{section.name}": (section.name, read_share(own_shares(section))) for section in part.own}
+    loads = [(f"t{threads:04d}", threads, math.nan, list(shares)) for threads in part.threads]
+    for what, (workload, _) in shares.items():
+        loads += [(f"paced{rate:g}", max(part.threads), rate, [what]) for rate in part.rates_of(workload)]
     points = [
-        (threads, profile.setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
-        for threads in part.threads
-        for what in shares
+        (load, threads, rate, profile.setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
+        for load, threads, rate, among in loads
+        for what in among
         for name in part.settings
     ]
     order = np.random.default_rng([profile.seed, block, 1]).permutation(len(points))
     return [
         Cell(
-            f"b{block}-t{threads:04d}-{what}",
+            f"b{block}-{load}-{what}",
             "workload",
             threads,
             pair.read_cl,
@@ -121,8 +128,9 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
             block,
             i,
             name,
+            rate_per_s=rate,
         )
-        for i, (threads, pair, what, name, share) in enumerate((points[i] for i in order), start=place)
+        for i, (load, threads, rate, pair, what, name, share) in enumerate((points[i] for i in order), start=place)
     ]
 
 

@@ -22,6 +22,7 @@ from typing import Any
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import write_text
@@ -90,7 +91,7 @@ class RunStore:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
         begun_with = notes["profile"]
         now = profile.model_dump(mode="json")
-        if begun_with != now:
+        if begun_with != now and not _same_profile(begun_with, profile):
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
         store = cls(folder, profile, notes)
@@ -203,6 +204,14 @@ class RunStore:
         self.notes["complete"] = True
         self.save_notes()
         shutil.rmtree(self.folder / "cells", ignore_errors=True)
+
+
+def _same_profile(content: dict[str, Any], profile: Profile) -> bool:
+    """Whether a dump is of this profile: one of before a key existed lacks it, and means its default."""
+    try:
+        return Profile.model_validate(content) == profile
+    except ValidationError:
+        return False
 
 
 def _lock(folder: Path) -> int:

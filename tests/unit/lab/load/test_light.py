@@ -226,3 +226,14 @@ def test_a_server_too_slow_for_the_rate_shows_in_response_time_only(nodes):
     thirds_us = [np.median(third) for third in np.array_split(waited_us[steady], 3)]
     assert (np.diff(thirds_us) > 150_000).all()
     assert waited_us[steady][-1] > 5 * np.median(service_us)
+
+
+def test_a_rate_that_is_far_too_high_ends_all_the_same(nodes):
+    """Five in flight at 10 ms are 500 a second: of 50,000 that are due in the window few are ever sent."""
+    note, window = Note(), Window()
+    with stub.stub(10) as (port, _):
+        paced(nodes(port), 5, 50_000.0, note).run(Bound(0.1, 0.3), window)
+    rows = np.array(note.rows)
+    assert rows[:, 0].max() < window.steady_to + 1.5
+    assert 100 < len(rows) < 1000
+    assert (rows[:, 5] < window.steady_to).all()

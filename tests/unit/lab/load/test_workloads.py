@@ -19,6 +19,7 @@ from cassbook.lab.load import keys, values, wire
 from cassbook.lab.load.statements import Statements, _qualified
 from cassbook.lab.load.workloads import PRESETS, SETTLED_AFTER_S, Growth, YcsbWorkload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Usertable
+from cassbook.lab.run.hosts import written
 from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.profile import TableSection, load_profile
 from cassbook.profile.workloads import OwnWorkload, Values
@@ -436,3 +437,60 @@ def test_the_page_tells_the_presets_as_they_are():
         )
         for name, preset in PRESETS.items()
     }
+
+
+def with_rates(tmp_path, own=None, steady_s=2.0, **section):
+    """The profile `workloads` with rates for all of its workloads, or for its own one."""
+    content = yaml.safe_load(yaml.safe_dump(WORKLOADS))
+    content["workloads"] |= section
+    content["workloads"]["own"][0] |= {"rates_per_s": own} if own else {}
+    if steady_s is None:
+        del content["load"]["steady_s"]
+        content["load"]["operations_per_thread"] = 10
+    (tmp_path / "rates.yaml").write_text(yaml.safe_dump(content))
+    return load_profile(str(tmp_path / "rates.yaml"))
+
+
+def test_own_workloads_take_rates(tmp_path):
+    profile = with_rates(tmp_path, own=[500, 2000])
+    (cells,) = plan(profile)
+    paced = [cell for cell in cells if not np.isnan(cell.rate_per_s)]
+    assert len(cells) == len(plan(load_profile("workloads"))[0]) + len(paced)
+    assert {(cell.workload, cell.rate_per_s, cell.read_cl, cell.threads, cell.kind) for cell in paced} == {
+        ("timeline", rate, level, 100, "workload") for rate in (500.0, 2000.0) for level in ("ONE", "QUORUM")
+    }
+    assert "b1-paced500-own-timeline-QUORUM+QUORUM" in {cell.cell_id for cell in paced}
+    assert len({cell.cell_id for cell in cells}) == len(cells)
+    # the warm-up aside, a cell at a low rate writes less than one in a closed loop may
+    slow = next(cell for cell in paced if cell.rate_per_s == 500)
+    closed = next(cell for cell in cells if cell.workload == "timeline" and np.isnan(cell.rate_per_s))
+    assert written(profile, [slow]).updates_mb < written(profile, [closed]).updates_mb
+
+
+def test_rates_of_the_section_are_for_all_but_those_that_have_their_own(tmp_path):
+    profile = with_rates(tmp_path, own=[500], rates_per_s={"from": 1000, "to": 8000, "steps": 4})
+    assert profile.workloads.rates_of("A") == [1000.0, 2000.0, 4000.0, 8000.0]
+    assert profile.workloads.rates_of("timeline") == [500.0]
+
+
+@pytest.mark.parametrize(
+    ("rates", "said"),
+    [
+        ([], "at least 1 item"),
+        ([100, 100], "100.0 given twice"),
+        ([2e6], "less than or equal to 1000000"),
+        ({"from": 1, "to": 2}, "a ladder of rates has from, to and steps, such as"),
+        ({"from": 1, "to": 2, "steps": 1}, "steps: a ladder has 2 to 50"),
+        ({"from": 5, "to": 2, "steps": 3}, "a ladder goes from a rate above 0 to a higher one"),
+        ({"from": "low", "to": 2, "steps": 3}, "a ladder goes from a rate above 0 to a higher one"),
+    ],
+)
+def test_rates_that_cannot_be_are_refused(tmp_path, rates, said):
+    with pytest.raises(InputError, match=r"workloads\.rates_per_s") as caught:
+        with_rates(tmp_path, rates_per_s=rates)
+    assert said in str(caught.value)
+
+
+def test_a_rate_needs_a_window(tmp_path):
+    with pytest.raises(InputError, match=r"workloads\.rates_per_s: needs load\.steady_s"):
+        with_rates(tmp_path, own=[500], steady_s=None)

@@ -272,3 +272,17 @@ def test_many_threads_may_add(tmp_path, profile):
     finally:
         sys.setswitchinterval(before)
     assert recorder.close().num_rows == 100_000
+
+
+def test_a_run_of_before_a_key_existed_is_resumed(tmp_path, profile):
+    store = RunStore.create(tmp_path / "run", profile)
+    store.close()
+    path = tmp_path / "run" / "manifest.json"
+    notes = json.loads(path.read_text())
+    del notes["profile"]["workloads"], notes["profile"]["load"]["connections_per_node"]
+    path.write_text(json.dumps(notes))
+    RunStore.resume(tmp_path / "run", profile).close()
+    notes["profile"]["seed"] += 1
+    path.write_text(json.dumps(notes))
+    with pytest.raises(InputError, match=r"was begun with another profile \(different: .*seed"):
+        RunStore.resume(tmp_path / "run", profile)

@@ -1,0 +1,204 @@
+"""Capacity: the highest rate at which a figure of the response time stays within a bound.
+
+A ladder of fixed rates is measured in each block, each as a cell of its own. In each block the capacity lies between
+the last rate that keeps the bound and the first that does not, where a line through both on logarithmic scales crosses
+the bound; what comes above the first rate that misses it does not count, even where it meets it again. The figure over
+blocks is their geometric mean, its interval Student's t on logarithms: it covers what differs from one cluster start to the
+next, and not the curvature of latency between two rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.schema import Mark
+
+#: What a bound can be of: a column of `cells.cell_statistics`, and the share of operations that are faster.
+FIGURES = {
+    "mean": ("response_us", 0.5),
+    "p50": ("response_p50_us", 0.50),
+    "p95": ("response_p95_us", 0.95),
+    "p99": ("response_p99_us", 0.99),
+    "p99.9": ("response_p999_us", 0.999),
+}
+#: A percentile is only used where at least so many operations lie beyond it.
+BEYOND = 10
+_KEYS = ["workload", "read_share", "read_cl", "write_cl", "threads"]
+
+FOUND, AT_LEAST, NONE = "found", "at least", "none"
+
+
+@dataclass(frozen=True, slots=True)
+class Rung:
+    """One cell of a ladder.
+
+    Attributes
+    ----------
+    rate_per_s : float
+        That was asked for.
+    figure_ms : float
+        Of the response time, from the intended start on.
+    kept : bool
+        Whether the rate was sent and the bound kept, failures counted as beyond it.
+    """
+
+    rate_per_s: float
+    figure_ms: float
+    kept: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """What a ladder says of one setting.
+
+    Attributes
+    ----------
+    workload : str
+        Empty for reads and updates of YCSB's table.
+    read_share : float
+    read_cl, write_cl : str
+    threads : int
+        Requests that may be in flight.
+    verdict : str
+        `found`: the bound lies within the ladder in every block. `at least`: every rate keeps it in some block, so that the
+        capacity is higher. `none`: the lowest rate misses it in some block, so that the capacity is lower, if there is one.
+    per_s : Estimate
+        Requests a second, over blocks; NaN where the verdict is `none`.
+    by_block : tuple of float
+        Capacity in each block: NaN where no rate keeps the bound, infinite where all do.
+    nearest_per_s, nearest_ms : float
+        The rate whose figure is the lowest, and that figure, means over blocks.
+    rates_per_s : tuple of float
+        The ladder.
+    marks : str
+        Of the cells at rates that keep the bound.
+    """
+
+    workload: str
+    read_share: float
+    read_cl: str
+    write_cl: str
+    threads: int
+    verdict: str
+    per_s: Estimate
+    by_block: tuple[float, ...]
+    nearest_per_s: float
+    nearest_ms: float
+    rates_per_s: tuple[float, ...]
+    marks: str
+
+
+def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name: str = "run") -> list[Capacity]:
+    """Estimate at which rate a figure of the response time crosses a bound, for each setting of a run.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`; its cells at fixed rates on a healthy cluster are used.
+    bound_ms : float
+    by : str
+        One of `FIGURES`.
+    name : str
+        Of the run, for messages.
+
+    Returns
+    -------
+    list of Capacity
+        In order of workload, then of capacity, the highest first.
+
+    Raises
+    ------
+    InputError
+        If there are no such cells, or too few operations for the figure.
+    """
+    if by not in FIGURES:
+        raise InputError(f"by: {by!r} is no figure; use {', '.join(FIGURES)}")
+    if not bound_ms > 0:
+        raise InputError(f"bound: {bound_ms:g} ms is not above 0")
+    cells = _paced(cell_stats)
+    if cells.empty:
+        raise InputError(
+            f"{name}: no cells at fixed rates; measure a ladder, rates_per_s: {{from: 500, to: 8000, steps: 7}} under "
+            "workloads"
+        )
+    _check_support(cells, by, name)
+    found = [_capacity(key, group, bound_ms, by) for key, group in cells.groupby(_KEYS, sort=True)]
+    return sorted(found, key=lambda one: (one.workload, -np.nan_to_num(one.per_s.value, nan=0.0)))
+
+
+def _paced(cell_stats: pd.DataFrame) -> pd.DataFrame:
+    if "rate_per_s" not in cell_stats.columns:
+        return cell_stats.iloc[:0]
+    healthy = cell_stats["condition"].isin(["", "healthy"])
+    return cell_stats[cell_stats["rate_per_s"].notna() & healthy & (cell_stats["kind"] != "warmup")]
+
+
+def _check_support(cells: pd.DataFrame, by: str, name: str) -> None:
+    """Refuse a percentile beyond what the operations of a cell support."""
+    column, share = FIGURES[by]
+    if column not in cells.columns:
+        raise InputError(f"{name}: its statistics hold no {by}; use one of mean, p50, p95, p99")
+    needed = 1 if by == "mean" else round(BEYOND / (1 - share))
+    operations = cells["n_ok"] + cells["n_errors"]
+    few = cells[operations < needed]
+    if len(few):
+        raise InputError(
+            f"{name}: {by} needs {needed} operations, and {few['cell_id'].iloc[0]} has {operations[few.index[0]]} "
+            f"({len(few)} such cells); measure longer or at higher rates, or take a lower percentile"
+        )
+
+
+def _capacity(key: tuple[str, float, str, str, int], cells: pd.DataFrame, bound_ms: float, by: str) -> Capacity:
+    ladders = [_ladder(block, bound_ms, by) for _, block in cells.groupby("block")]
+    by_block = tuple(_crossing(ladder, bound_ms) for ladder in ladders)
+    rates = tuple(float(rate) for rate in np.unique(cells["rate_per_s"]))
+    verdict = NONE if np.isnan(by_block).any() else AT_LEAST if np.isinf(by_block).any() else FOUND
+    per_s = Estimate(np.nan, np.nan, np.nan, len(by_block))
+    if verdict != NONE:
+        per_s = Estimate.ratio(np.minimum(by_block, [ladder[-1].rate_per_s for ladder in ladders]))
+    if verdict == AT_LEAST:  # an interval of what is only known from below would say too much
+        per_s = Estimate(per_s.value, np.nan, np.nan, per_s.n)
+    column, _ = FIGURES[by]
+    means_ms = cells.groupby("rate_per_s")[column].mean().dropna() / 1e3
+    nearest = means_ms.idxmin() if len(means_ms) else np.nan
+    within = cells[cells["rate_per_s"] <= np.nanmax([per_s.value, rates[0]])]
+    marks = sorted({mark for marks in within["marks"] for mark in str(marks).split(";") if mark})
+    workload, read_share, read_cl, write_cl, threads = key
+    return Capacity(
+        str(workload), float(read_share), str(read_cl), str(write_cl), int(threads), verdict, per_s, by_block,
+        float(nearest), float(means_ms.get(nearest, np.nan)), rates, ";".join(marks),
+    )  # fmt: skip
+
+
+def _ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
+    """Rungs of one block, the lowest rate first; cells of the same rate are repeats, and the worse one counts."""
+    column, share = FIGURES[by]
+    rungs = []
+    for rate, cells in block.groupby("rate_per_s"):
+        figure_ms = float(cells[column].max()) / 1e3 if cells[column].notna().all() else np.inf
+        operations = cells["n_ok"] + cells["n_errors"]
+        failing = bool((cells["n_errors"] > (1 - share) * operations).any())
+        unsent = cells["marks"].map(lambda marks: Mark.RATE in str(marks).split(";")).any()
+        rungs.append(Rung(float(rate), figure_ms, figure_ms <= bound_ms and not failing and not unsent))
+    return rungs
+
+
+def _crossing(ladder: list[Rung], bound_ms: float) -> float:
+    """Return the capacity of one block: NaN where the lowest rate misses the bound, infinite where all keep it."""
+    if not ladder[0].kept:
+        return float("nan")
+    for last, first in pairwise(ladder):
+        if first.kept:
+            continue
+        if not bound_ms < first.figure_ms < np.inf:  # it was not sent, or failed: no figure to draw a line to
+            return last.rate_per_s
+        rise = np.log(first.figure_ms / last.figure_ms)
+        part = np.log(bound_ms / last.figure_ms) / rise
+        return float(last.rate_per_s * (first.rate_per_s / last.rate_per_s) ** part)
+    return float("inf")

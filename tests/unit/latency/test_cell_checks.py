@@ -1,0 +1,53 @@
+"""A rate that was not kept is marked, and said whose limit it was."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from cassbook.core.schema import SAMPLES, Mark
+from cassbook.latency.cell_checks import check_cell, missed_rate, sent_per_s
+
+
+def cell(sent_per_second, rate_per_s=1000.0, lag_us=0.0, **changes):
+    """Samples of two seconds in which so many requests a second left, of those that were due; and the row."""
+    due = np.arange(2000) / 1000 + 10.0
+    started = 10.0 + np.arange(2000) / sent_per_second
+    columns = {
+        "cell_id": ["b1-x"] * 2000, "started_s": started, "intended_s": due, "operation": ["READ"] * 2000,
+        "latency_us": [1000.0] * 2000, "outcome": ["ok"] * 2000, "phase": ["steady"] * 2000,
+        "coordinator": ["node1"] * 2000,
+    }  # fmt: skip
+    samples = pa.table({field.name: pa.array(columns[field.name]).cast(field.type) for field in SAMPLES}, SAMPLES)
+    row = {
+        "cell_id": "b1-x", "kind": "workload", "threads": 50, "rate_per_s": rate_per_s, "errors": "",
+        "steady_from_s": 10.0, "steady_to_s": 12.0, "client_cpu_s": 0.1, "client_cpu_share": 0.02,
+        "loop_lag_us": lag_us,
+    } | changes  # fmt: skip
+    return samples, row
+
+
+@pytest.mark.parametrize(("sent_per_second", "marked"), [(1000, False), (960, False), (900, True), (100, True)])
+def test_a_rate_that_was_not_kept_is_marked(sent_per_second, marked):
+    samples, row = cell(sent_per_second)
+    assert sent_per_s(samples, row) == pytest.approx(sent_per_second, rel=0.01)
+    checked = check_cell(samples, row, [])
+    assert (checked["marks"] == Mark.RATE) is marked
+    assert np.isnan(checked["little_ratio"])
+    assert bool(missed_rate(samples, row | checked)) is marked
+
+
+def test_whose_limit_it_was_is_said():
+    samples, row = cell(500)
+    checked = row | check_cell(samples, dict(row), [])
+    assert missed_rate(samples, checked) == (
+        "b1-x: 500 of 1000 requests a second were sent; with 50 in flight the cluster answers no more; marked `rate`"
+    )
+    samples, row = cell(500, lag_us=200.0)
+    checked = row | check_cell(samples, dict(row), [])
+    assert checked["marks"] == "rate;lag"
+    assert "requests a second were sent; this client sends no more" in missed_rate(samples, checked)
+
+
+def test_a_closed_loop_has_no_rate_to_miss():
+    samples, row = cell(100, rate_per_s=float("nan"))
+    assert Mark.RATE not in check_cell(samples, row, [])["marks"]
