@@ -11,7 +11,10 @@ from cassbook.cli.common import format_option
 @click.argument("name", metavar="RUN")
 @click.option("--bound-ms", type=float, required=True, help="Longest response time to keep, in ms.")
 @click.option(
-    "--by", default="p99", show_default=True, type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]),
+    "--by",
+    default="p99",
+    show_default=True,
+    type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]),
     help="Figure of the response time that has to keep the bound.",
 )
 @click.option("--workload", metavar="NAME", help="Only this workload of the run.")

@@ -3,8 +3,8 @@
 A ladder of fixed rates is measured in each block, each as a cell of its own. In each block the capacity lies between
 the last rate that keeps the bound and the first that does not, where a line through both on logarithmic scales crosses
 the bound; what comes above the first rate that misses it does not count, even where it meets it again. The figure over
-blocks is their geometric mean, its interval Student's t on logarithms: it covers what differs from one cluster start to the
-next, and not the curvature of latency between two rates.
+blocks is their geometric mean, its interval Student's t on logarithms: it covers what differs from one cluster start to
+the next, and not the curvature of latency between two rates.
 """
 
 from __future__ import annotations
@@ -66,8 +66,9 @@ class Capacity:
     threads : int
         Requests that may be in flight.
     verdict : str
-        `found`: the bound lies within the ladder in every block. `at least`: every rate keeps it in some block, so that the
-        capacity is higher. `none`: the lowest rate misses it in some block, so that the capacity is lower, if there is one.
+        `found`: the bound lies within the ladder in every block. `at least`: every rate keeps it in some block, so that
+        the capacity is higher. `none`: the lowest rate misses it in some block, so that the capacity is lower, if there
+        is one.
     per_s : Estimate
         Requests a second, over blocks; NaN where the verdict is `none`.
     by_block : tuple of float
@@ -76,6 +77,8 @@ class Capacity:
         The rate whose figure is the lowest, and that figure, means over blocks.
     rates_per_s : tuple of float
         The ladder.
+    left_out_per_s : tuple of float
+        Rates at which some cell has too few operations for the figure (see `needed`).
     marks : str
         Of the cells at rates that keep the bound.
     """
@@ -91,7 +94,17 @@ class Capacity:
     nearest_per_s: float
     nearest_ms: float
     rates_per_s: tuple[float, ...]
+    left_out_per_s: tuple[float, ...]
     marks: str
+
+
+def needed(by: str) -> int:
+    """Operations of a cell that a figure needs, so that `BEYOND` of them lie beyond it.
+
+    >>> needed("p99"), needed("p99.9"), needed("mean")
+    (1000, 10000, 1)
+    """
+    return 1 if by == "mean" else round(BEYOND / (1 - FIGURES[by][1]))
 
 
 def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name: str = "run") -> list[Capacity]:
@@ -127,8 +140,15 @@ def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name:
             f"{name}: no cells at fixed rates; measure a ladder, rates_per_s: {{from: 500, to: 8000, steps: 7}} under "
             "workloads"
         )
-    _check_support(cells, by, name)
-    found = [_capacity(key, group, bound_ms, by) for key, group in cells.groupby(_KEYS, sort=True)]
+    if FIGURES[by][0] not in cells.columns:
+        raise InputError(f"{name}: its statistics hold no {by}; use one of mean, p50, p95, p99")
+    enough = _supported(cells, by, name)
+    found = []
+    for _, group in cells.groupby(_KEYS):
+        kept = group[enough[group.index]]
+        left_out = tuple(map(float, np.unique(group.loc[~enough[group.index], "rate_per_s"])))
+        if len(kept):
+            found.append(_capacity(kept, bound_ms, by, left_out))
     return sorted(found, key=lambda one: (one.workload, -np.nan_to_num(one.per_s.value, nan=0.0)))
 
 
@@ -139,22 +159,19 @@ def _paced(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return cell_stats[cell_stats["rate_per_s"].notna() & healthy & (cell_stats["kind"] != "warmup")]
 
 
-def _check_support(cells: pd.DataFrame, by: str, name: str) -> None:
-    """Refuse a percentile beyond what the operations of a cell support."""
-    column, share = FIGURES[by]
-    if column not in cells.columns:
-        raise InputError(f"{name}: its statistics hold no {by}; use one of mean, p50, p95, p99")
-    needed = 1 if by == "mean" else round(BEYOND / (1 - share))
+def _supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:
+    """Whether all cells of a setting at a rate have enough operations, cell by cell."""
     operations = cells["n_ok"] + cells["n_errors"]
-    few = cells[operations < needed]
-    if len(few):
+    enough = (operations >= needed(by)).groupby([cells[key] for key in (*_KEYS, "rate_per_s")]).transform("all")
+    if not enough.any():
         raise InputError(
-            f"{name}: {by} needs {needed} operations, and {few['cell_id'].iloc[0]} has {operations[few.index[0]]} "
-            f"({len(few)} such cells); measure longer or at higher rates, or take a lower percentile"
+            f"{name}: {by} needs {needed(by)} operations per cell, and its cells have {operations.max()} at most; "
+            "measure longer or at higher rates, or take a lower percentile"
         )
+    return enough
 
 
-def _capacity(key: tuple[str, float, str, str, int], cells: pd.DataFrame, bound_ms: float, by: str) -> Capacity:
+def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tuple[float, ...]) -> Capacity:
     ladders = [_ladder(block, bound_ms, by) for _, block in cells.groupby("block")]
     by_block = tuple(_crossing(ladder, bound_ms) for ladder in ladders)
     rates = tuple(float(rate) for rate in np.unique(cells["rate_per_s"]))
@@ -165,14 +182,15 @@ def _capacity(key: tuple[str, float, str, str, int], cells: pd.DataFrame, bound_
     if verdict == AT_LEAST:  # an interval of what is only known from below would say too much
         per_s = Estimate(per_s.value, np.nan, np.nan, per_s.n)
     column, _ = FIGURES[by]
-    means_ms = cells.groupby("rate_per_s")[column].mean().dropna() / 1e3
-    nearest = means_ms.idxmin() if len(means_ms) else np.nan
+    means_ms = cells.groupby("rate_per_s")[column].mean().dropna().to_numpy() / 1e3
+    known = np.unique(cells.loc[cells[column].notna(), "rate_per_s"])
+    nearest_ms, nearest = min(zip(means_ms.tolist(), known.tolist(), strict=True), default=(np.nan, np.nan))
     within = cells[cells["rate_per_s"] <= np.nanmax([per_s.value, rates[0]])]
     marks = sorted({mark for marks in within["marks"] for mark in str(marks).split(";") if mark})
-    workload, read_share, read_cl, write_cl, threads = key
+    workload, read_share, read_cl, write_cl, threads = (cells[key].iloc[0] for key in _KEYS)
     return Capacity(
         str(workload), float(read_share), str(read_cl), str(write_cl), int(threads), verdict, per_s, by_block,
-        float(nearest), float(means_ms.get(nearest, np.nan)), rates, ";".join(marks),
+        nearest, nearest_ms, rates, left_out_per_s, ";".join(marks),
     )  # fmt: skip
 
 
@@ -180,7 +198,8 @@ def _ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
     """Rungs of one block, the lowest rate first; cells of the same rate are repeats, and the worse one counts."""
     column, share = FIGURES[by]
     rungs = []
-    for rate, cells in block.groupby("rate_per_s"):
+    for rate in np.unique(block["rate_per_s"]):
+        cells = block[block["rate_per_s"] == rate]
         figure_ms = float(cells[column].max()) / 1e3 if cells[column].notna().all() else np.inf
         operations = cells["n_ok"] + cells["n_errors"]
         failing = bool((cells["n_errors"] > (1 - share) * operations).any())

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for, survival
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity
+from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity, needed
 from cassbook.latency.capacity import capacities as estimated
 
 if TYPE_CHECKING:
@@ -31,7 +31,8 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
     if workload is not None:
         known = sorted(set(statistics.loc[statistics["rate_per_s"].notna(), "workload"]) - {""})
         if workload not in known:
-            raise InputError(f"workload: {run.name} has no cells of {workload!r} at fixed rates; it has {known or 'none'}")
+            listed = ", ".join(known) or "none"
+            raise InputError(f"workload: {run.name} has no cells of {workload!r} at fixed rates; there are {listed}")
         statistics = statistics[statistics["workload"] == workload]
     found = estimated(statistics, bound_ms, by, run.name)
     replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
@@ -39,7 +40,9 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
         return "\n".join(_lines(run.name, found, bound_ms, by, replicas))
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
-        return pd.DataFrame(rows).drop(columns=["by_block", "rates_per_s"]).to_csv(index=False).rstrip()
+        return (
+            pd.DataFrame(rows).drop(columns=["by_block", "rates_per_s", "left_out_per_s"]).to_csv(index=False).rstrip()
+        )
     return json.dumps({"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}, indent=2)
 
 
@@ -49,6 +52,9 @@ def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas:
         lines.append(f"  {_what(one):32} {_verdict(one, by)}; {survival(*_survives(one, replicas))}")
         if one.marks:
             lines.append(f"  {'':32} marked {one.marks.replace(';', ', ')}")
+        if one.left_out_per_s:
+            rates = ", ".join(f"{rate:g}" for rate in one.left_out_per_s)
+            lines.append(f"  {'':32} without {rates} a second: {by} needs {needed(by)} operations per cell")
     if any(one.per_s.n == 1 for one in found):
         lines.append("  one cluster start: what another would give is not known")
     return lines
@@ -98,6 +104,7 @@ def _row(one: Capacity, replicas: int) -> dict[str, Any]:
         "nearest_per_s": _number(one.nearest_per_s),
         "nearest_ms": _number(one.nearest_ms),
         "rates_per_s": list(one.rates_per_s),
+        "left_out_per_s": list(one.left_out_per_s),
         "survives_reads": reads,
         "survives_writes": writes,
         "marks": one.marks,

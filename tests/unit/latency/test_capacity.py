@@ -1,0 +1,131 @@
+"""The rate at which response times cross a bound, of ladders whose crossing is known."""
+
+import json
+
+import numpy as np
+import pytest
+
+from cassbook.cli.answers.capacity import capacities as answer
+from cassbook.core.errors import InputError
+from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities, needed
+from tests.unit.latency.test_summaries import cell_stats
+
+RATES = (500.0, 1000.0, 2000.0, 4000.0)
+
+
+def ladder(scales=(1.0, 1.1, 0.9), rates=RATES, pair=("QUORUM", "QUORUM"), power=1.0, **changes):
+    """A block a scale: p99 in ms is scale * (rate / 100) ** power, so that 10 ms are crossed at 1000 / scale."""
+    rows = [
+        {"kind": "workload", "workload": "orders", "threads": 100, "read_cl": pair[0], "write_cl": pair[1],
+         "read_share": 0.8, "block": block, "rate_per_s": rate, "n_ok": int(4 * rate), "n_errors": 0, "condition": "",
+         "response_us": 500 * scale * (rate / 100) ** power, "response_p99_us": 1e3 * scale * (rate / 100) ** power}
+        | {name: value(rate) if callable(value) else value for name, value in changes.items()}
+        for block, scale in enumerate(scales) for rate in rates
+    ]  # fmt: skip
+    return cell_stats(*rows)
+
+
+def test_the_crossing_of_a_power_law_is_exact():
+    (found,) = capacities(ladder(power=1.5), 30.0)
+    expected = 100 * (30.0 / np.array([1.0, 1.1, 0.9])) ** (1 / 1.5)
+    assert found.by_block == pytest.approx(expected)
+    assert found.verdict == FOUND
+    assert found.per_s.value == pytest.approx(np.exp(np.log(expected).mean()))
+    assert found.per_s.low < found.per_s.value < found.per_s.high
+    assert found.rates_per_s == RATES
+
+
+def test_the_interval_covers_the_truth_as_often_as_it_says():
+    rng = np.random.default_rng(3)
+    covered = []
+    for _ in range(400):
+        (found,) = capacities(ladder(scales=np.exp(rng.normal(0, 0.2, 4))), 10.0)
+        covered.append(found.per_s.low <= 1000 <= found.per_s.high)
+    assert 0.92 < np.mean(covered) < 0.98
+
+
+def test_another_figure_has_another_crossing():
+    (found,) = capacities(ladder(scales=(1.0, 1.0)), 10.0, "mean")
+    assert found.per_s.value == pytest.approx(2000)
+
+
+def test_a_bound_that_no_rate_keeps_is_an_answer():
+    (found,) = capacities(ladder(), 1.0)
+    assert found.verdict == NONE
+    assert np.isnan(found.per_s.value)
+    assert (found.nearest_per_s, found.nearest_ms) == (500.0, pytest.approx(5.0))
+    (found,) = capacities(ladder(), 5.0)  # kept at 500 a second in two of three blocks
+    assert found.verdict == NONE
+    assert np.isnan(found.by_block).tolist() == [False, True, False]
+
+
+def test_a_bound_that_every_rate_keeps_is_known_from_below():
+    (found,) = capacities(ladder(), 100.0)
+    assert found.verdict == AT_LEAST
+    assert found.per_s.value == pytest.approx(4000)
+    assert np.isnan(found.per_s.low)
+
+
+def test_what_was_not_sent_or_failed_keeps_no_bound():
+    (found,) = capacities(ladder(marks=lambda rate: "rate" if rate >= 2000 else ""), 100.0)
+    assert found.by_block == (1000.0, 1000.0, 1000.0)
+    assert found.marks == ""
+    (found,) = capacities(ladder(n_errors=lambda rate: 0.02 * 4 * rate if rate >= 2000 else 0.0), 100.0)
+    assert found.by_block == (1000.0, 1000.0, 1000.0)
+    (found,) = capacities(ladder(n_errors=lambda rate: 0.005 * 4 * rate), 100.0)
+    assert found.verdict == AT_LEAST
+
+
+def test_behind_the_first_rate_that_misses_the_bound_nothing_counts():
+    stats = ladder(scales=(1.0,))
+    stats.loc[stats["rate_per_s"] == 1000, "response_p99_us"] = 50_000.0
+    (found,) = capacities(stats, 25.0)
+    assert 500 < found.per_s.value < 1000
+    assert np.isnan(found.per_s.low)  # one block
+
+
+def test_rates_with_too_few_operations_are_left_out_and_named():
+    assert needed("p99") == 1000
+    (found,) = capacities(ladder(n_ok=lambda rate: int(0.9 * rate)), 10.0)
+    assert found.left_out_per_s == (500.0, 1000.0)
+    assert found.verdict == NONE
+    with pytest.raises(InputError, match="p99 needs 1000 operations per cell, and its cells have 40 at most"):
+        capacities(ladder(n_ok=lambda rate: int(rate / 100)), 10.0)
+
+
+@pytest.mark.parametrize(
+    ("stats", "arguments", "said"),
+    [
+        (ladder(rate_per_s=np.nan), (10.0,), "run: no cells at fixed rates; measure a ladder, rates_per_s"),
+        (ladder(condition="paused_node"), (10.0,), "no cells at fixed rates"),
+        (ladder(), (0.0,), "bound: 0 ms is not above 0"),
+        (ladder(), (10.0, "p98"), "'p98' is no figure; use mean, p50, p95, p99, p99.9"),
+        (ladder().drop(columns="response_p99_us"), (10.0,), "its statistics hold no p99"),
+    ],
+)
+def test_what_has_no_answer_is_said(stats, arguments, said):
+    with pytest.raises(InputError, match=said):
+        capacities(stats, *arguments)
+
+
+class Run:
+    name, manifest = "mine", {"profile": {"cluster": {"replication_factor": 3}}}
+
+    def __init__(self, statistics):
+        self.statistics = statistics
+
+
+def test_the_answer_names_settings_and_what_they_survive():
+    run = Run(ladder())
+    text = answer(run, 10.0, "p99", None, "text")
+    assert text.startswith("mine: highest rate whose p99 response time keeps 10 ms\n  workload orders, QUORUM/QUORUM ")
+    assert "a second; reads and writes survive 1 dead replica" in text
+    assert "none; nearest is 500 a second with p99 5.0 ms" in answer(run, 1.0, "p99", "orders", "text")
+    assert "at least 4000 a second; measure higher rates" in answer(run, 100.0, "p99", "orders", "text")
+    (row,) = json.loads(answer(run, 10.0, "p99", "orders", "json"))["capacities"]
+    assert row["capacity_per_s"] == pytest.approx(1000, rel=0.02)
+    assert row["survives_reads"] == 1
+    assert "one cluster start" in answer(Run(ladder(scales=(1.0,))), 10.0, "p99", None, "text")
+    assert answer(run, 10.0, "p99", None, "csv").count("\n") == 1
+    with pytest.raises(InputError, match="has no cells of 'order' at fixed rates; there are orders"):
+        answer(run, 10.0, "p99", "order", "text")
