@@ -46,14 +46,14 @@ def read_as(output):
 
 
 def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
-    dry, measuring, at_a_load, whole = COMMANDS
-    assert "8 cells in 1 blocks" in run(dry).stdout
+    dry, measuring, at_a_load, whole, capacity, capacity_p95 = COMMANDS
+    assert "10 cells in 1 blocks" in run(dry).stdout
     done = run(measuring)
     assert done.exit_code == 0, done.output
     print(done.stderr)  # shown where the test fails: the estimates of the time left above all
     assert "cassbook" not in keyspaces(cluster)
     cells = read_cells(folder / "mine" / "cells.csv")
-    assert set(cells["workload"]) == {"", "A", "orders"}  # the warm-up's is empty
+    assert set(cells["workload"]) == {"", "orders"}  # the warm-up's is empty
     assert (cells["errors"] == "").all()
     advice = read_as(run(f"{at_a_load} --format json"))
     assert advice["workloads"] == ["orders"]
@@ -61,10 +61,26 @@ def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     assert advice["setting"]["setting"] == "2R-2W"
     assert {row["setting"] for row in advice["settings"]} == {"2R-2W", "1R-3W"}
     assert "workload orders, 50 threads, 80% reads" in run(at_a_load).stdout
-    assert "it holds workloads A, orders: choose one with --workload" in run("cassbook advise --run mine --map").stderr
+    assert "it holds workloads orders: choose one with --workload" in run("cassbook advise --run mine --map").stderr
     assert {(row["threads"], row["recommended"]) for row in read_as(run(f"{whole} --format json"))} == {
         (10, "2R-2W"), (100, "2R-2W"),
     }  # fmt: skip
+    check_rates(cells)
+    assert "highest rate whose p99 response time keeps 20 ms" in run(capacity).stdout
+    answer = read_as(run(capacity_p95))
+    assert answer["by"] == "p95"
+    assert {(row["read_cl"], row["write_cl"]) for row in answer["capacities"]} == {("QUORUM", "QUORUM"), ("ONE", "ALL")}
+    assert all(row["rates_per_s"] == [1250, 5000, 20000] for row in answer["capacities"])
+    assert all(row["verdict"] in {"found", "none"} for row in answer["capacities"])  # nothing keeps 20,000 a second
+
+
+def check_rates(cells):
+    """No cluster of three nodes on this machine serves 20,000 a second, and no cell takes for ever to find out."""
+    paced = cells[cells["rate_per_s"].notna()]
+    assert sorted(paced["rate_per_s"]) == [1250, 1250, 5000, 5000, 20000, 20000]
+    assert set(paced["threads"]) == {100}
+    assert paced.loc[paced["rate_per_s"] == 20000, "marks"].str.contains("rate").all()
+    assert (paced["ended_s"] - paced["started_s"] < 6).all()
 
 
 def test_a_syntax_error_is_told_in_the_servers_words_and_nothing_is_left(cluster, folder):

@@ -23,6 +23,7 @@ HERE = {
     "run": ["--profile", "quick", "--dry-run"],
     "experiment": ["--format", "json"],
     "advise": ["--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4", "--format", "json"],
+    "capacity": ["standard-2.1.20", "--bound-ms", "20", "--format", "json"],
     "stale": ["--run", "stale-three-2.1.20", "--r", "1", "--w", "1", "--t", "10", "--format", "json"],
     "deploy": [DEPLOYMENT, "--concurrency", "200", "--format", "json"],
     "predict": ["--run", "calibration-5.0.9", "--nodes", "6", "--concurrency", "1,8", "--format", "json"],

@@ -40,9 +40,8 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
         return "\n".join(_lines(run.name, found, bound_ms, by, replicas))
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
-        return (
-            pd.DataFrame(rows).drop(columns=["by_block", "rates_per_s", "left_out_per_s"]).to_csv(index=False).rstrip()
-        )
+        lists = ["by_block", "rates_per_s", "left_out_per_s"]
+        return pd.DataFrame(rows).drop(columns=lists).to_csv(index=False).rstrip()
     return json.dumps({"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}, indent=2)
 
 

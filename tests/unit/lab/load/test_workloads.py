@@ -421,7 +421,7 @@ def test_the_example_in_the_book_is_a_profile(tmp_path):
     (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
     (tmp_path / "orders.yaml").write_text(example)
     profile = load_profile(str(tmp_path / "orders.yaml"))
-    assert {cell.workload for cell in plan(profile)[0]} == {"A", "orders"}
+    assert {cell.workload for cell in plan(profile)[0]} == {"orders"}
 
 
 def test_the_page_tells_the_presets_as_they_are():
