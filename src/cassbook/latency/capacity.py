@@ -162,7 +162,9 @@ def _paced(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def _supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:
     """Whether all cells of a setting at a rate have enough operations, cell by cell."""
     operations = cells["n_ok"] + cells["n_errors"]
-    enough = (operations >= needed(by)).groupby([cells[key] for key in (*_KEYS, "rate_per_s")]).transform("all")
+    # A rate that was not sent keeps no bound, however few requests of it there are.
+    usable = (operations >= needed(by)) | _not_sent(cells)
+    enough = usable.groupby([cells[key] for key in (*_KEYS, "rate_per_s")]).transform("all")
     if not enough.any():
         raise InputError(
             f"{name}: {by} needs {needed(by)} operations per cell, and its cells have {operations.max()} at most; "
@@ -194,6 +196,11 @@ def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tup
     )  # fmt: skip
 
 
+def _not_sent(cells: pd.DataFrame) -> pd.Series:
+    """Cells in which the rate was not reached."""
+    return cells["marks"].map(lambda marks: Mark.RATE in str(marks).split(";")).astype(bool)
+
+
 def _ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
     """Rungs of one block, the lowest rate first; cells of the same rate are repeats, and the worse one counts."""
     column, share = FIGURES[by]
@@ -203,7 +210,7 @@ def _ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
         figure_ms = float(cells[column].max()) / 1e3 if cells[column].notna().all() else np.inf
         operations = cells["n_ok"] + cells["n_errors"]
         failing = bool((cells["n_errors"] > (1 - share) * operations).any())
-        unsent = cells["marks"].map(lambda marks: Mark.RATE in str(marks).split(";")).any()
+        unsent = bool(_not_sent(cells).any())
         rungs.append(Rung(float(rate), figure_ms, figure_ms <= bound_ms and not failing and not unsent))
     return rungs
 

@@ -55,16 +55,17 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
     """
     steady = samples.filter(pc.equal(samples["phase"].cast(pa.string()), "steady"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
+    paced = not math.isnan(row["rate_per_s"])
+    if paced and sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
+        marks.append(Mark.RATE)
     ratio = cpu_us = float("nan")
     if steady.num_rows:
         window_s = row["steady_to_s"] - row["steady_from_s"]
         # Sum of latencies begun in the window over threads x window: throughput x mean latency / threads.
         in_flight_us = pc.sum(steady["latency_us"]).as_py()
         cpu_us = row["client_cpu_s"] * 1e6 / steady.num_rows
-        if math.isnan(row["rate_per_s"]):  # a rate that is given ties nothing to the number of threads
+        if not paced:  # a rate that is given ties nothing to the number of threads
             ratio = in_flight_us / 1e6 / (window_s * row["threads"])
-        elif sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
-            marks.append(Mark.RATE)
         if abs(ratio - 1) > LITTLE_TOLERANCE:
             marks.append(Mark.LITTLE)
         if row["client_cpu_share"] > CLIENT_SHARE:

@@ -76,6 +76,16 @@ def test_what_was_not_sent_or_failed_keeps_no_bound():
     assert found.verdict == AT_LEAST
 
 
+def test_a_rate_of_which_hardly_anything_was_sent_is_no_rate_with_too_few_operations():
+    changes = {
+        "marks": lambda rate: "rate;empty" if rate >= 2000 else "",
+        "n_ok": lambda rate: 0 if rate >= 2000 else 4e3,
+    }
+    (found,) = capacities(ladder(response_p99_us=lambda rate: np.nan if rate >= 2000 else 5e3, **changes), 10.0)
+    assert found.by_block == (1000.0, 1000.0, 1000.0)
+    assert found.left_out_per_s == ()
+
+
 def test_behind_the_first_rate_that_misses_the_bound_nothing_counts():
     stats = ladder(scales=(1.0,))
     stats.loc[stats["rate_per_s"] == 1000, "response_p99_us"] = 50_000.0

@@ -48,6 +48,13 @@ def test_whose_limit_it_was_is_said():
     assert "requests a second were sent; this client sends no more" in missed_rate(samples, checked)
 
 
+def test_a_rate_of_which_nothing_was_sent_in_the_window_is_marked_too():
+    """Where the backlog of the ramp takes all the time, no request that was due in the window leaves at all."""
+    samples, row = cell(100)
+    ramp = samples.set_column(6, "phase", pa.array(["warmup"] * 2000).cast(SAMPLES.field("phase").type))
+    assert check_cell(ramp, dict(row), [])["marks"] == "rate;empty"
+
+
 def test_a_closed_loop_has_no_rate_to_miss():
     samples, row = cell(100, rate_per_s=float("nan"))
     assert Mark.RATE not in check_cell(samples, row, [])["marks"]
