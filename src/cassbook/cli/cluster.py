@@ -20,30 +20,45 @@ def cluster() -> None:
 @click.option("--nodes", default=3, show_default=True, help="Number of nodes.")
 @click.option("--replication-factor", default=3, show_default=True, help="Replicas of each row.")
 @click.option("--heap-mb", default=1024, show_default=True, help="Heap of each node in MB.")
-def up(engine: str, nodes: int, replication_factor: int, heap_mb: int) -> None:
+@format_option("text", "json")
+def up(engine: str, nodes: int, replication_factor: int, heap_mb: int, form: str) -> None:
     """Start a cluster that stays until `down`."""
     from cassbook.lab.engine.cluster import Spec
     from cassbook.lab.engine.manual import up as start
 
     started = start(engine, Spec(nodes, replication_factor, heap_mb), log)
-    click.echo("CQL answers on " + ", ".join(f"{address}:9042" for address in started))
+    points = [f"{address}:9042" for address in started]
+    click.echo(
+        json.dumps({"engine": engine, "cql": points}) if form == "json" else "CQL answers on " + ", ".join(points)
+    )
 
 
 @cluster.command()
 @format_option("text", "json")
 def status(form: str) -> None:
-    """List the clusters that run; exit 1 if none does."""
+    """List the clusters on this machine and the state of each node.
+
+    Exits 0 if all nodes run, 1 if none does or there is no cluster, 3 if some do.
+    """
+    from cassbook.lab.engine.manual import exit_code
     from cassbook.lab.engine.manual import status as report
 
-    lines = report()
-    click.echo(json.dumps(lines, indent=2) if form == "json" else "\n".join(lines) or "no cluster is up")
-    sys.exit(0 if lines else 1)
+    clusters = report()
+    if form == "json":
+        click.echo(json.dumps([cluster.as_json() for cluster in clusters], indent=2))
+    else:
+        click.echo("\n".join(line for cluster in clusters for line in cluster.lines()) or "no cluster is up")
+    sys.exit(exit_code(clusters))
 
 
 @cluster.command()
-def down() -> None:
+@format_option("text", "json")
+def down(form: str) -> None:
     """Remove the cluster that `up` started, and what killed processes left."""
     from cassbook.lab.engine.manual import down as stop
 
     removed = stop()
+    if form == "json":
+        click.echo(json.dumps({"removed": removed}))
+        return
     click.echo("\n".join(f"removed {name}" for name in removed) or "no cluster was up")

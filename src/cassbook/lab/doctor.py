@@ -7,9 +7,11 @@ import sys
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
+import psutil
+
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, Release
-from cassbook.lab.engine import fetch, java, preflight
+from cassbook.lab.engine import fetch, java, manual, preflight
 from cassbook.lab.engine.cluster import Spec, clusters_dir
 
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
@@ -22,8 +24,8 @@ class Finding:
     Attributes
     ----------
     status : str
-        'ok'; 'fetch' (missing, but will be fetched when needed); 'missing' (a cluster cannot start);
-        'note' (missing, and something lesser is left out).
+        'ok'; 'fetch' (missing, but will be fetched when needed); 'missing' (a cluster cannot start); 'in use' (a
+        port, so that one cannot start now); 'note' (missing, and something lesser is left out).
     """
 
     status: str
@@ -63,6 +65,36 @@ def _engine(release: Release) -> list[Finding]:
     return findings
 
 
+def _ports(taken: list[preflight.Taken]) -> list[Finding]:
+    """Ports that cannot be had: one finding for all that a cluster of ours holds, one for each other."""
+    if not taken:
+        return []
+    findings: list[Finding] = []
+    held: dict[int, manual.LocalCluster] = {
+        node.pid: cluster for cluster in manual.status() for node in cluster.nodes if node.pid
+    }
+    ours = {cluster.folder: cluster for one in taken if one.pid and (cluster := held.get(one.pid))}
+    for cluster in ours.values():
+        count = sum(one.pid is not None and held.get(one.pid) == cluster for one in taken)
+        first = f"{count} ports, by cassbook's own cluster of Cassandra {cluster.engine}"
+        if cluster.by_hand:
+            detail = f"{first}, started by hand: `cassbook cluster status` lists it, `cassbook cluster down` removes it"
+        else:
+            detail = f"{first} of {_command(cluster.owner_pid)}, which removes it when it ends"
+        findings.append(Finding("in use", "this machine", detail))
+    others = [one for one in taken if one.pid is None or one.pid not in held]
+    return findings + [Finding("in use" if one.in_use else "missing", "this machine", one.text) for one in others]
+
+
+def _command(pid: int) -> str:
+    """Name a process by its number and what it runs; an owner that is gone has left its cluster behind."""
+    try:
+        words = psutil.Process(pid).cmdline()
+    except psutil.NoSuchProcess:
+        return f"process {pid}, which was killed (`cassbook cluster down` removes the cluster)"
+    return f"process {pid} ({' '.join(words)[:120]})"
+
+
 def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
     """Look at everything a cluster of `engine` needs, and at the other engines.
 
@@ -78,9 +110,11 @@ def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
     except PackageNotFoundError:
         findings.append(Finding("missing", "ccm", "pip install ccm (it is in requirements.lock)"))
     spec = Spec()
-    faults = preflight.problems(spec.nodes, spec.heap_mb, clusters_dir())
-    findings += [Finding("missing", "this machine", fault) for fault in faults]
-    if not faults:
+    ports = preflight.taken(spec.nodes)
+    shortages = preflight.shortages(spec.nodes, spec.heap_mb, clusters_dir())
+    findings += _ports(ports)
+    findings += [Finding("missing", "this machine", shortage) for shortage in shortages]
+    if not ports and not shortages:
         findings.append(Finding("ok", "this machine", f"ports, memory and disk suffice for {spec.nodes} nodes"))
     decisive = [*findings, *_engine(RELEASES[engine])]
     others = [f for name, release in RELEASES.items() if name != engine for f in _engine(release)]
@@ -90,4 +124,4 @@ def examine(engine: str = DEFAULT_ENGINE) -> tuple[list[Finding], bool]:
         if (path := browser())
         else Finding("note", "Chromium", "not found; the tests that open the book will be skipped"),
     ]
-    return [*decisive, *others, *tools], not any(f.status == "missing" for f in decisive)
+    return [*decisive, *others, *tools], not any(f.status in ("missing", "in use") for f in decisive)

@@ -97,10 +97,10 @@ def test_dry_run_says_how_many_cells_and_how_long():
 
 
 def test_doctor_exits_1_when_a_cluster_cannot_start(monkeypatch):
-    monkeypatch.setattr(doctor.preflight, "problems", lambda *a: ["127.0.0.1:9042 (CQL) is in use by process 1 (x)"])
+    monkeypatch.setattr(doctor.preflight, "shortages", lambda *a: ["3 nodes need 9 MB of memory; 1 MB are available"])
     result = run("doctor")
     assert result.exit_code == 1
-    assert "in use by process 1" in result.output
+    assert "missing this machine          3 nodes need 9 MB" in result.output
 
 
 def test_doctor_lists_every_engine_with_its_java():

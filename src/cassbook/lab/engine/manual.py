@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
+
+import psutil
 
 from cassbook.core.signals import heeded
 from cassbook.lab.engine import teardown
 from cassbook.lab.engine.cluster import CassandraCluster, Spec, clusters_dir
+
+_SOME_DOWN = 3
 
 
 def _kept() -> list[Path]:
@@ -23,18 +29,103 @@ def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
     return cluster.addresses
 
 
-def status() -> list[str]:
-    """Return one line per cluster: engine, addresses, processes, and whose it is."""
-    lines = []
-    for state in sorted(clusters_dir().glob(f"*/{teardown.STATE}")):
-        note = json.loads(state.read_text())
-        alive = sum("java" in p.name() for p in teardown.processes(state.parent))
-        whose = "by hand" if note["keep"] else f"of process {note['owner_pid']}"
-        nodes = note["spec"]["nodes"]
-        lines.append(
-            f"Cassandra {note['engine']} ({whose}): {alive} of {nodes} nodes run, {', '.join(note['addresses'])}"
-        )
-    return lines
+RUNNING, PAUSED, DOWN = "running", "paused", "down"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeState:
+    """One node: name, address, what its process does ("running", "paused", "down"), and its number, if it has one."""
+
+    name: str
+    address: str
+    state: str
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LocalCluster:
+    """A local cluster as its folder and its processes tell.
+
+    Attributes
+    ----------
+    engine : str
+    by_hand : bool
+        Started by `cassbook cluster up`; otherwise it belongs to process `owner_pid`, which removes it.
+    owner_pid : int
+    folder : Path
+    nodes : list of NodeState
+    """
+
+    engine: str
+    by_hand: bool
+    owner_pid: int
+    folder: Path
+    nodes: list[NodeState]
+
+    @property
+    def whose(self) -> str:
+        """Whose it is, in words."""
+        return "by hand" if self.by_hand else f"of process {self.owner_pid}"
+
+    def lines(self) -> list[str]:
+        """Describe it, with one line for each node."""
+        up = sum(node.state == RUNNING for node in self.nodes)
+        lines = [f"Cassandra {self.engine} ({self.whose}): {up} of {len(self.nodes)} nodes run"]
+        for node in self.nodes:
+            process = "" if node.pid is None else f"  process {node.pid}"
+            lines.append(f"  {node.name}  {node.address}  {node.state}{process}")
+        return lines
+
+    def as_json(self) -> dict[str, Any]:
+        """Describe it for a program."""
+        return {
+            "engine": self.engine,
+            "by_hand": self.by_hand,
+            "owner_pid": self.owner_pid,
+            "nodes": [asdict(node) for node in self.nodes],
+        }
+
+
+def status() -> list[LocalCluster]:
+    """Return the clusters on this machine, those of runs included."""
+    states = sorted(clusters_dir().glob(f"*/{teardown.STATE}"))
+    return [_read(state.parent, json.loads(state.read_text())) for state in states]
+
+
+def exit_code(clusters: list[LocalCluster]) -> int:
+    """Return 0 if all nodes of all clusters run, 1 if none does (or there is no cluster), 3 if some do."""
+    running = [node.state == RUNNING for cluster in clusters for node in cluster.nodes]
+    if not any(running):
+        return 1
+    return 0 if all(running) else _SOME_DOWN
+
+
+def _read(folder: Path, note: dict[str, Any]) -> LocalCluster:
+    ours = {process.pid: process for process in teardown.processes(folder)}
+    nodes = []
+    for number, address in enumerate(note["addresses"], start=1):
+        pid = _noted_pid(folder / "ccm" / f"node{number}")
+        state = _state_of(ours[pid]) if pid in ours else DOWN
+        nodes.append(NodeState(f"node{number}", address, state, None if state == DOWN else pid))
+    return LocalCluster(note["engine"], bool(note["keep"]), int(note["owner_pid"]), folder, nodes)
+
+
+def _noted_pid(node: Path) -> int:
+    """Return the process that a node's folder names; 0 if it names none."""
+    try:
+        return int((node / "cassandra.pid").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _state_of(process: psutil.Process) -> str:
+    try:
+        found = process.status()
+    except psutil.NoSuchProcess:
+        return DOWN
+    if found in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD):
+        return DOWN
+    return PAUSED if found in (psutil.STATUS_STOPPED, psutil.STATUS_TRACING_STOP) else RUNNING
 
 
 def down() -> list[str]:

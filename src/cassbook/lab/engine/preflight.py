@@ -35,26 +35,37 @@ def listeners(nodes: int) -> list[Listener]:
     return wanted
 
 
-def holder(listener: Listener) -> str:
-    """Process that listens on an address, as well as this user may know it."""
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """An address that another process listens on, or that cannot be bound: what to say, and the holder if known."""
+
+    listener: Listener
+    text: str
+    pid: int | None = None
+    in_use: bool = True
+
+
+def holder(listener: Listener) -> psutil.Process | str:
+    """Process that listens on an address, or what this user may know of it."""
     everywhere = {listener.host, "0.0.0.0", "::"}  # noqa: S104 - compared with, never bound
     for connection in psutil.net_connections(kind="tcp"):
         if connection.status != psutil.CONN_LISTEN or not connection.laddr:
             continue
         if connection.laddr.port == listener.port and connection.laddr.ip in everywhere:
-            if connection.pid is None:
-                return "a process of another user"
-            process = psutil.Process(connection.pid)
-            words = process.cmdline()
-            if words and words[-1].endswith("CassandraDaemon"):
-                return f"process {connection.pid}, a Cassandra node (`cassbook cluster status` may know it)"
-            return f"process {connection.pid} ({' '.join(words)[:120] or process.name()})"
+            return "a process of another user" if connection.pid is None else psutil.Process(connection.pid)
     return "an unknown process"
 
 
-def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
-    """Everything that would keep a cluster from starting, in words; empty if it can start."""
-    wrong = []
+def _described(process: psutil.Process) -> str:
+    words = process.cmdline()
+    if words and words[-1].endswith("CassandraDaemon"):
+        return f"process {process.pid}, a Cassandra node (`cassbook cluster status` may know it)"
+    return f"process {process.pid} ({' '.join(words)[:120] or process.name()})"
+
+
+def taken(nodes: int) -> list[Taken]:
+    """Addresses of `nodes` nodes that cannot be had, with their holders."""
+    found = []
     for listener in listeners(nodes):
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -63,9 +74,30 @@ def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
             except OSError as error:
                 place = f"{listener.host}:{listener.port} ({listener.purpose})"
                 if error.errno in {48, 98}:  # EADDRINUSE on macOS, Linux
-                    wrong.append(f"{place} is in use by {holder(listener)}")
+                    found.append(_in_use(listener, place))
                 else:
-                    wrong.append(f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`")
+                    text = f"{place} cannot be bound: {error.strerror}; macOS needs `ifconfig lo0 alias`"
+                    found.append(Taken(listener, text, in_use=False))
+    return found
+
+
+def _in_use(listener: Listener, place: str) -> Taken:
+    try:
+        process = holder(listener)
+        said = process if isinstance(process, str) else _described(process)
+    except psutil.Error:  # it ended meanwhile, or is nobody's business
+        process, said = "", "a process that ended meanwhile, or of another user"
+    return Taken(listener, f"{place} is in use by {said}", None if isinstance(process, str) else process.pid)
+
+
+def problems(nodes: int, heap_mb: int, folder: Path) -> list[str]:
+    """Everything that would keep a cluster from starting, in words; empty if it can start."""
+    return [one.text for one in taken(nodes)] + shortages(nodes, heap_mb, folder)
+
+
+def shortages(nodes: int, heap_mb: int, folder: Path) -> list[str]:
+    """What memory and disk lack for so many nodes, in words; empty if both suffice."""
+    wrong = []
     need_mb = nodes * (heap_mb + _BEYOND_HEAP_MB)
     have_mb = psutil.virtual_memory().available // 2**20
     if have_mb < need_mb:

@@ -1,0 +1,140 @@
+"""What `cassbook cluster status` and `doctor` say of clusters, shown on processes that only bear a node's name."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+
+from cassbook.cli.main import main
+from cassbook.lab.engine import preflight
+from cassbook.lab.engine.cluster import clusters_dir
+
+#: What a node of ours is known by is the last word of its command line. It listens where a real one would.
+NODE = """
+import socket, time
+listener = socket.create_server(("127.0.0.1", 0))
+print(listener.getsockname()[1], flush=True)
+time.sleep(600)
+"""
+
+
+def ask(*arguments):
+    return CliRunner().invoke(main, list(arguments))
+
+
+class Nodes:
+    """Three processes in the place of nodes, in a cluster's folder."""
+
+    def __init__(self, by_hand):
+        self.folder = clusters_dir() / "byhand-1"
+        self.processes, self.ports = [], []
+        note = {"keep": by_hand, "owner_pid": os.getpid(), "owner_created_s": 0, "engine": "2.1.20", "spec": {}}
+        for number in (1, 2, 3):
+            node = self.folder / "ccm" / f"node{number}"
+            node.mkdir(parents=True)
+            own = [sys.executable, "-c", NODE, f"-Dcassandra.storagedir={node}"]
+            process = subprocess.Popen(own, stdout=subprocess.PIPE, text=True)
+            self.ports.append(int(process.stdout.readline()))
+            (node / "cassandra.pid").write_text(str(process.pid))
+            self.processes.append(process)
+        note["addresses"] = [f"127.0.0.{number}" for number in (1, 2, 3)]
+        (self.folder / "cluster.json").write_text(json.dumps(note))
+
+    def end(self, number):
+        process = self.processes[number - 1]
+        process.kill()
+        process.wait()
+
+    def close(self):
+        for number, process in enumerate(self.processes, start=1):
+            self.end(number)
+            process.stdout.close()
+
+
+@pytest.fixture(autouse=True)
+def empty(tmp_path, monkeypatch):
+    monkeypatch.setenv("CASSBOOK_CACHE", str(tmp_path))
+
+
+@pytest.fixture
+def nodes():
+    made = Nodes(by_hand=True)
+    yield made
+    made.close()
+
+
+def states():
+    return [node["state"] for node in json.loads(ask("cluster", "status", "--format", "json").stdout)[0]["nodes"]]
+
+
+def test_without_a_cluster_status_exits_1():
+    assert (ask("cluster", "status").exit_code, ask("cluster", "status").stdout) == (1, "no cluster is up\n")
+    assert ask("cluster", "status", "--format", "json").stdout == "[]\n"
+
+
+def test_status_names_the_node_that_is_down_and_exits_accordingly(nodes):
+    assert ask("cluster", "status").exit_code == 0
+    nodes.end(2)
+    result = ask("cluster", "status")
+    assert result.exit_code == 3
+    lines = result.stdout.splitlines()
+    assert lines[0] == "Cassandra 2.1.20 (by hand): 2 of 3 nodes run"
+    assert lines[1] == f"  node1  127.0.0.1  running  process {nodes.processes[0].pid}"
+    assert lines[2] == "  node2  127.0.0.2  down"
+    nodes.end(1)
+    nodes.end(3)
+    assert ask("cluster", "status").exit_code == 1
+    assert states() == ["down"] * 3
+
+
+def test_status_tells_a_paused_node(nodes):
+    nodes.processes[1].send_signal(signal.SIGSTOP)
+    deadline = time.monotonic() + 10
+    while "paused" not in states() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert states() == ["running", "paused", "running"]
+    assert ask("cluster", "status").exit_code == 3
+
+
+def doctor_of(ports, monkeypatch):
+    """What doctor says of this machine where a cluster would need these ports."""
+    wanted = [preflight.Listener("127.0.0.1", port, "CQL") for port in ports]
+    monkeypatch.setattr(preflight, "listeners", lambda nodes: wanted)
+    monkeypatch.setattr(preflight, "shortages", lambda *_: [])
+    result = ask("doctor", "--format", "json")
+    answer = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert answer["can_start"] is False
+    return [(f["status"], f["detail"]) for f in answer["findings"] if f["subject"] == "this machine"]
+
+
+def test_doctor_knows_a_cluster_started_by_hand(nodes, monkeypatch):
+    (finding,) = doctor_of(nodes.ports, monkeypatch)
+    assert finding[0] == "in use"
+    assert finding[1].startswith("3 ports, by cassbook's own cluster of Cassandra 2.1.20, started by hand")
+    assert "`cassbook cluster down` removes it" in finding[1]
+
+
+def test_doctor_says_whose_run_a_cluster_is(monkeypatch):
+    made = Nodes(by_hand=False)
+    try:
+        (finding,) = doctor_of(made.ports, monkeypatch)
+    finally:
+        made.close()
+    assert finding[0] == "in use"
+    assert f"of process {os.getpid()} (" in finding[1]
+    assert "removes it when it ends" in finding[1]
+
+
+def test_doctor_calls_a_port_of_somebodys_in_use_and_names_its_holder(monkeypatch):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        (finding,) = doctor_of([port], monkeypatch)
+    assert finding[0] == "in use"
+    assert finding[1].startswith(f"127.0.0.1:{port} (CQL) is in use by process {os.getpid()} (")
