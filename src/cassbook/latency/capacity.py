@@ -9,15 +9,18 @@ the next, and not the curvature of latency between two rates.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
+from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import Mark
+from cassbook.core.schema import OPERATIONS, Mark
+from cassbook.latency import histograms
 
 #: What a bound can be of: a column of `cells.cell_statistics`, and the share of operations that are faster.
 FIGURES = {
@@ -105,6 +108,30 @@ def needed(by: str) -> int:
     (1000, 10000, 1)
     """
     return 1 if by == "mean" else round(BEYOND / (1 - FIGURES[by][1]))
+
+
+def with_tail(cell_stats: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -> pd.DataFrame:
+    """Add p99.9 of the response time of cells at fixed rates, from their histograms.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`.
+    recorded : mapping of str to HdrHistogram
+        By tag; `CELL.OPERATION.response` are used.
+
+    Returns
+    -------
+    DataFrame
+        With response_p999_us, NaN where a cell has no such histogram.
+    """
+    figures = []
+    for cell_id, rate in zip(cell_stats["cell_id"], cell_stats["rate_per_s"], strict=True):
+        tags = [f"{cell_id}.{operation}.response" for operation in OPERATIONS] if np.isfinite(rate) else []
+        counted = [recorded[tag] for tag in tags if tag in recorded]
+        share = FIGURES["p99.9"][1]
+        figures.append(histograms.quantile_us(histograms.merged(counted), share) if counted else np.nan)
+    return cell_stats.assign(response_p999_us=figures)
 
 
 def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name: str = "run") -> list[Capacity]:

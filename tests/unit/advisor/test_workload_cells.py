@@ -7,6 +7,10 @@ import pytest
 
 from cassbook.advisor import workload_cells
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.policy import Forecast, Policy, Terms
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.advisor.window import Load
 from cassbook.cli import advise as command
 from cassbook.cli.answers import advise
 from cassbook.core.errors import InputError
@@ -72,6 +76,13 @@ def test_a_load_of_nearly_the_same_mix_is_taken_for_the_workload_and_no_other():
     assert np.isnan(far)
     with pytest.raises(InputError, match=r"reads: 0.5; workload orders was measured at its own mix, 80% reads"):
         latency_map.advise(50, 0.5)
+
+
+def test_an_adviser_goes_by_it_at_its_own_mix_and_stays_at_others():
+    policy = Policy(orders(), 3, Terms(survive=0))
+    here = Regime.settled(3, 2, 2), SweepCost(1.0)
+    assert policy.best(Load(1000.0, 0.75, 50.0), *here).setting.name == "1R-3W"
+    assert not isinstance(policy.best(Load(1000.0, 0.3, 50.0), *here), Forecast)
 
 
 def test_several_make_a_map_over_shares_of_reads():

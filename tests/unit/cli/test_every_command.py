@@ -208,7 +208,7 @@ def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
     )
 
 
-@pytest.mark.parametrize("name", ["advise", "compare", "deploy", "claims", "export", "read"])
+@pytest.mark.parametrize("name", ["advise", "capacity", "compare", "deploy", "claims", "export", "read"])
 def test_what_the_bare_package_answers(name, tmp_path):
     typed = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in HERE[name]]]
     script = COMMAND.format(packages=BARE, arguments=typed)

@@ -7,7 +7,8 @@ import pytest
 
 from cassbook.cli.answers.capacity import capacities as answer
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities, needed
+from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities, needed, with_tail
+from cassbook.latency.histograms import histogram
 from tests.unit.latency.test_summaries import cell_stats
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
@@ -116,6 +117,20 @@ def test_rates_with_too_few_operations_are_left_out_and_named():
 def test_what_has_no_answer_is_said(stats, arguments, said):
     with pytest.raises(InputError, match=said):
         capacities(stats, *arguments)
+
+
+def test_p999_comes_from_the_histograms_of_all_operations():
+    stats = ladder(scales=(1.0,), n_ok=20_000)
+    stats["cell_id"] = [f"b1-paced{rate:g}" for rate in stats["rate_per_s"]]
+    recorded = {}
+    for rate, cell_id in zip(stats["rate_per_s"], stats["cell_id"], strict=True):
+        slow = np.full(30, 10 * rate)  # us: more than one operation in a thousand, all of them updates
+        recorded[f"{cell_id}.READ.response"] = histogram(np.full(15_000, 100.0))
+        recorded[f"{cell_id}.UPDATE.response"] = histogram(np.concatenate([np.full(4970, 100.0), slow]))
+        recorded[f"{cell_id}.READ"] = histogram(np.full(15_000, 1e6))
+    (found,) = capacities(with_tail(stats, recorded), 15.0, "p99.9")
+    assert found.per_s.value == pytest.approx(1500, rel=0.01)
+    assert with_tail(stats, {})["response_p999_us"].isna().all()
 
 
 class Run:
