@@ -131,9 +131,11 @@ class _Reader:
             return False
         values = {heading: value for heading, value in zip(self._headings, numbers, strict=True) if value is not None}
         at_s = values.pop(_TIME)
+        idle = values.get("total ops") == 0
         for heading, value in values.items():
             statistic, unit = _HEADINGS.get(heading, (heading, ""))
-            self._add(tag, statistic, value, unit, at_s)
+            if not (idle and unit == "us"):
+                self._add(tag, statistic, value, unit, at_s)
         return True
 
     def _result(self, line: str) -> bool:

@@ -15,7 +15,7 @@ from cassbook.ingest.common import Options
 from cassbook.ingest.hdr import HISTOGRAMS
 from cassbook.ingest.merge import read_logs
 from cassbook.ingest.summary import SUMMARIES
-from tests.helpers.data import LOGS
+from tests.helpers.data import DATA, LOGS
 
 YCSB = LOGS / "ycsb-0.17.0"
 
@@ -218,6 +218,31 @@ def test_a_stress_test_that_failed_is_refused_and_on_demand_read_with_a_word(tmp
     rows = pq.read_table(to).to_pylist()
     assert {row["unit"] for row in rows} & {"us"} == set()
     assert [row["value"] for row in rows if row["statistic"] == "partitions"] == [0, 0]
+
+
+@pytest.mark.parametrize(("name", "line"), [("stress-2.1.20", 17), ("stress-3.11.4", 88)])
+def test_logs_of_tests_that_failed_on_a_cluster(tmp_path, name, line):
+    path, to = DATA / "failed-logs" / f"{name}.log", tmp_path / "out.parquet"
+    refused = CliRunner().invoke(main, ["read", str(path), "--output", str(to)])
+    assert refused.exit_code == 2
+    assert f"{name}.log: the test failed (line {line}: 'java.io.IOException: Operation x10 on key(s)" in refused.output
+    table, report = read(path, tmp_path, skip_damaged=True)
+    assert "these figures are not those of a whole test" in report
+    latencies = [row["value"] for row in table.to_pylist() if row["unit"] == "us"]
+    lines = [line for line in path.read_text().splitlines() if line.startswith("total,")]
+    assert len(latencies) == 6 * len(lines) > 0
+    assert 0 not in latencies
+
+
+def test_an_interval_without_an_operation_has_no_latency(tmp_path):
+    text = (LOGS / "stress-2.1.20" / "write.log").read_text()
+    first = re.search(r"(?m)^total,.*$", text)[0]
+    idle = re.sub(r"[\d.]+", "0", first)
+    (tmp_path / "idle.log").write_text(text.replace(first, idle))
+    rows = [row for row in read(tmp_path / "idle.log", tmp_path)[0].to_pylist() if row["at_s"] == 0]
+    assert {row["statistic"] for row in rows} & {"operations", "throughput", "errors", "mean", "p99"} == {
+        "operations", "throughput", "errors",
+    }  # fmt: skip
 
 
 def test_a_stress_test_that_failed_after_some_operations_keeps_its_intervals(tmp_path):
