@@ -5,6 +5,8 @@ import signal
 import time
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.lab.load.loop import Outcome
+from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.wan.child import GoneError
 from cassbook.lab.wan.precise import Loop
 
@@ -46,3 +48,39 @@ def stubborn(owner):
         owner.hear()
     except GoneError:
         time.sleep(60)
+
+
+def made_client(owner, profile, place, seed, epoch, process, processes):
+    """A client process without a cluster: its clock is ahead by `profile["skew_s"]`, an operation takes 1 ms."""
+    skew_s = profile["skew_s"][process - 1]
+
+    def clock():
+        return time.perf_counter() + skew_s
+
+    owner.tell(None)
+    while True:
+        order = owner.hear()
+        window, done = Window(), 0
+        recorder = Recorder(order.path, order.cell.cell_id, ["node1"], order.epoch, window)
+        until = clock() + order.bound.ramp_s
+        owner_said = None
+        while clock() < until:
+            done += _operation(recorder, clock)
+        for _ in ("steady", "over"):
+            owner.tell(clock())
+            while not owner.waits():
+                done += _operation(recorder, clock)
+            owner_said = owner.hear()
+            if window.steady_to > owner_said:
+                window.steady_from, window.steady_to = owner_said, owner_said + order.bound.steady_s
+                while clock() < window.steady_to:
+                    done += _operation(recorder, clock)
+        recorder.close()
+        owner.tell(Outcome(window, 0.25, done, 10.0 * process))
+
+
+def _operation(recorder, clock):
+    started = clock()
+    time.sleep(0.001)
+    recorder.add(started, clock() - started, 0, 0, 0)
+    return 1

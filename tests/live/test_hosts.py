@@ -11,7 +11,9 @@ import time
 from contextlib import contextmanager
 
 import numpy as np
+import psutil
 import pytest
+from distributed import Client, LocalCluster
 
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls
@@ -166,7 +168,7 @@ def test_killed_then_refused_to_others_then_resumed_and_left_as_it_was(secured, 
     check_run(RecordedRun(tmp_path / "run"))
 
 
-def check_run(run):
+def check_run(run, starts=3):
     """Every cell once, in two blocks on the one cluster that was there."""
     cells = run.cells
     assert cells["cell_id"].is_unique
@@ -177,7 +179,7 @@ def check_run(run):
     assert (cells["errors"] == "").all()
     assert not cells["marks"].str.contains("hints").any()
     assert set(run.samples(["coordinator"])["coordinator"].unique()) == {"node1", "node2"}
-    assert [start["kind"] for start in run.manifest["cluster_starts"]] == ["existing"] * 3
+    assert [start["kind"] for start in run.manifest["cluster_starts"]] == ["existing"] * starts
     assert run.manifest["profile"]["cluster"]["nodes"] == 2
 
 
@@ -267,6 +269,63 @@ def test_a_door_that_is_knocked_at_without_tls(secured, tmp_path):
     done = secured.run(tmp_path / "run", command=plain)
     assert done.returncode == 1
     assert "if it expects TLS, add --tls" in done.stderr
+
+
+@contextmanager
+def workers(**secrets):
+    """Two workers on this machine, and how to kill one; user name and password are of their own environment."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0", host="127.0.0.1", env=secrets) as made,
+        Client(made.scheduler_address, set_as_default=False) as client,
+    ):
+        yield made.scheduler_address, lambda: psutil.Process(min(client.run(os.getpid).values())).kill()
+
+
+def test_load_from_two_workers_of_which_one_is_killed(secured, tmp_path):
+    """Every cell is measured once by both; the one that was under way is measured again and says so."""
+    before, out = secured.state(), tmp_path / "run"
+    with workers(**{USERNAME: USER, PASSWORD: SECRET}) as (scheduler, kill_one):
+        command = secured.command(out, "--clients", scheduler)
+        process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
+        wait_for_rows(process, out, 4)
+        kill_one()
+        errors = process.communicate(timeout=240)[1]
+    assert process.returncode == 0, errors
+    assert secured.state() == before
+    assert "several workers are on one host" in errors
+    check_nothing_leaked(out, "")
+    run = RecordedRun(out)
+    check_run(run, starts=2)
+    cells = run.cells[run.cells["kind"] == "pure"].set_index("cell_id")
+    assert set(cells["client_processes"]) == {2}
+    assert set(cells["client_hosts"]) == {1}
+    assert cells["clock_bound_us"].between(1, 1e5).all()
+    assert run.samples(["cell_id"])["cell_id"].value_counts()[cells.index].to_dict() == cells["operations"].to_dict()
+    again = list(cells.index[cells["marks"].str.contains("again")])
+    assert {cell["cell_id"] for cell in run.manifest["cut_off"]} == set(again)
+    assert len(again) == 1
+    noted = [start["clients"] for start in run.manifest["cluster_starts"]]
+    assert {worker["host"] for each in noted for worker in each["workers"]} == {1}
+    assert {name for each in noted for name in each["clocks"]} == set(cells.index)
+
+
+def wait_for_rows(process, folder, rows):
+    deadline = time.monotonic() + 120
+    while not (folder / "cells.csv").exists() or len((folder / "cells.csv").read_text().splitlines()) < rows:
+        assert process.poll() is None, process.stderr.read()
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_worker_without_a_password_is_refused_before_anything_is_written(secured, tmp_path):
+    before = secured.state()
+    with workers() as (scheduler, _):
+        done = secured.run(tmp_path / "run", "--clients", scheduler)
+    assert done.returncode == 2, done.stderr
+    assert "--clients: from worker 1 (tcp://127.0.0.1:" in done.stderr
+    assert "set CASSBOOK_USERNAME and CASSBOOK_PASSWORD" in done.stderr
+    assert not (tmp_path / "run").exists()
+    assert secured.state() == before
 
 
 def test_the_light_path_inherits_password_tls_and_port(secured):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from cassbook.lab.engine.existing import ExistingCluster
     from cassbook.lab.engine.hosts import Hosts
     from cassbook.lab.run.hosts import Written
+    from cassbook.lab.run.remote import Clients
+    from cassbook.lab.run.workers import Asked
     from cassbook.profile.profile import Profile
 
 _ALLOWED_MB = 500
@@ -36,6 +39,14 @@ _OPTIONS = (
         help=f"With --hosts: MB over all replicas that are written without a question. Default: {_ALLOWED_MB}.",
     ),
     click.option("--yes", is_flag=True, help="With --hosts: do not ask."),
+    click.option(
+        "--clients",
+        metavar="ADDRESS",
+        help="With --hosts: Dask scheduler, tcp://HOST:PORT or tls://..., whose workers send the load.",
+    ),
+    click.option("--clients-tls-ca", type=_file, help="Certificates that signed the scheduler's, PEM, for tls://."),
+    click.option("--clients-tls-cert", type=_file, help="Certificate of this machine for the scheduler, PEM."),
+    click.option("--clients-tls-key", type=_file, help="Its key, PEM."),
     click.option("--tls", is_flag=True, help="With --hosts: encrypt, and check the servers' certificates."),
     click.option("--tls-ca", type=_file, help="Certificates that signed the servers', PEM. Default: the system's."),
     click.option("--tls-cert", type=_file, help="Certificate of this client, PEM, where the servers ask for one."),
@@ -88,6 +99,66 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     points, port = contact_points(options["hosts"])
     access = Access.from_environment(tls, port)
     return Hosts(points, options["dc"], access, options["keyspace"] or "cassbook", options["keep_keyspace"])
+
+
+def asked_clients(options: dict[str, Any], profile: Profile) -> Asked | None:
+    """Turn the options into the scheduler that is asked for, or None without --clients; touches no network.
+
+    Raises
+    ------
+    InputError
+        For options that contradict one another or the profile, and files that are missing.
+    """
+    files = {name: options[f"clients_tls_{name}"] for name in ("ca", "cert", "key")}
+    if options["clients"] is None:
+        for name in (name for name, path in files.items() if path):
+            raise InputError(f"--clients-tls-{name}: needs --clients, which is not given")
+        return None
+    if profile.load.steady_s is None:
+        raise InputError("--clients: client processes share one steady window in seconds: give load.steady_s")
+    from cassbook.lab.run.workers import Asked
+
+    return Asked(options["clients"], **files)
+
+
+@contextmanager
+def placed_clients(
+    asked: Asked | None,
+    cluster: ExistingCluster | None,
+    profile: Profile,
+    folder: Path,
+    resume: bool,
+    log: Callable[[str], None],
+) -> Iterator[tuple[Profile, Clients | None]]:
+    """Connect to the scheduler, if one is asked for, and check its workers, before anything is written.
+
+    Yields
+    ------
+    (Profile, Clients or None)
+        The profile with as many client processes as will run.
+
+    Raises
+    ------
+    InputError
+        For workers that cannot take part.
+    LaboratoryError
+        If no scheduler answers.
+    """
+    if asked is None or cluster is None:
+        yield profile, None
+        return
+    from cassbook.lab.run.remote import Clients
+    from cassbook.lab.run.workers import Workers
+    from cassbook.records import manifest
+
+    begun_with = manifest.read(folder)["profile"]["load"]["client_processes"] if resume else None
+    with Workers(asked, log) as workers:
+        for line in workers.described():
+            log(line)
+        clients = Clients(workers, cluster.access, cluster.release.protocol)
+        count = clients.processes_for(profile, begun_with)
+        clients.check(cluster.addresses)
+        yield profile.model_copy(update={"load": profile.load.model_copy(update={"client_processes": count})}), clients
 
 
 def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from cassbook.cli.common import engine_option, log, output_option
-from cassbook.cli.hosts import announce, asked_hosts, confirm, host_options, look
+from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
+
+if TYPE_CHECKING:
+    from cassbook.profile.profile import Profile
 
 
 @click.command()
@@ -35,6 +38,7 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
 
     hosts, there = asked_hosts(existing, engine), None
     wanted = load_profile(profile, engine=engine)
+    scheduler = asked_clients(existing, wanted)
     if hosts is not None:
         try:
             wanted, there = look(hosts, wanted, log)
@@ -44,22 +48,28 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
             log(f"{error}; whether the profile fits the cluster is not known")
     where = "" if there is None else "existing-"
     folder = output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
-    if there is not None:
-        amount = announce(there, wanted, folder, resume, log)
-        if not dry_run:
-            confirm(amount, existing)
-    if dry_run:
-        from cassbook.lab.run.plan import forecast_s, left_out, plan
+    with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
+        if there is not None:
+            amount = announce(there, placed, folder, resume, log)
+            if not dry_run:
+                confirm(amount, existing)
+        if dry_run:
+            _forecast(placed, starts=hosts is None)
+            return
 
-        cells = [cell for block in plan(wanted) for cell in block]
-        minutes = forecast_s(wanted, cells, starts=hosts is None) / 60
-        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
-        for sentence in left_out(wanted):
-            click.echo(sentence)
-        if wanted.workloads and wanted.workloads.own:
-            log("statements of own workloads are checked by the server when the run begins, before anything is loaded")
-        return
+        from cassbook.lab.run.measure import measure
 
-    from cassbook.lab.run.measure import measure
+        measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
 
-    measure(wanted, folder, resume=resume, log=log, existing=there)
+
+def _forecast(wanted: Profile, starts: bool) -> None:
+    """Print how much is to be measured and how long it takes about."""
+    from cassbook.lab.run.plan import forecast_s, left_out, plan
+
+    cells = [cell for block in plan(wanted) for cell in block]
+    minutes = forecast_s(wanted, cells, starts=starts) / 60
+    click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
+    for sentence in left_out(wanted):
+        click.echo(sentence)
+    if wanted.workloads and wanted.workloads.own:
+        log("statements of own workloads are checked by the server when the run begins, before anything is loaded")

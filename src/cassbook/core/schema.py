@@ -59,6 +59,8 @@ CELLS: dict[str, str] = {
     "operations": "int64",  # all that were started, in every phase
     "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
     "client_processes": "int64",
+    "client_hosts": "float64",  # machines that they ran on; NaN where logs do not say
+    "clock_bound_us": "float64",  # how well their clocks were known at the worst; NaN where there is one clock
     "client_cpu_us_per_op": "float64",
     "client_cpu_share": "float64",  # of all cores, over the steady window
     "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
@@ -78,6 +80,8 @@ _BEFORE: dict[str, Any] = {
     "condition": "",
     "rate_per_s": float("nan"),
     "client_processes": 1,
+    "client_hosts": 1.0,
+    "clock_bound_us": float("nan"),
     "loop_lag_us": float("nan"),
     "clock_resolution_ns": float("nan"),
     "distance_off_ms": float("nan"),
@@ -117,6 +121,8 @@ class Mark(StrEnum):
     PAGES = "pages"  #: too many pages stayed in memory
     DISTANCE = "distance"  #: a round trip was not what was asked
     RATE = "rate"  #: fewer requests were sent than the rate asked for
+    CLOCK = "clock"  #: the clocks of its clients were known too badly for its window
+    AGAIN = "again"  #: it was measured again, for a client was lost the first time
     RELAY = "relay"  #: more went through the relay than it is stated to carry
 
 

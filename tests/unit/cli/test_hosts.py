@@ -8,6 +8,7 @@ import socket
 import ssl
 import subprocess
 import threading
+from types import SimpleNamespace
 
 import pytest
 from cassandra import AuthenticationFailed, DriverException
@@ -23,7 +24,7 @@ from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, Unsuppo
 from cassbook.lab.engine.existing import ExistingCluster, FoundRelease
 from cassbook.lab.engine.hosts import Hosts, contact_points
 from cassbook.lab.run import measure
-from cassbook.lab.run.hosts import Written, profile_for, same_place, written
+from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -107,6 +108,10 @@ def test_keyspaces_that_cannot_be(name):
         (["--tls"], "--tls: needs --hosts"),
         (["--yes"], "--yes: needs --hosts"),
         (["--at-most-mb", "0"], "--at-most-mb: needs --hosts"),
+        (["--clients", "tcp://10.0.0.9:8786"], "--clients: needs --hosts"),
+        (["--hosts", "a", "--clients", "10.0.0.9"], "is no address of a Dask scheduler; give tcp://HOST:PORT"),
+        (["--hosts", "a", "--clients-tls-ca", "ca.pem"], "--clients-tls-ca: needs --clients"),
+        (["--hosts", "a", "--clients", "tls://10.0.0.9:1"], "--clients-tls-ca: is missing"),
         (["--hosts", "a", "--tls-skip-hostname"], "--tls-skip-hostname: needs --tls"),
         (["--hosts", "a", "--tls-ca", "x.pem"], "--tls-ca: needs --tls"),
         (["--hosts", "a", "--tls", "--tls-key", "x.pem"], "--tls-key: needs --tls-cert"),
@@ -228,6 +233,17 @@ def test_tls_asked_of_a_server_that_has_none(tmp_path, capfd):
     shown = capfd.readouterr()
     assert USER not in shown.out + shown.err
     assert "Traceback" not in shown.err
+
+
+@pytest.mark.parametrize(
+    ("begun", "placed", "said"),
+    [({"clients": {}}, False, "give --clients"), ({}, True, "leave --clients out")],
+)
+def test_a_resumed_run_takes_its_load_from_where_it_came(tmp_path, begun, placed, said):
+    store = SimpleNamespace(folder=tmp_path, notes={"cluster_starts": [begun]})
+    same_clients(store, not placed)
+    with pytest.raises(InputError, match=said):
+        same_clients(store, placed)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="no openssl to make a certificate with a key")

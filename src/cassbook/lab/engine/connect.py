@@ -162,6 +162,19 @@ def connect(
     raise failure
 
 
+def connect_with_own(addresses: Sequence[str], protocol: int, tls: Tls | None, port: int, attempts: int = 3) -> Session:
+    """Connect with the user name and password of the environment that this runs in, and TLS files of its machine.
+
+    It is what can be handed to another machine: no secret travels with it.
+
+    Raises
+    ------
+    InputError, LaboratoryError
+        As `connect`.
+    """
+    return connect(addresses, protocol, access=Access.from_environment(tls, port), attempts=attempts)
+
+
 def driver_cluster(addresses: Sequence[str], protocol: int, timeout_s: float, access: Access) -> Cluster:
     """Return a driver cluster that knows how to connect, and only ever to `addresses`."""
     profile = ExecutionProfile(

@@ -22,7 +22,8 @@ from cassbook.lab.run import conditions, workloads
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.distance import Seen, Watch
-from cassbook.lab.run.processes import ClientProcesses
+from cassbook.lab.run.processes import ClientProcesses, LostClientError
+from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.store import RunStore
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import check_cell, errors_by_kind, missed_rate
@@ -31,6 +32,8 @@ from cassbook.profile.profile import Profile
 _LOAD_THREADS = 64
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
+#: How often a cell is measured again whose client process was lost with its worker.
+_TRIES = 4
 
 Log = Callable[[str], None]
 AnyCluster = CassandraCluster | ExistingCluster
@@ -48,6 +51,8 @@ class Block:
     cluster : CassandraCluster or ExistingCluster
         Ready.
     log : callable
+    clients : Clients, optional
+        Other machines that the client processes go to.
     """
 
     def __init__(
@@ -57,14 +62,17 @@ class Block:
         number: int,
         cluster: AnyCluster,
         log: Log,
+        clients: Clients | None = None,
     ) -> None:
         self._profile, self._store, self._number, self._log = profile, store, number, log
-        self._cluster = cluster
+        self._cluster, self._clients = cluster, clients
         starts = store.notes["cluster_starts"]
         self._start = len(starts) + 1
         made = isinstance(cluster, ExistingCluster)  # nobody started it for us, and its keyspace stands by now
         self._cluster_start = 1 if made else self._start
         self._notes: dict[str, Any] = {"start": self._cluster_start, "block": number, **cluster.notes()}
+        if clients:
+            self._notes["clients"] = clients.notes() | {"clocks": {}}
         starts.append(self._notes)
         store.save_notes()  # a start that is killed counts too: the next must not repeat its draws
         session = cluster.connect()
@@ -80,7 +88,7 @@ class Block:
         reach = partial(connect, cluster.addresses, cluster.release.protocol, access=cluster.access)
         self._place = Place(reach, cluster.addresses, cluster.labels, cluster.keyspace)
         self._client = Client(profile, self._place, self._seed, store.epoch)
-        self._processes: ClientProcesses | None = None
+        self._processes: ClientProcesses | RemoteProcesses | None = None
         self._loaded: set[str] = set()
         self._clock_resolution_ns = clock_resolution_ns()
         self._watch = Watch(cluster)
@@ -175,8 +183,18 @@ class Block:
         during: conditions.During | None = None,
     ) -> None:
         """Run one cell, within what is to be done during it, and put down its samples, then its row."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                self._run_once(cell, bound, [*(marks or []), *([Mark.AGAIN] if attempt > 1 else [])], during, attempt)
+                return
+            except LostClientError as error:
+                self._lost(cell, error, last=attempt == _TRIES)
+
+    def _run_once(
+        self, cell: Cell, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int
+    ) -> None:
         path = self._store.sample_path(cell.cell_id)
-        client, count = self._runner(cell)
+        client, count = self._runner(cell, attempt)
         began = time.perf_counter()
         self._watch.begin()
         try:
@@ -188,32 +206,52 @@ class Block:
             | self._row(cell, outcome, began)
             | {"client_processes": count, "errors": errors_by_kind(samples)}
         )
-        row |= check_cell(samples, row, [*(marks or []), *seen.marks])
+        if isinstance(client, RemoteProcesses):
+            self._notes["clients"]["clocks"][cell.cell_id] = client.offsets
+            self._store.save_notes()
+            row, marks = row | client.columns, marks + client.marks
+        row |= check_cell(samples, row, [*marks, *seen.marks])
         self._store.finish_cell(row)
         if sentence := missed_rate(samples, row):
             self._log(sentence)
+
+    def _lost(self, cell: Cell, error: LostClientError, last: bool) -> None:
+        """Note that a client process was lost, and look for workers to measure the cell again on."""
+        self._cut_off(cell, error)
+        self.renew_client()
+        if last or self._clients is None:
+            raise LaboratoryError(f"{cell.cell_id}: {error}; `--resume` measures this cell again") from None
+        self._log(f"{cell.cell_id}: {error}; it is measured again")
+        self._clients.look_again()
+        self._notes["clients"] |= self._clients.notes()
 
     def _seen(self, cell: Cell) -> Seen:
         """What is said of distances; a cell whose relay has died is put down as such, and measured again later."""
         try:
             return self._watch.end()
         except LaboratoryError as error:
-            self._store.notes.setdefault("cut_off", []).append({"cell_id": cell.cell_id, "reason": str(error)})
-            self._store.save_notes()
+            self._cut_off(cell, error)
             raise LaboratoryError(f"{cell.cell_id}: {error}; `--resume` measures this cell again") from None
 
-    def _runner(self, cell: Cell) -> tuple[Client | ClientProcesses, int]:
+    def _cut_off(self, cell: Cell, error: LaboratoryError) -> None:
+        """Put down a cell that came to nothing."""
+        self._store.notes.setdefault("cut_off", []).append({"cell_id": cell.cell_id, "reason": str(error)})
+        self._store.save_notes()
+
+    def _runner(self, cell: Cell, attempt: int) -> tuple[Client | ClientProcesses, int]:
         """Return who runs a cell, and how many processes that are.
 
-        This process does, unless the profile asks for more than one, or for a client that has just been started.
-        The warm-up, whose end it decides, is always its own.
+        This process does, unless the profile asks for more than one, for a client that has just been started, or a
+        person for clients on other machines. The warm-up, whose end it decides, is always its own.
         """
         count = self._profile.load.client_processes
-        if cell.kind == "warmup" or (count == 1 and cell.condition != "restarted_client"):
+        alone = count == 1 and self._clients is None and cell.condition != "restarted_client"
+        if cell.kind == "warmup" or alone:
             return self._client, 1
         if self._processes is None:
-            seed = [*self._seed, cell.order]
-            self._processes = ClientProcesses(count, self._profile, self._place, seed, self._store.epoch)
+            seed = [*self._seed, cell.order, *([attempt] if attempt > 1 else [])]
+            place = self._clients.place if self._clients else ClientProcesses
+            self._processes = place(count, self._profile, self._place, seed, self._store.epoch)
         return self._processes, count
 
     def _row(self, cell: Cell, outcome: Outcome, began: float) -> dict[str, Any]:
@@ -234,6 +272,7 @@ class Block:
             "loop_lag_us": round(outcome.loop_lag_us, 1),
             "clock_resolution_ns": round(self._clock_resolution_ns, 1),
             "client_cpu_s": outcome.client_cpu_s,
+            "client_hosts": 1,
             "client_cpu_share": round(outcome.client_cpu_s / length_s / cores, 4) if steady else float("nan"),
         }
 

@@ -71,7 +71,7 @@ class Client:
         process: int = 0,
         processes: int = 1,
     ) -> None:
-        self._profile, self._place, self._epoch = profile, place, epoch
+        self._profile, self._place, self.epoch = profile, place, epoch
         self._rng = np.random.default_rng(list(seed))
         self.session = place.connect()
         self._nodes = Nodes(self.session, place.addresses, profile.load.connections_per_node)
@@ -130,7 +130,7 @@ class Client:
             See `ClosedLoop`.
         """
         window = Window()
-        recorder = Recorder(path, cell.cell_id, self._place.labels, self._epoch, window)
+        recorder = Recorder(path, cell.cell_id, self._place.labels, self.epoch, window)
         try:
             loop = self._loop(cell, recorder.add)
             loop.agree = agree

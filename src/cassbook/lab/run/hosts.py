@@ -148,3 +148,19 @@ def same_place(store: RunStore, cluster: ExistingCluster | None) -> None:
         raise InputError(f"{store.folder}: was begun on another cluster, or its nodes have changed; name a new folder")
     store.notes[_NOTES] = now
     store.save_notes()
+
+
+def same_clients(store: RunStore, placed: bool) -> None:
+    """Hold a resumed run to where its load came from: this machine, or workers (`placed`).
+
+    Raises
+    ------
+    InputError
+        If the run was begun the other way.
+    """
+    starts = store.notes["cluster_starts"]
+    if starts and ("clients" in starts[0]) != placed:
+        how = (
+            "from this machine; leave --clients out" if placed else "from the workers of a Dask cluster; give --clients"
+        )
+        raise InputError(f"{store.folder}: its load came {how}, or name another folder")

@@ -13,8 +13,9 @@ from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
-from cassbook.lab.run.hosts import same_place
+from cassbook.lab.run.hosts import same_clients, same_place
 from cassbook.lab.run.plan import Cell, left_out, parts, plan
+from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
 
@@ -27,6 +28,7 @@ def measure(
     resume: bool = False,
     log: Log = print,
     existing: ExistingCluster | None = None,
+    clients: Clients | None = None,
 ) -> Path:
     """Measure every cell of `profile` that `folder` does not hold yet.
 
@@ -39,6 +41,8 @@ def measure(
         Takes each line of progress.
     existing : ExistingCluster, optional
         Measure there, with a profile from `run.hosts.profile_for`, instead of starting a cluster for each block.
+    clients : Clients, optional
+        Other machines that the load comes from; with `existing` only.
 
     Returns
     -------
@@ -56,8 +60,9 @@ def measure(
     store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
     with closing(store):
         same_place(store, existing)
+        same_clients(store, clients is not None)
         try:
-            _measure(profile, store, log, existing)
+            _measure(profile, store, log, existing, clients)
         except InputError:
             if not resume and not store.done:
                 store.remove()  # it would stand in the way of the profile that is put right
@@ -66,7 +71,9 @@ def measure(
     return folder
 
 
-def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingCluster | None) -> None:
+def _measure(
+    profile: Profile, store: RunStore, log: Log, existing: ExistingCluster | None, clients: Clients | None
+) -> None:
     blocks = plan(profile)
     todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
     total, forecast = sum(map(len, blocks)), parts(profile, todo, starts=existing is None)
@@ -82,7 +89,7 @@ def _measure(profile: Profile, store: RunStore, log: Log, existing: ExistingClus
             left = [cell for cell in cells if cell.cell_id not in store.done]
             for deployment, of_deployment in groupby(left, key=lambda cell: cell.deployment):
                 cluster = existing or _cluster(profile, deployment, log)
-                _measure_cells(profile, store, number, list(of_deployment), log, progress, cluster)
+                _measure_cells(profile, store, number, list(of_deployment), log, progress, cluster, clients)
             store.finish_block(number)
     store.complete()
 
@@ -111,9 +118,10 @@ def _measure_cells(
     log: Log,
     progress: WeighedBar,
     ready: CassandraCluster | ExistingCluster,
+    clients: Clients | None,
 ) -> None:
     with ready as cluster:
-        block = Block(profile, store, number, cluster, log)
+        block = Block(profile, store, number, cluster, log, clients)
         try:
             block.load()
             block.warm_up()

@@ -1,18 +1,22 @@
 """Several client processes for one load: each runs its share of the threads, over one steady window of all.
 
-A process that is started for one cell alone is a client that has just been restarted.
+A process that is started for one cell alone is a client that has just been restarted. The processes are children of
+this one here; `lab.run.remote` has those on other machines, with clocks of their own.
 """
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Self
+from typing import Any, Protocol, Self
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from cassbook.core.errors import LaboratoryError
 from cassbook.lab.load.loop import Bound, Outcome, alone
 from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run.cell import Cell
@@ -20,16 +24,63 @@ from cassbook.lab.run.client import Client, During, Place
 from cassbook.lab.wan.child import Child, Owner
 from cassbook.profile.profile import Profile
 
-_FAREWELL_S = 5.0
+FAREWELL_S = 5.0
+
+
+class LostClientError(LaboratoryError):
+    """A client process on another machine is lost, or heard too late: its cell must be measured again."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Order:
-    """One process's share of a cell, and where its samples go."""
+class Order:
+    """One process's share of a cell, where its samples go, and when the run began by its clock."""
 
     cell: Cell
     bound: Bound
     path: Path
+    epoch: float
+
+
+class Member(Protocol):
+    """How one talks to a client process, wherever it runs."""
+
+    @property
+    def offset_s(self) -> float:
+        """What its clock shows more than ours."""
+
+    def launch(self) -> None:
+        """Start it without waiting for its first answer."""
+
+    def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
+        """Wait for its next message."""
+
+    def tell(self, message: Any) -> None:
+        """Send it something."""
+
+    def hang_up(self) -> None:
+        """Let it end, without waiting for it."""
+
+    def stop(self) -> None:
+        """End it."""
+
+    def writes_at(self, part: Path) -> Path:
+        """Where it writes what is to be `part` here."""
+
+    def collect(self, part: Path) -> None:
+        """Bring what it wrote to `part`."""
+
+
+class LocalMember(Child):
+    """A child of this process: the same clock, the same files."""
+
+    offset_s = 0.0
+
+    def writes_at(self, part: Path) -> Path:
+        """Return the file itself."""
+        return part
+
+    def collect(self, part: Path) -> None:
+        """Do nothing: it is there."""
 
 
 class ClientProcesses:
@@ -43,7 +94,7 @@ class ClientProcesses:
     seed : list of int
         Each process draws from a seed of its own behind it.
     epoch : float
-        Monotonic time at which the run began; the clock is the machine's, the same in all processes.
+        Monotonic time at which the run began; the clock is the machine's, the same in all of its processes.
 
     Raises
     ------
@@ -51,15 +102,16 @@ class ClientProcesses:
         If one cannot connect, with its reason.
     """
 
+    #: How far ahead the steady window is announced, so that the news reaches all before it begins.
+    lead_s = 0.0
+
     def __init__(self, count: int, profile: Profile, place: Place, seed: list[int], epoch: float) -> None:
+        self._epoch = epoch
         # The owner's own client is the first of all; it has made the tables.
         self.children = [
-            Child(
-                f"client process {number}", _serve, profile, place, [*seed, number - 1], epoch, number, count + 1,
-                patience_s=_FAREWELL_S,
-            )
+            self._member(number, (profile, place, [*seed, number - 1], epoch, number, count + 1))
             for number in range(1, count + 1)
-        ]  # fmt: skip
+        ]
         try:
             for child in self.children:
                 child.launch()
@@ -68,6 +120,10 @@ class ClientProcesses:
         except BaseException:
             self.close()
             raise
+
+    def _member(self, number: int, arguments: tuple[Any, ...]) -> Any:
+        """Make a client process, not started yet, that serves with `arguments`."""
+        return LocalMember(f"client process {number}", serve, *arguments, patience_s=FAREWELL_S)
 
     def __enter__(self) -> Self:
         return self
@@ -90,30 +146,48 @@ class ClientProcesses:
         shares = [share for share in _shared_out(cell.threads, len(self.children)) if share]
         children, parts = self.children[: len(shares)], [path.with_suffix(f".{n}.parquet") for n in range(len(shares))]
         window = Window()
+        self._begin(children)
         for child, share, part in zip(children, shares, parts, strict=True):
-            rate_per_s = cell.rate_per_s * share / cell.threads
-            child.tell(_Order(replace(cell, threads=share, rate_per_s=rate_per_s), bound, part))
+            own = replace(cell, threads=share, rate_per_s=cell.rate_per_s * share / cell.threads)
+            child.tell(Order(own, bound, child.writes_at(part), self._epoch + child.offset_s))
         with during(window) if during else nullcontext():
-            window.steady_from = self._agree(children)
+            window.steady_from = self._agree(children, self.lead_s)
             if bound.steady_s is not None:
                 window.steady_to = window.steady_from + bound.steady_s
                 self._agree(children)
             outcomes: list[Outcome] = [child.hear() for child in children]
-        window.steady_to = max(outcome.window.steady_to for outcome in outcomes)
-        samples = pa.concat_tables(pq.read_table(part) for part in parts).unify_dictionaries()
+        ends = [each.window.steady_to - child.offset_s for child, each in zip(children, outcomes, strict=True)]
+        window.steady_to = max(ends)
+        self._end(children, outcomes, window)
+        try:
+            for child, part in zip(children, parts, strict=True):
+                child.collect(part)
+            samples = pa.concat_tables(pq.read_table(part) for part in parts).unify_dictionaries()
+        finally:
+            for part in parts:
+                part.unlink(missing_ok=True)
         samples = samples.sort_by("started_s")
         write_samples(samples, path)
-        for part in parts:
-            part.unlink()
         return _merged(outcomes, window), samples
 
-    @staticmethod
-    def _agree(children: list[Child]) -> float:
-        """Wait until each has come as far, and tell all the moment of the last."""
-        moment = max(child.hear() for child in children)
+    def _begin(self, children: Sequence[Member]) -> None:
+        """Prepare for a cell."""
+
+    def _end(self, children: Sequence[Member], outcomes: Sequence[Outcome], window: Window) -> None:
+        """Note what is known of a cell when its load is over."""
+
+    def _agree(self, children: Sequence[Member], lead_s: float = 0.0) -> float:
+        """Wait until each has come as far, and tell all the moment of the last, or one that is still to come."""
+        moment = max(child.hear() - child.offset_s for child in children)
+        if lead_s:
+            moment = max(moment, time.perf_counter() + lead_s)
         for child in children:
-            child.tell(moment)
+            self._announce(child, moment, ahead=lead_s > 0)
         return float(moment)
+
+    def _announce(self, child: Member, moment: float, ahead: bool) -> None:
+        """Tell a member a moment of ours by its own clock; `ahead` if it is still to come."""
+        child.tell(moment + child.offset_s)
 
 
 def _shared_out(threads: int, count: int) -> list[int]:
@@ -130,18 +204,21 @@ def _merged(outcomes: list[Outcome], window: Window) -> Outcome:
     )
 
 
-def _serve(
+def serve(
     owner: Owner, profile: Profile, place: Place, seed: list[int], epoch: float, process: int, processes: int
 ) -> None:
     """Be a client process: connect and report it, then run what is ordered until the owner is gone."""
 
     def agree() -> float:
         owner.tell(alone())
-        return float(owner.hear())
+        moment = float(owner.hear())
+        time.sleep(max(0.0, moment - alone()))
+        return moment
 
     client = Client(profile, place, seed, epoch, process, processes)
     owner.tell(None)
     while True:
-        order: _Order = owner.hear()
+        order: Order = owner.hear()
+        client.epoch = order.epoch
         outcome, _ = client.run(order.cell, order.bound, order.path, agree=agree)
         owner.tell(outcome)

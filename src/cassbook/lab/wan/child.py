@@ -37,6 +37,10 @@ class _Failure:
     text: str
 
 
+class DiedError(LaboratoryError):
+    """A child has ended without having been asked to."""
+
+
 class GoneError(Exception):
     """Nobody is at the other end: in the child, its owner has no more for it or has died."""
 
@@ -135,6 +139,10 @@ class Child:
             self.hear(0.0)  # its reason, if it gave one
             self._raise_died()
 
+    def says(self, within_s: float) -> bool:
+        """Wait for its next message, or its end, for at most so long; return whether `hear` would return at once."""
+        return self._connected.poll(within_s)
+
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
         """Wait for its next message.
 
@@ -163,7 +171,7 @@ class Child:
         pid = self.pid
         self.stop()
         status = None if self._process is None else self._process.returncode
-        raise LaboratoryError(f"{self._what} (process {pid}) has died, exit status {status}")
+        raise DiedError(f"{self._what} (process {pid}) has died, exit status {status}")
 
     def hang_up(self) -> None:
         """Let it end, without waiting for it."""
