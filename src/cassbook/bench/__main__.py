@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, generator, library, logs, own_error, queueing, relay, staleness
+from cassbook.bench import adviser, clients, generator, library, logs, own_error, queueing, relay, staleness
 from cassbook.core.signals import heeded
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
@@ -17,6 +17,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
     "relay": relay.main,
     "staleness": staleness.main,
     "queueing": queueing.main,
+    "clients": clients.main,
     "generator": generator.main,
 }
 
@@ -24,7 +25,7 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
 @click.command()
 @click.argument("what", nargs=-1, type=click.Choice(list(_COMPARISONS)))
 def main(what: tuple[str, ...]) -> None:
-    """Compare the library with what bounds it; all of it takes about 43 minutes, most of it `generator`."""
+    """Compare the library with what bounds it; all of it takes about 50 minutes, most of it `generator`."""
     for name in what or _COMPARISONS:
         click.echo(f"--- {name}")
         with heeded():

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.bench import generator, relay
+from cassbook.bench import clients, generator, relay
 from cassbook.core.errors import InputError
 from cassbook.lab.load.stress import stress_profile
 from cassbook.lab.wan.relay import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Moved
@@ -94,3 +94,16 @@ def test_what_is_beyond_the_ceiling_is_known():
     assert not Moved(1.0, {pair: 100}, {pair: 10_000}, (), 0.0, 1).beyond_ceiling
     assert Moved(1.0, {pair: CEILING_CHUNKS_PER_S + 1}, {pair: 10_000}, (), 0.0, 1).beyond_ceiling
     assert Moved(0.5, {pair: 100}, {pair: int(CEILING_BYTES_PER_S)}, (), 0.0, 1).beyond_ceiling
+
+
+def test_a_workers_client_is_compared_round_by_round_so_that_a_drift_cancels():
+    rows = [
+        ("READ", "ONE", 100, number, where, drift * (1.02 if where == "worker" else 1.0))
+        for number in range(6)
+        for where, drift in zip(clients.TURNS, (1000.0, 1010.0, 1020.0, 1030.0), strict=True)
+    ]
+    turns = pd.DataFrame(rows, columns=["operation", "level", "threads", "round", "where", "throughput_per_s"])
+    table = clients.ratios(turns)
+    assert list(table["threads"]) == [100, "all"]
+    assert table["ratio"].to_list() == pytest.approx([1.02, 1.02])
+    assert table["low"].iloc[0] == pytest.approx(table["high"].iloc[0])
