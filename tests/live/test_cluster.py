@@ -5,6 +5,7 @@ What a start is worth is looked at where one is up anyhow: that all nodes see ea
 SIGKILL in `test_main_path`.
 """
 
+import json
 import os
 import re
 import signal
@@ -65,6 +66,36 @@ def test_a_port_in_use_is_named_with_its_holder():
     assert f"127.0.0.2:9042 (CQL) is in use by process {os.getpid()}" in str(caught.value)
 
 
+def check_nodes_by_hand(command):
+    """Stop, kill, pause, resume and start nodes of a cluster of two, each time asking what status says."""
+
+    def node(what, name):
+        return subprocess.run([*command, what, name], capture_output=True, text=True, check=False)
+
+    def states():
+        done = subprocess.run([*command, "status", "--format", "json"], capture_output=True, text=True, check=False)
+        return [one["state"] for one in json.loads(done.stdout)[0]["nodes"]], done.returncode
+
+    def check(done, said, *expected):
+        assert done.returncode == 0, done.stderr
+        assert said in done.stderr
+        assert states() == (list(expected), 0 if set(expected) == {"running"} else 3)
+
+    check(node("pause", "node2"), "node2 (127.0.0.2) is paused", "running", "paused")
+    assert "is paused, so that it cannot stop in order" in node("stop", "2").stderr
+    check(node("resume", "2"), "runs again", "running", "running")
+    check(node("kill", "127.0.0.2"), "is down", "running", "down")
+    refused = node("kill", "node2")
+    assert (refused.returncode, refused.stderr) == (1, "cassbook: kill: node2 (127.0.0.2) is down already\n")
+    check(node("start", "node2"), "node2 (127.0.0.2) runs, after", "running", "running")
+    check(node("stop", "node1"), "is down", "down", "running")
+    check(node("start", "node1"), "runs, after", "running", "running")
+    check(node("restart", "node2"), "runs, after", "running", "running")
+    refused = node("stop", "node9")
+    assert refused.returncode == 2
+    assert "there is no node 'node9'; there are node1 (127.0.0.1), node2 (127.0.0.2)" in refused.stderr
+
+
 def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
     command = [sys.executable, "-m", "cassbook.cli", "cluster"]
     up = subprocess.run(
@@ -80,6 +111,7 @@ def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
         again = subprocess.run([*command, "up"], capture_output=True, text=True, check=False)
         assert again.returncode == 1
         assert "in use by process" in again.stderr
+        check_nodes_by_hand(command)
     finally:
         down = subprocess.run([*command, "down"], capture_output=True, text=True, check=False)
     assert "removed Cassandra 2.1.20" in down.stdout

@@ -12,7 +12,7 @@ from cassbook.cli.common import engine_option, format_option, log
 
 @click.group()
 def cluster() -> None:
-    """Keep a local cluster to try things on: up, status, down."""
+    """Keep a local cluster to try things on: up, status, down, and its nodes one by one."""
 
 
 @cluster.command()
@@ -62,3 +62,22 @@ def down(form: str) -> None:
         click.echo(json.dumps({"removed": removed}))
         return
     click.echo("\n".join(f"removed {name}" for name in removed) or "no cluster was up")
+
+
+def _node_command(name: str, summary: str, refused: str) -> None:
+    """Add a command that does one thing to one node."""
+
+    @cluster.command(name, help=f"{summary}\n\nNODE is node1, 1 or its address. Refused: {refused}.")
+    @click.argument("node", metavar="NODE")
+    def act(node: str) -> None:
+        from cassbook.lab.engine import manual_nodes
+
+        getattr(manual_nodes, name)(node, log)
+
+
+_node_command("stop", "Stop a node in order (SIGTERM) and wait until it is gone.", "a node that is down or paused")
+_node_command("start", "Start a node and wait until it answers and the others see it.", "a node that runs or is paused")
+_node_command("restart", "Stop a node in order and start it again.", "a node that is down or paused")
+_node_command("kill", "Kill a node (SIGKILL), also a paused one.", "a node that is down")
+_node_command("pause", "Pause a node (SIGSTOP): connected, but silent.", "a node that is down or paused")
+_node_command("resume", "Let a paused node go on (SIGCONT).", "a node that is not paused")

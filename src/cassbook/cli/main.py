@@ -37,7 +37,9 @@ SECTIONS = ("Measure", "Answer", "Read", "Book")
 COMMANDS = {
     "doctor": Entry("doctor", "Measure", "Report what a cluster needs, what is missing and how to get it."),
     "run": Entry("run", "Measure", "Measure a profile on a local cluster or, with --hosts, on yours."),
-    "cluster": Entry("cluster", "Measure", "Keep a local cluster to try things on: up, status, down."),
+    "cluster": Entry(
+        "cluster", "Measure", "Keep a local cluster to try things on: up, status, down, and its nodes one by one."
+    ),
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
     "advise": Entry(
         "advise", "Answer", "Recommend a strong setting for a load: the fastest that goes on with a replica down."

@@ -37,6 +37,10 @@ ELSEWHERE = {
     "cluster up": ("tests/live/test_cluster.py", '"up"'),
     "cluster status": ("tests/live/test_cluster.py", '"status"'),
     "cluster down": ("tests/live/test_cluster.py", '"down"'),
+    **{
+        f"cluster {what}": ("tests/live/test_cluster.py", f'node("{what}"')
+        for what in ("stop", "start", "restart", "kill", "pause", "resume")
+    },
     "reproduce": ("tests/live/test_reproduce.py", '["make", "reproduce"'),
     "book": ("tests/unit/cli/test_every_command.py", '"book", "--recorded"'),
     "chapter": ("tests/unit/cli/test_chapter.py", '["chapter"'),

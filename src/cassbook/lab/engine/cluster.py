@@ -321,7 +321,7 @@ class CassandraCluster(Cleared):
         """Wait until CQL answers on every node and each, as coordinator, reaches all replicas."""
         deadline = time.monotonic() + READY_TIMEOUT_S
         for i, address in enumerate(self._listening, start=1):
-            while not _answers(address):
+            while not answers(address):
                 self._check_alive()
                 if time.monotonic() > deadline:
                     raise LaboratoryError(f"node{i} does not answer on {address}:9042\n{self._log_end(i)}")
@@ -357,7 +357,8 @@ class CassandraCluster(Cleared):
         return "\n".join(parts) or f"node{number} wrote no log"
 
 
-def _answers(address: str) -> bool:
+def answers(address: str) -> bool:
+    """Return whether something accepts connections on a node's CQL port."""
     try:
         with socket.create_connection((address, preflight.CQL_PORT), timeout=1):
             return True

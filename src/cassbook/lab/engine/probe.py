@@ -52,6 +52,11 @@ def read_at_all(session: Session, nodes: int) -> list[str]:
     return _through_each(session, nodes, f"SELECT id FROM {_TABLE} WHERE id = 0")
 
 
+def read_through_each(session: Session, level: int) -> list[str]:
+    """Read at a level through each node that the session may ask; the reasons of those that failed, empty if none."""
+    return _through_each(session, 0, f"SELECT id FROM {_TABLE} WHERE id = 0", level)
+
+
 def write_at_all(session: Session, nodes: int, table: str = _TABLE, keys: Sequence[int] = (0,)) -> list[str]:
     """Write at ALL through each node, after a workload: a barrier behind what the replicas' stages had queued.
 
@@ -98,8 +103,8 @@ def coordinators(session: Session) -> list[Host]:
     return [host for host in session.hosts if distance(host) != HostDistance.IGNORED]
 
 
-def _through_each(session: Session, nodes: int, query: str) -> list[str]:
-    statement = SimpleStatement(query, consistency_level=ConsistencyLevel.ALL)
+def _through_each(session: Session, nodes: int, query: str, level: int = ConsistencyLevel.ALL) -> list[str]:
+    statement = SimpleStatement(query, consistency_level=level)
     hosts = coordinators(session)
     failed = [f"only {len(hosts)} of {nodes} nodes are known"] if len(hosts) < nodes else []
     for host in hosts:
