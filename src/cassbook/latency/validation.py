@@ -179,15 +179,6 @@ def regret(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def share_of_right_choices(estimated: pd.DataFrame, measured: pd.DataFrame) -> Share:
-    """At how many workloads the prediction names the setting that measured best (section VI.B: 'in 92%').
-
-    Parameters and errors as for `regret`.
-    """
-    right = regret(estimated, measured)["right"]
-    return Share.of(int(right.sum()), int(right.size))
-
-
 def published_choices() -> pd.DataFrame:
     """Least estimate of Table IV next to the underlined cell of Table V, workload by workload.
 
