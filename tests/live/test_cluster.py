@@ -20,7 +20,7 @@ import pytest
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster, Spec, clusters_dir
 
-pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
+pytestmark = [pytest.mark.live, pytest.mark.main_path, pytest.mark.usefixtures("nothing_left")]
 SMALL = Spec(heap_mb=512)
 
 HOLD = """

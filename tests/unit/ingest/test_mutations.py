@@ -19,7 +19,7 @@ from tests.unit.ingest.test_ingest import easy_stress, zstd
 PATHS = sorted(path for path in LOGS.glob("*/*") if path.is_file())
 SAMPLES = [*(f"{path.parent.name}/{path.name}" for path in PATHS), "easy-stress.parquet", "raw.txt.gz", "raw.txt.zst"]
 #: Mutants of each sample: of the quick test, and of the slow one.
-FEW, MANY = 8, 80
+FEW, MANY = 8, 40
 #: A log of this size is read in some milliseconds.
 PATIENCE_S = 20
 HISTOGRAMS, _HDR_LINES = (".hdr", ".hlog"), 6
