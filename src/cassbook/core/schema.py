@@ -129,6 +129,32 @@ class Mark(StrEnum):
 #: Marks of a cell in which the client is a part of what it measured.
 CLIENT_MARKS = frozenset({Mark.CLIENT, Mark.LAG})
 
+#: What each mark tells a reader, as a clause.
+EXPLAINED: dict[str, str] = {
+    Mark.ERRORS: "operations failed; latencies are those of the others",
+    Mark.LITTLE: "throughput times latency is more than 5 % off the number of threads (Little's law)",
+    Mark.CLIENT: "the client took more than a third of the machine that it shares with what it measures",
+    Mark.LAG: "the client's event loop was late by more than 5 % of the latency",
+    Mark.EMPTY: "nothing was measured in its window",
+    Mark.HINTS: "hints of an earlier cell were still waiting when it began",
+    Mark.PAGES: "too many pages stayed in memory for a cold start",
+    Mark.DISTANCE: "a round trip was not what was asked",
+    Mark.RATE: "fewer requests were sent than the rate asks for, so that its latencies are of a lower rate",
+    Mark.CLOCK: "the clocks of its client machines were known too badly for its steady window",
+    Mark.AGAIN: "a client was lost the first time, and it was measured again",
+    Mark.RELAY: "more went through the relay than it is stated to carry",
+}
+
+
+def explained(mark: str) -> str:
+    """Return what a mark of a cell tells a reader; one of a later cassbook is said to be unknown.
+
+    >>> explained("hints")
+    'hints of an earlier cell were still waiting when it began'
+    """
+    return EXPLAINED.get(mark, "a mark that this cassbook does not know")
+
+
 #: Statistics of pure workloads, one row per (operation, level, threads): Tables I and II, printed or measured.
 LEVEL_STATS = (
     "operation",  # READ or WRITE

@@ -122,6 +122,11 @@ class LogFolder(RecordedRun):
         """Histograms of the cells that have samples, microseconds, by `CELL.OPERATION`."""
         return digest.counted(self.samples(digest.COLUMNS))
 
+    @property
+    def has_histograms(self) -> bool:
+        """Logs that hold single operations give histograms; the others give none."""
+        return True
+
     def has_samples(self, cell_id: str) -> bool:
         """Whether the logs of a cell hold single operations."""
         return any(self._formats[name].holds_operations for name in self._files(cell_id))

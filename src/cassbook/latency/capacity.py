@@ -9,29 +9,19 @@ the next, and not the curvature of latency between two rates.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import pandas as pd
-from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import OPERATIONS, Mark
-from cassbook.latency import histograms
+from cassbook.core.schema import Mark
+from cassbook.latency.percentiles import FIGURES, SHARES, needed, response_column
 
-#: What a bound can be of: a column of `cells.cell_statistics`, and the share of operations that are faster.
-FIGURES = {
-    "mean": ("response_us", 0.5),
-    "p50": ("response_p50_us", 0.50),
-    "p95": ("response_p95_us", 0.95),
-    "p99": ("response_p99_us", 0.99),
-    "p99.9": ("response_p999_us", 0.999),
-}
-#: A percentile is only used where at least so many operations lie beyond it.
-BEYOND = 10
+#: Share of operations that may lie beyond a bound of the mean, in telling failures: half, as of a median.
+_MEAN_SHARE = 0.5
 _KEYS = ["workload", "read_share", "read_cl", "write_cl", "threads"]
 
 FOUND, AT_LEAST, NONE = "found", "at least", "none"
@@ -81,7 +71,7 @@ class Capacity:
     rates_per_s : tuple of float
         The ladder.
     left_out_per_s : tuple of float
-        Rates at which some cell has too few operations for the figure (see `needed`).
+        Rates at which some cell has too few operations for the figure (see `percentiles.needed`).
     marks : str
         Of the cells at rates that keep the bound.
     """
@@ -101,49 +91,17 @@ class Capacity:
     marks: str
 
 
-def needed(by: str) -> int:
-    """Operations of a cell that a figure needs, so that `BEYOND` of them lie beyond it.
-
-    >>> needed("p99"), needed("p99.9"), needed("mean")
-    (1000, 10000, 1)
-    """
-    return 1 if by == "mean" else round(BEYOND / (1 - FIGURES[by][1]))
-
-
-def with_tail(cell_stats: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -> pd.DataFrame:
-    """Add p99.9 of the response time of cells at fixed rates, from their histograms.
-
-    Parameters
-    ----------
-    cell_stats : DataFrame
-        From `cell_statistics`.
-    recorded : mapping of str to HdrHistogram
-        By tag; `CELL.OPERATION.response` are used.
-
-    Returns
-    -------
-    DataFrame
-        With response_p999_us, NaN where a cell has no such histogram.
-    """
-    figures = []
-    for cell_id, rate in zip(cell_stats["cell_id"], cell_stats["rate_per_s"], strict=True):
-        tags = [f"{cell_id}.{operation}.response" for operation in OPERATIONS] if np.isfinite(rate) else []
-        counted = [recorded[tag] for tag in tags if tag in recorded]
-        share = FIGURES["p99.9"][1]
-        figures.append(histograms.quantile_us(histograms.merged(counted), share) if counted else np.nan)
-    return cell_stats.assign(response_p999_us=figures)
-
-
 def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name: str = "run") -> list[Capacity]:
     """Estimate at which rate a figure of the response time crosses a bound, for each setting of a run.
 
     Parameters
     ----------
     cell_stats : DataFrame
-        From `cell_statistics`; its cells at fixed rates on a healthy cluster are used.
+        From `cell_statistics`; its cells at fixed rates on a healthy cluster are used. For p99.9 with
+        `percentiles.with_tails`.
     bound_ms : float
     by : str
-        One of `FIGURES`.
+        One of `percentiles.FIGURES`.
     name : str
         Of the run, for messages.
 
@@ -167,7 +125,7 @@ def capacities(cell_stats: pd.DataFrame, bound_ms: float, by: str = "p99", name:
             f"{name}: no cells at fixed rates; measure a ladder, rates_per_s: {{from: 500, to: 8000, steps: 7}} under "
             "workloads"
         )
-    if FIGURES[by][0] not in cells.columns:
+    if response_column(by) not in cells.columns:
         raise InputError(f"{name}: its statistics hold no {by}; use one of mean, p50, p95, p99")
     enough = _supported(cells, by, name)
     found = []
@@ -210,7 +168,7 @@ def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tup
         per_s = Estimate.ratio(np.minimum(by_block, [ladder[-1].rate_per_s for ladder in ladders]))
     if verdict == AT_LEAST:  # an interval of what is only known from below would say too much
         per_s = Estimate(per_s.value, np.nan, np.nan, per_s.n)
-    column, _ = FIGURES[by]
+    column = response_column(by)
     means_ms = cells.groupby("rate_per_s")[column].mean().dropna().to_numpy() / 1e3
     known = np.unique(cells.loc[cells[column].notna(), "rate_per_s"])
     nearest_ms, nearest = min(zip(means_ms.tolist(), known.tolist(), strict=True), default=(np.nan, np.nan))
@@ -230,7 +188,7 @@ def _not_sent(cells: pd.DataFrame) -> pd.Series:
 
 def _ladder(block: pd.DataFrame, bound_ms: float, by: str) -> list[Rung]:
     """Rungs of one block, the lowest rate first; cells of the same rate are repeats, and the worse one counts."""
-    column, share = FIGURES[by]
+    column, share = response_column(by), SHARES.get(by, _MEAN_SHARE)
     rungs = []
     for rate in np.unique(block["rate_per_s"]):
         cells = block[block["rate_per_s"] == rate]

@@ -60,11 +60,11 @@ def _over_blocks(cells: pd.DataFrame, keys: list[str], averaged: Iterable[str] =
         rows.append(row | {"blocks": latency.n} | {name: group[name].mean() for name in averaged})
     columns = [*keys, "latency_us", "latency_low_us", "latency_high_us", "blocks", *averaged]
     table = pd.DataFrame(rows, columns=columns)
-    marks = cells.groupby(keys)["marks"].agg(_all_marks).rename("marks").reset_index()
+    marks = cells.groupby(keys)["marks"].agg(all_marks).rename("marks").reset_index()
     return table.merge(marks, on=keys, how="left") if rows else table.assign(marks=pd.Series(dtype=str))
 
 
-def _all_marks(marks: pd.Series) -> str:
+def all_marks(marks: pd.Series) -> str:
     """Marks of several cells as those of one."""
     return ";".join(sorted({mark for cell in marks for mark in cell.split(";") if mark}))
 
@@ -148,7 +148,7 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
             by_block = by_block[~np.isnan(by_block)]
             if by_block.size == 0:
                 continue
-            sides = [_bound(column, side) for side in ("low", "high")]
+            sides = [bound(column, side) for side in ("low", "high")]
             alone = len(group) == 1 and set(sides) <= set(group.columns)  # sums of other tools have no bounds
             bounds = tuple(group[side].iloc[0] for side in sides) if alone else (np.nan, np.nan)
             estimate, basis = uncertainty.over_blocks(by_block, *bounds)
@@ -156,7 +156,7 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
     return pd.DataFrame(rows, columns=[*keys, "figure", "value", "low", "high", "blocks", "interval"])
 
 
-def _bound(column: str, side: str) -> str:
+def bound(column: str, side: str) -> str:
     """Name of a figure's bound: p99_low_us for p99_us, throughput_low_per_s for throughput_per_s."""
     name, unit = (column.removesuffix("_per_s"), "per_s") if column.endswith("_per_s") else (column[:-3], "us")
     return f"{name}_{side}_{unit}"

@@ -24,6 +24,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import summaries, uncertainty
+from cassbook.latency.labels import labelled
 
 #: What makes cells of two runs the same.
 KEYS = ["kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
@@ -109,21 +110,6 @@ def _labels(runs: list[Run], engines: list[str]) -> list[str]:
     return [f"{name} ({place})" for name, place in zip(names, ("first", "second"), strict=True)]
 
 
-def _labelled(statistics: pd.DataFrame) -> pd.DataFrame:
-    """Cells that have a latency, with operation and level as a reader names them."""
-    cells = statistics[statistics["latency_us"].notna()].copy()
-    reads, writes = cells["read_share"] == 1, cells["read_share"] == 0
-    mixed = (100 * cells["read_share"]).map("reads {:.0f} %".format)
-    mixed = mixed.where(cells["workload"] == "", "workload " + cells["workload"].astype(str))
-    cells["operation"] = np.select([reads & (cells["workload"] == ""), writes & (cells["workload"] == "")],
-                                   ["READ", "WRITE"], default=mixed)  # fmt: skip
-    both = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
-    level = both.mask(cells["operation"] == "READ", cells["read_cl"])
-    cells["level"] = level.mask(cells["operation"] == "WRITE", cells["write_cl"])
-    cells["rate_per_s"] = cells["rate_per_s"].fillna(0.0)  # a closed loop; NaN would equal nothing
-    return cells
-
-
 def _half_log(value: float, low: float, high: float) -> float:
     """Half-width of an interval on the scale of logarithms, the wider side."""
     if not value > 0 or not high > 0:
@@ -195,7 +181,7 @@ def compare(first: Run, second: Run) -> Comparison:
     InputError
         If no cell was measured in both.
     """
-    cells = [_labelled(run.statistics) for run in (first, second)]
+    cells = [labelled(run.statistics) for run in (first, second)]
     figures = [name for name in FIGURES if all(name in table.columns for table in cells)]
     sides = [summaries.estimates(table, KEYS, figures) for table in cells]
     logs = [_log_means(table, figures) for table in cells]

@@ -104,6 +104,13 @@ class RecordedRun:
             return digest.Histograms(self.folder / digest.HISTOGRAMS)
         return digest.counted(self.samples(digest.COLUMNS))
 
+    @property
+    def has_histograms(self) -> bool:
+        """Whether `histograms` can be read: an installed package has those of few recorded runs."""
+        if digest.HISTOGRAMS in self.manifest["artefacts"]:
+            return digest.HISTOGRAMS not in self._left_out
+        return not any(name.startswith("samples/") for name in self._left_out)
+
     def has_samples(self, cell_id: str) -> bool:
         """Whether the samples of a cell were kept; a cell without any operation has nothing to keep."""
         return cell_id in self._sampled

@@ -7,8 +7,9 @@ import pytest
 
 from cassbook.cli.answers.capacity import capacities as answer
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities, needed, with_tail
+from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities
 from cassbook.latency.histograms import histogram
+from cassbook.latency.percentiles import needed, with_tails
 from tests.unit.latency.test_summaries import cell_stats
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
@@ -128,9 +129,9 @@ def test_p999_comes_from_the_histograms_of_all_operations():
         recorded[f"{cell_id}.READ.response"] = histogram(np.full(15_000, 100.0))
         recorded[f"{cell_id}.UPDATE.response"] = histogram(np.concatenate([np.full(4970, 100.0), slow]))
         recorded[f"{cell_id}.READ"] = histogram(np.full(15_000, 1e6))
-    (found,) = capacities(with_tail(stats, recorded), 15.0, "p99.9")
+    (found,) = capacities(with_tails(stats, recorded), 15.0, "p99.9")
     assert found.per_s.value == pytest.approx(1500, rel=0.01)
-    assert with_tail(stats, {})["response_p999_us"].isna().all()
+    assert with_tails(stats, {})["response_p999_us"].isna().all()
 
 
 class Run:

@@ -10,8 +10,9 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for, survival
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity, needed, with_tail
+from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity
 from cassbook.latency.capacity import capacities as estimated
+from cassbook.latency.percentiles import needed, with_tails
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
@@ -35,7 +36,7 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
             raise InputError(f"workload: {run.name} has no cells of {workload!r} at fixed rates; there are {listed}")
         statistics = statistics[statistics["workload"] == workload]
     if by == "p99.9":
-        statistics = with_tail(statistics, run.histograms)
+        statistics = with_tails(statistics, run.histograms)
     found = estimated(statistics, bound_ms, by, run.name)
     replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
     if form == "text":

@@ -1,0 +1,33 @@
+"""What a reader calls a cell: its operation and its level, whatever kind of cell it is."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+
+def labelled(statistics: pd.DataFrame) -> pd.DataFrame:
+    """Return the cells that have a latency, with operation and level as a reader names them.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`.
+
+    Returns
+    -------
+    DataFrame
+        Its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of reads and
+        writes); rate_per_s is 0 in a closed loop, since NaN would equal nothing.
+    """
+    cells = statistics[statistics["latency_us"].notna()].copy()
+    reads, writes = cells["read_share"] == 1, cells["read_share"] == 0
+    mixed = (100 * cells["read_share"]).map("reads {:.0f} %".format)
+    mixed = mixed.where(cells["workload"] == "", "workload " + cells["workload"].astype(str))
+    cells["operation"] = np.select([reads & (cells["workload"] == ""), writes & (cells["workload"] == "")],
+                                   ["READ", "WRITE"], default=mixed)  # fmt: skip
+    both = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
+    level = both.mask(cells["operation"] == "READ", cells["read_cl"])
+    cells["level"] = level.mask(cells["operation"] == "WRITE", cells["write_cl"])
+    cells["rate_per_s"] = cells["rate_per_s"].fillna(0.0)
+    return cells

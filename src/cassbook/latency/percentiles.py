@@ -1,0 +1,126 @@
+"""Percentiles of latency: which ones the operations of a cell support, and how far one of them can be trusted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+from scipy import special
+
+from cassbook.core.estimate import Estimate
+from cassbook.latency import histograms, uncertainty
+
+Floats = NDArray[np.float64]
+
+#: What a latency can be judged by: the mean, or a percentile as the share of operations that are faster.
+SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}
+FIGURES = ("mean", *SHARES)
+#: Column of each in `cells.cell_statistics`; that of p99.9 is added by `with_tails`.
+COLUMNS = {"mean": "latency_us", "p50": "p50_us", "p95": "p95_us", "p99": "p99_us", "p99.9": "p999_us"}
+#: A percentile is shown only where at least so many operations of each cell lie beyond it. With fewer it is little more
+#: than the slowest request.
+BEYOND = 10
+
+
+def needed(name: str) -> int:
+    """Operations of a cell that a figure needs.
+
+    >>> needed("p99"), needed("p99.9"), needed("mean")
+    (1000, 10000, 1)
+    """
+    return 1 if name == "mean" else round(BEYOND / (1 - SHARES[name]))
+
+
+def supported(name: str, operations: float) -> bool:
+    """Whether so many operations support a figure: `BEYOND` of them lie beyond it."""
+    return bool(operations >= needed(name))
+
+
+def response_column(name: str) -> str:
+    """Column of a figure of the response time, from when an operation should have started.
+
+    >>> response_column("mean"), response_column("p99.9")
+    ('response_us', 'response_p999_us')
+    """
+    return "response_us" if name == "mean" else f"response_{COLUMNS[name]}"
+
+
+def order_bounds(share: float, operations: float) -> tuple[float, float]:
+    """Shares between which a quantile lies with 95 %, by order statistics (Clopper and Pearson 1934).
+
+    The operations are taken as independent, which those of one cell are only nearly: what the interval covers is how
+    few they are, and neither their dependence nor what another cluster start would give.
+
+    >>> low, high = order_bounds(0.99, 1000)
+    >>> round(low, 4), round(high, 4)
+    (0.9817, 0.9952)
+    """
+    below = share * operations
+    tail = (1 - uncertainty.LEVEL) / 2
+    return (
+        float(special.betaincinv(below, operations - below + 1, tail)),
+        float(special.betaincinv(below + 1, operations - below, 1 - tail)),
+    )
+
+
+def over_blocks(name: str, by_block: Floats, low: float = np.nan, high: float = np.nan) -> tuple[Estimate, str]:
+    """Estimate a figure over blocks, with its interval and what that rests on.
+
+    Parameters
+    ----------
+    name : str
+        One of `FIGURES`. A mean has Student's t interval; a percentile is the geometric mean over blocks with Student's
+        t on logarithms, since tails differ by factors.
+    by_block : ndarray, shape (blocks,)
+        One value per block; NaN are left out.
+    low, high : float
+        Bounds within the cell, for the case that there is one block.
+
+    Raises
+    ------
+    ValueError
+        If no block has a value.
+    """
+    known = by_block[np.isfinite(by_block)]
+    if name == "mean" or known.size < 2:  # noqa: PLR2004 - one block has no spread
+        return uncertainty.over_blocks(known, low, high)
+    return Estimate.ratio(known), uncertainty.BLOCKS
+
+
+def with_tails(statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -> pd.DataFrame:
+    """Add p99.9 of each cell, from its histograms.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`.
+    recorded : mapping of str to HdrHistogram
+        By tag, `CELL.OPERATION` and `CELL.OPERATION.response`.
+
+    Returns
+    -------
+    DataFrame
+        With p999_us, p999_low_us, p999_high_us (order statistics) and the same of the response time; NaN where there is
+        no histogram, or where operations and failures together are too few for the figure.
+    """
+    names = [f"{time}p999{side}_us" for time in ("", "response_") for side in ("", "_low", "_high")]
+    columns = {name: np.full(len(statistics), np.nan) for name in names}
+    tags: dict[tuple[str, str], list[str]] = {}
+    for tag in recorded:
+        time = "response_" if tag.endswith(".response") else ""
+        tags.setdefault((tag.removesuffix(".response").rsplit(".", 1)[0], time), []).append(tag)
+    share, all_of = SHARES["p99.9"], statistics["n_ok"] + statistics["n_errors"]
+    for place, (cell_id, operations) in enumerate(zip(statistics["cell_id"], all_of, strict=True)):
+        if not supported("p99.9", operations):
+            continue
+        for time in ("", "response_"):
+            if (cell_id, time) not in tags:
+                continue
+            counted = histograms.merged(recorded[tag] for tag in tags[cell_id, time])
+            bounds = order_bounds(share, counted.get_total_count())
+            for side, at in zip(("", "_low", "_high"), (share, *bounds), strict=True):
+                columns[f"{time}p999{side}_us"][place] = histograms.quantile_us(counted, at)
+    return statistics.assign(**columns)
