@@ -63,6 +63,17 @@ def format_option(*formats: str) -> Callable[[F], F]:
     )
 
 
+def by_option(describe: str) -> Callable[[F], F]:
+    """`--by`: the mean or a percentile of latency.
+
+    The names are `latency.percentiles.FIGURES`, written out because completion loads no science.
+    """
+    return click.option(
+        "--by", type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]), default="mean", show_default=True,
+        help=describe,
+    )  # fmt: skip
+
+
 def engine_option(default: str | None = DEFAULT_ENGINE, otherwise: str = "the profile's") -> Callable[[F], F]:
     """`--engine`; without a default of its own, help names where it comes from otherwise."""
     versions = f"Cassandra version: {', '.join(RELEASES)}."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import format_option
+from cassbook.cli.common import by_option, format_option
 
 
 @click.command()
@@ -12,8 +12,9 @@ from cassbook.cli.common import format_option
 @click.argument("second", metavar="RUN")
 @click.option("--top", type=click.IntRange(1), metavar="N", help="Number of figures shown, largest differences first.")
 @click.option("--only-different", is_flag=True, help="Only distinguishable figures, largest differences first.")
+@by_option("Figure of the latency to compare by; with a percentile only that is compared.")
 @format_option("md", "text", "json", "csv")
-def compare(first: str, second: str, top: int | None, only_different: bool, form: str) -> None:
+def compare(first: str, second: str, top: int | None, only_different: bool, by: str, form: str) -> None:
     """Compare two runs cell by cell: ratios with 95 % intervals.
 
     RUN is the name of a recorded run, a run's folder, a folder of logs, or a log; engines and machines may differ. The
@@ -21,8 +22,9 @@ def compare(first: str, second: str, top: int | None, only_different: bool, form
     called distinguishable.
     """
     from cassbook.ingest.folder import open_run
-    from cassbook.records.compare import FORMATS, choose
+    from cassbook.records.compare import choose
     from cassbook.records.compare import compare as ratios
+    from cassbook.records.comparison_report import FORMATS
 
-    comparison = ratios(open_run(first), open_run(second))
+    comparison = ratios(open_run(first), open_run(second), by)
     click.echo(FORMATS[form](choose(comparison, top, only_different)))

@@ -48,6 +48,29 @@ def response_column(name: str) -> str:
     return "response_us" if name == "mean" else f"response_{COLUMNS[name]}"
 
 
+def columns(name: str) -> tuple[str, str]:
+    """Columns of a percentile, of the service time and of the response time.
+
+    >>> columns("p95")
+    ('p95_us', 'response_p95_us')
+    """
+    return COLUMNS[name], response_column(name)
+
+
+def too_few(name: str, cells: int, fewest: float) -> str:
+    """Say that a figure is not shown for want of operations, and how many more it takes.
+
+    >>> too_few("p99", 2, 743)
+    'p99 of 2 cells is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more.'
+    """
+    more = needed(name) - fewest
+    several = "s" if cells > 1 else ""
+    return (
+        f"{name} of {cells} cell{several} is not shown: it needs {needed(name):,} operations per cell, and the fewest "
+        f"are {fewest:,.0f}, {more:,.0f} more."
+    )
+
+
 def order_bounds(share: float, operations: float) -> tuple[float, float]:
     """Shares between which a quantile lies with 95 %, by order statistics (Clopper and Pearson 1934).
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -30,6 +30,9 @@ __all__ = [
     "setting_name",
     "slowdowns",
 ]
+
+#: Values of a figure by block, and bounds within the one cell there is, to its estimate and what the interval rests on.
+OverBlocks = Callable[[NDArray[np.float64], float, float], tuple[Estimate, str]]
 
 #: From weak to strong, as the tables are ordered.
 LEVEL_ORDER = ("ANY", "LOCAL_ONE", "ONE", "TWO", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "THREE", "ALL")
@@ -117,7 +120,9 @@ def level_stats(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return stats.sort_values(["operation", "level", "threads"], key=_by_level, ignore_index=True)[list(LEVEL_STATS)]
 
 
-def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> pd.DataFrame:
+def estimates(
+    cells: pd.DataFrame, keys: list[str], columns: Iterable[str], over: OverBlocks = uncertainty.over_blocks
+) -> pd.DataFrame:
     """Figures of cells by `keys`, each with its interval and what that rests on.
 
     Parameters
@@ -129,6 +134,8 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
     columns : iterable of str
         Figures wanted, of which `cell_statistics` gives bounds within the cell: latency_us, p99_us,
         throughput_per_s and so on.
+    over : callable
+        Gives the estimate over blocks and what its interval rests on, as `uncertainty.over_blocks`, whose mean it is.
 
     Returns
     -------
@@ -151,7 +158,7 @@ def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> p
             sides = [bound(column, side) for side in ("low", "high")]
             alone = len(group) == 1 and set(sides) <= set(group.columns)  # sums of other tools have no bounds
             bounds = tuple(group[side].iloc[0] for side in sides) if alone else (np.nan, np.nan)
-            estimate, basis = uncertainty.over_blocks(by_block, *bounds)
+            estimate, basis = over(by_block, *bounds)
             rows.append((*key, column, estimate.value, estimate.low, estimate.high, estimate.n, basis))
     return pd.DataFrame(rows, columns=[*keys, "figure", "value", "low", "high", "blocks", "interval"])
 

@@ -7,10 +7,10 @@ says how the two *starts* differ, and whether the releases or machines do does n
 
 from __future__ import annotations
 
-import json
 import warnings
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,17 +21,18 @@ from scipy import stats
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
-from cassbook.latency import summaries, uncertainty
+from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 
-#: What makes cells of two runs the same.
-KEYS = ["kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
+#: What makes cells of two runs the same; the deployment only where a run has several.
+KEYS = ["deployment", "kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
 FIGURES = ("latency_us", "throughput_per_s", "p50_us", "p95_us", "p99_us", "response_us", "response_p99_us")
+#: Those that another figure than the mean is compared by, in the order of a report.
+_TAILS = tuple(column for name in percentiles.SHARES for column in percentiles.columns(name))
+ORDER = (*FIGURES, *(column for column in _TAILS if column not in FIGURES))
 #: Where a run does not say.
 _REPLICAS = 3
-_MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
 
 
 class Run(Protocol):
@@ -59,9 +60,10 @@ class Comparison:
     first, second : dict of str
         run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
     figures : DataFrame
-        One row a (cell, figure), columns `KEYS`, figure, then of each run (first_, second_): value, low, high, blocks;
-        and ratio (second by first), ratio_low, ratio_high, interval ('blocks', 'one cluster start' or ''),
-        distinguishable: whether the interval leaves 1 out; None where it does not rest on blocks.
+        One row a (cell, figure), columns `KEYS` (deployment only where a run has several), figure, then of each run
+        (first_, second_): value, low, high, blocks; and ratio (second by first), ratio_low, ratio_high, interval
+        ('blocks', 'one cluster start' or ''), distinguishable: whether the interval leaves 1 out; None where it does
+        not rest on blocks.
     only_first, only_second : list of str
         Cells that one run has alone.
     chosen : DataFrame or None
@@ -69,6 +71,10 @@ class Comparison:
     survives : dict
         By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
         survive at the run's replication factor, 3 where the run does not say.
+    by : str
+        What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
+    not_shown : list of str
+        Percentiles that some cells have too few operations for, a sentence each.
     """
 
     first: dict[str, str]
@@ -78,6 +84,8 @@ class Comparison:
     only_second: list[str]
     chosen: pd.DataFrame | None = None
     survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    by: str = "mean"
+    not_shown: list[str] = field(default_factory=list)
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -157,11 +165,12 @@ def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float]) -> tuple[f
 
 def _name(key: tuple[Any, ...]) -> str:
     """A cell in words: 'pure READ QUORUM, 100 threads'."""
-    kind, workload, condition, operation, level, threads, rate_per_s = key
+    deployment, kind, workload, condition, operation, level, threads, rate_per_s = key
     words = [kind, operation, level] if not workload else [kind, f"workload {workload}", level]
     rate = f", {rate_per_s:g} a second" if rate_per_s else ""
     concurrency = "threads unknown" if threads == UNKNOWN_THREADS else f"{threads} threads"
-    return " ".join(map(str, words)) + (f" after {condition}" if condition else "") + f", {concurrency}{rate}"
+    where = f", {deployment}" if deployment else ""
+    return " ".join(map(str, words)) + (f" after {condition}" if condition else "") + f", {concurrency}{rate}{where}"
 
 
 def _distinct(table: pd.DataFrame) -> list[tuple[Any, ...]]:
@@ -169,22 +178,28 @@ def _distinct(table: pd.DataFrame) -> list[tuple[Any, ...]]:
     return list(keys.itertuples(index=False, name=None))
 
 
-def compare(first: Run, second: Run) -> Comparison:
+def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     """Compare two runs, also of different engines or machines.
 
     Parameters
     ----------
     first, second : Run
+    by : str
+        One of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed rate,
+        of the response time; a run's own value is then the geometric mean over blocks, with Student's t on logarithms.
 
     Raises
     ------
     InputError
-        If no cell was measured in both.
+        If no cell was measured in both, or none has enough operations for the percentile.
     """
-    cells = [labelled(run.statistics) for run in (first, second)]
-    figures = [name for name in FIGURES if all(name in table.columns for table in cells)]
-    sides = [summaries.estimates(table, KEYS, figures) for table in cells]
-    logs = [_log_means(table, figures) for table in cells]
+    runs = (first, second)
+    cells = _by_deployment([labelled(_with_tails(run, by)) for run in runs])
+    cells, not_shown = _supported(cells)
+    wanted = FIGURES if by == "mean" else percentiles.columns(by)
+    figures = [name for name in wanted if all(name in table.columns for table in cells)]
+    over = uncertainty.over_blocks if by == "mean" else partial(percentiles.over_blocks, by)
+    sides = [summaries.estimates(table, KEYS, figures, over) for table in cells]
     names = {"value": "value", "low": "low", "high": "high", "blocks": "blocks"}
     renamed = [
         side.drop(columns="interval").rename(columns={old: f"{place}_{new}" for old, new in names.items()})
@@ -192,10 +207,88 @@ def compare(first: Run, second: Run) -> Comparison:
     ]
     both = renamed[0].merge(renamed[1], on=[*KEYS, "figure"], how="inner", sort=False)
     if both.empty:
-        alone = [f"{run.name}: {_some(table)}" for run, table in zip((first, second), cells, strict=True)]
-        raise InputError(
-            f"{first.name} and {second.name} have no cell in common: nothing can be compared ({'. '.join(alone)})"
+        raise InputError(_nothing_in_common(runs, cells, by, not_shown))
+    both = _with_ratios(both, [_log_means(table, figures) for table in cells])
+    if not both["deployment"].any():
+        both = both.drop(columns="deployment")
+    keys = [_distinct(table) for table in cells]
+    return Comparison(
+        *_described(first, second),
+        both.sort_values(
+            [*(key for key in KEYS if key in both.columns), "figure"], key=_order, kind="stable", ignore_index=True
+        ),
+        [_name(key) for key in keys[0] if key not in set(keys[1])],
+        [_name(key) for key in keys[1] if key not in set(keys[0])],
+        survives=_survives(both["level"], {"first": first, "second": second}),
+        by=by,
+        not_shown=not_shown,
+    )
+
+
+def _with_tails(run: Run, by: str) -> pd.DataFrame:
+    """Statistics of a run, with p99.9 where that is asked for."""
+    if by not in percentiles.FIGURES:
+        raise InputError(f"by: {by!r} is none of {', '.join(percentiles.FIGURES)}")
+    if by != "p99.9":
+        return run.statistics
+    if not getattr(run, "has_histograms", False):
+        raise InputError(f"by: p99.9 comes from histograms, which {run.name} has not here; use p99 or lower")
+    return percentiles.with_tails(run.statistics, run.histograms)  # type: ignore[attr-defined]  # has_histograms
+
+
+def _by_deployment(tables: list[pd.DataFrame]) -> list[pd.DataFrame]:
+    """Tell deployments apart where a run has several; runs of one each are compared whatever those are."""
+    if all("deployment" not in table.columns or table["deployment"].nunique() < 2 for table in tables):  # noqa: PLR2004
+        return [table.assign(deployment="") for table in tables]
+    return [table.assign(deployment=table["deployment"].astype(str)) for table in tables]
+
+
+def _supported(tables: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], list[str]]:
+    """Leave out percentiles that the operations of a cell do not support, and say which."""
+    tables, said = [table.copy() for table in tables], []
+    least = [_least(table) for table in tables]
+    for name in percentiles.SHARES:
+        few = [operations < percentiles.needed(name) for operations in least]
+        known = [
+            [column for column in percentiles.columns(name) if column in table.columns and table[column].notna().any()]
+            for table in tables
+        ]
+        for table, columns, wanting in zip(tables, known, few, strict=True):
+            table.loc[wanting, columns] = np.nan
+        lost = set().union(
+            *(
+                table.loc[wanting, KEYS].itertuples(index=False, name=None)
+                for table, columns, wanting in zip(tables, known, few, strict=True)
+                if columns
+            )
         )
+        if lost:
+            fewest = min(float(n[wanting].min()) for n, wanting in zip(least, few, strict=True) if wanting.any())
+            said.append(percentiles.too_few(name, len(lost), fewest))
+    return tables, said
+
+
+def _least(table: pd.DataFrame) -> pd.Series:
+    """Operations of the cell that has the fewest of those that differ only in block and repeat, row by row."""
+    if "n_ok" not in table.columns:
+        return pd.Series(np.inf, table.index)
+    operations = (table["n_ok"] + table["n_errors"].fillna(0)).fillna(np.inf)  # sums of other tools may not say
+    return operations.groupby([table[key] for key in KEYS]).transform("min")
+
+
+def _nothing_in_common(runs: tuple[Run, Run], cells: list[pd.DataFrame], by: str, not_shown: list[str]) -> str:
+    """Say why nothing can be compared."""
+    first, second = runs
+    shared = set(_distinct(cells[0])) & set(_distinct(cells[1]))
+    if shared:
+        why = " ".join(not_shown) or f"their logs or tables do not hold {by} of the same cells."
+        return f"{first.name} and {second.name} cannot be compared by {by}: {why}"
+    alone = [f"{run.name}: {_some(table)}" for run, table in zip(runs, cells, strict=True)]
+    return f"{first.name} and {second.name} have no cell in common: nothing can be compared ({'. '.join(alone)})"
+
+
+def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], np.ndarray]]) -> pd.DataFrame:
+    """Add the ratio of each figure with its interval, and whether that leaves 1 out."""
     rows = []
     for row in both.to_dict("records"):
         key = tuple(row[name] for name in [*KEYS, "figure"])
@@ -209,14 +302,7 @@ def compare(first: Run, second: Run) -> Comparison:
     if (both["threads"] == UNKNOWN_THREADS).any():
         both["threads"] = both["threads"].astype(object).where(both["threads"] != UNKNOWN_THREADS, None)
     both["distinguishable"] = apart.astype(object).where(both["interval"] == uncertainty.BLOCKS, None)
-    keys = [_distinct(table) for table in cells]
-    return Comparison(
-        *_described(first, second),
-        both.sort_values([*KEYS, "figure"], key=_order, kind="stable", ignore_index=True),
-        [_name(key) for key in keys[0] if key not in set(keys[1])],
-        [_name(key) for key in keys[1] if key not in set(keys[0])],
-        survives=_survives(both["level"], {"first": first, "second": second}),
-    )
+    return both
 
 
 def _survives(level: pd.Series, runs: Mapping[str, Run]) -> dict[str, dict[str, dict[str, int]]]:
@@ -270,126 +356,7 @@ def choose(comparison: Comparison, top: int | None = None, only_different: bool 
 
 def _order(column: pd.Series) -> pd.Series:
     """Sort key: levels from weak to strong, figures as they are listed."""
-    known = {"level": summaries.LEVEL_ORDER, "figure": FIGURES}.get(str(column.name))
+    known = {"level": summaries.LEVEL_ORDER, "figure": ORDER}.get(str(column.name))
     if known is None:
         return column
     return column.map({name: place for place, name in enumerate(known)}).fillna(len(known))
-
-
-def as_json(comparison: Comparison) -> str:
-    """JSON: first, second, figures (a list of objects), only_first, only_second; what is not known is null."""
-    figures = json.loads(comparison.shown.to_json(orient="records", double_precision=15))
-    content = {"first": comparison.first, "second": comparison.second, "figures": figures}
-    content["survives"] = comparison.survives
-    content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
-    return json.dumps(content, indent=2, ensure_ascii=False)
-
-
-def as_csv(comparison: Comparison) -> str:
-    """CSV of the figures, with the names of the runs in front."""
-    named = comparison.shown.copy()
-    named.insert(0, "first_run", comparison.first["run"])
-    named.insert(1, "second_run", comparison.second["run"])
-    return named.to_csv(index=False, lineterminator="\n").rstrip("\n")
-
-
-def _verdict(row: Mapping[Hashable, Any]) -> str:
-    if row["interval"] != uncertainty.BLOCKS:
-        return "unknown"
-    return "yes" if row["distinguishable"] else "no"
-
-
-def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
-    """A run's own value with half of its interval."""
-    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
-
-
-def _word(value: object) -> str:
-    return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _table(shown: pd.DataFrame, labels: tuple[str, str], *more: str) -> pd.DataFrame:
-    """Figures in words, one per row; a run's column is headed by its label, and `more` columns come in front."""
-    keys = [
-        *more,
-        *_MARKDOWN_KEYS,
-        *(name for name in ("condition", "rate_per_s") if (shown[name].notna() & (shown[name] != "")).any()),
-    ]
-    rows = [
-        {name: _word(row[name]) for name in keys}
-        | {
-            labels[0]: _with_interval(row, "first"),
-            labels[1]: _with_interval(row, "second"),
-            "ratio": "unknown" if np.isnan(row["ratio"]) else f"{row['ratio']:.3f}",
-            "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
-            "rests on": row["interval"] or "nothing",
-            "distinguishable": _verdict(row),
-        }
-        for row in shown.to_dict("records")
-    ]
-    return pd.DataFrame(rows)
-
-
-def summary(comparison: Comparison) -> list[str]:
-    """What the comparison comes to, in sentences."""
-    latency = comparison.figures[comparison.figures["figure"] == "latency_us"]
-    judged = latency[latency["interval"] == uncertainty.BLOCKS]
-    clear = int(judged["distinguishable"].astype(bool).sum())
-    lines = [f"{len(latency)} cells in both runs; ratios are second by first, of geometric means over blocks; "
-             "behind ± half of a run's own 95 % interval."]  # fmt: skip
-    lines[0] += "".join(f" {sentence}." for sentence in _surviving(comparison))
-    if len(judged):
-        by_chance = 0.05 * len(judged)
-        lines.append(f"Mean latency is distinguishable in {clear} of {len(judged)}; were there no difference, about "
-                     f"{by_chance:.0f} would look so by chance.")  # fmt: skip
-    if len(latency) > len(judged):
-        lines.append(f"In {len(latency) - len(judged)} a run has one cluster start: the interval is within that start, "
-                     "another start may differ by more, so nothing is said to be distinguishable.")  # fmt: skip
-    for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
-        if alone:
-            lines.append(f"Only in {side['label']}: {len(alone)} ({'; '.join(alone)}).")
-    return lines
-
-
-def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str:
-    """What is compared, what it comes to, and one table per figure, or one of those that were chosen."""
-    labels = comparison.first["label"], comparison.second["label"]
-    lines = [f"# {labels[0]} and {labels[1]}", ""]
-    for place, side in (("first", comparison.first), ("second", comparison.second)):
-        lines.append(f"* {place}: {side['label']}, Cassandra {side['engine']}, {side['blocks']} blocks")
-    lines += ["", *(f"{sentence}\n" for sentence in summary(comparison))]
-    if comparison.chosen is not None:
-        table = _table(comparison.chosen, labels, "figure")
-        lines += [f"## The largest differences: {len(table)} of {len(comparison.figures)} figures", ""]
-        return "\n".join([*lines, "None is distinguishable." if table.empty else shown(table)])
-    for figure in FIGURES:
-        table = _table(comparison.figures[comparison.figures["figure"] == figure], labels)
-        lines += [] if table.empty else [f"## {figure}", "", shown(table), ""]
-    return "\n".join(lines).rstrip("\n")
-
-
-def _surviving(comparison: Comparison) -> list[str]:
-    """Say what each pair of levels survives, once where both runs agree."""
-    said = {}
-    for side in ("first", "second"):
-        counts = ((name, sides[side]) for name, sides in comparison.survives.items())
-        said[side] = ", ".join(f"{name} {count['reads']}/{count['writes']}" for name, count in counts)
-    if not said["first"]:
-        return []
-    if said["first"] == said["second"]:
-        return [f"Dead replicas that reads/writes survive: {said['first']}"]
-    labels = {"first": comparison.first["label"], "second": comparison.second["label"]}
-    return [f"Dead replicas that reads/writes survive in {labels[side]}: {words}" for side, words in said.items()]
-
-
-def as_markdown(comparison: Comparison) -> str:
-    """Markdown: what is compared, what it comes to, and one table per figure."""
-    return _report(comparison, markdown)
-
-
-def as_text(comparison: Comparison) -> str:
-    """Return the same for a terminal, in columns."""
-    return _report(comparison, lambda table: table.to_string(index=False, justify="left"))
-
-
-FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown, "text": as_text}

@@ -13,7 +13,7 @@ from scipy import stats
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.records import compare
+from cassbook.records import compare, comparison_report
 from cassbook.records.compare import FIGURES
 from cassbook.records.run import RecordedRun
 
@@ -93,7 +93,7 @@ def test_one_cluster_start_is_said_and_nothing_told_apart():
     half = np.hypot(over_blocks.high - over_blocks.value, np.log(1 / 0.9))
     assert (mixed["interval"], mixed["distinguishable"]) == ("one cluster start", None)
     assert mixed["ratio_high"] == pytest.approx(mixed["ratio"] * np.exp(half))
-    text = compare.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
+    text = comparison_report.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
     assert "one cluster start" in text
     assert re.search(r"\| unknown +\|", text)
 
@@ -120,7 +120,7 @@ def test_cells_are_matched_by_what_they_are():
         "pure WRITE QUORUM, 100 threads",
     ]
     assert (comparison.first["engine"], comparison.second["engine"]) == ("2.1.20", "5.0.9")
-    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in compare.as_markdown(comparison)
+    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in comparison_report.as_markdown(comparison)
 
 
 def test_response_time_is_compared_where_there_is_one():
@@ -128,16 +128,18 @@ def test_response_time_is_compared_where_there_is_one():
              "response_high_us": 5100.0}  # fmt: skip
     comparison = compare.compare(run("a", paced, {}), run("b", paced, {}))
     assert figure(comparison, "response_us")["rate_per_s"] == 100
-    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in re.sub(" +", " ", compare.as_markdown(comparison))
+    assert "| paced | READ | ONE | 100 | 100 | 5000 ± 100 |" in re.sub(
+        " +", " ", comparison_report.as_markdown(comparison)
+    )
 
 
 def test_formats_agree_and_what_is_unknown_is_null():
     comparison = compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(2000.0)))
-    content = json.loads(compare.as_json(comparison))
+    content = json.loads(comparison_report.as_json(comparison))
     assert content["figures"][0]["ratio"] == pytest.approx(2)
     assert content["figures"][0]["distinguishable"] is None
     assert content["figures"][0]["rate_per_s"] is None
-    lines = compare.as_csv(comparison).splitlines()
+    lines = comparison_report.as_csv(comparison).splitlines()
     assert lines[0].startswith("first_run,second_run,kind,")
     assert len(lines) == 1 + len(content["figures"])
 
@@ -172,7 +174,7 @@ def test_columns_are_headed_by_names_that_differ(tmp_path):
     here.folder, there.folder = tmp_path / "monday" / "a", tmp_path / "friday" / "a"
     assert labels(here, there) == ("monday/a", "friday/a")
     assert labels(here, here) == ("a (first)", "a (second)")
-    text = compare.as_text(compare.compare(here, there))
+    text = comparison_report.as_text(compare.compare(here, there))
     assert "monday/a friday/a ratio" in re.sub(" +", " ", text)
 
 
@@ -202,9 +204,11 @@ def test_only_what_is_distinguishable_is_shown_on_demand(some_differ):
     chosen = compare.choose(some_differ, only_different=True)
     assert set(chosen.shown["threads"]) == {10, 20}
     assert set(chosen.shown["distinguishable"]) == {True}
-    assert "Mean latency is distinguishable in 2 of 3" in compare.as_markdown(chosen)  # of all, not of what is shown
-    assert len(json.loads(compare.as_json(chosen))["figures"]) == len(chosen.shown)
-    assert "None is distinguishable." in compare.as_text(
+    assert "Mean latency is distinguishable in 2 of 3" in comparison_report.as_markdown(
+        chosen
+    )  # of all, not of what is shown
+    assert len(json.loads(comparison_report.as_json(chosen))["figures"]) == len(chosen.shown)
+    assert "None is distinguishable." in comparison_report.as_text(
         compare.choose(compare.compare(run("a", {}), run("b", {})), 5, True)
     )
 
@@ -229,3 +233,71 @@ def test_what_pairs_of_levels_survive_is_said():
     assert (
         " Dead replicas that reads/writes survive: ALL/ONE 0/2, ONE/ALL 2/0, ONE/ONE 2/2, QUORUM/QUORUM 1/1.\n" in text
     )
+
+
+@pytest.mark.parametrize("form", comparison_report.FORMATS)
+def test_deployments_of_a_run_are_not_merged(form):
+    """The four deployments of the recorded run were averaged into one once."""
+    near, far = "{[C, R1, R2, R3]}", "{[C], ([R1]}, {R2}, {R3})"
+    both = run("a", *blocks(1000.0, 1010.0, deployment=near), *blocks(5000.0, 5050.0, deployment=far))
+    comparison = compare.compare(both, run("b", *blocks(1000.0, 1020.0, deployment=far)))
+    row = figure(comparison)
+    assert row["deployment"] == far
+    assert row["ratio"] == pytest.approx(0.2, rel=0.02)
+    assert comparison.only_first == [f"pure READ ONE, 100 threads, {near}"]
+    assert far in comparison_report.FORMATS[form](comparison)
+
+
+def test_runs_of_one_deployment_each_are_compared_whatever_it_is():
+    first, second = (run(name, *blocks(1000.0, 1020.0, deployment=name)) for name in "ab")
+    assert "deployment" not in compare.compare(first, second).figures.columns
+
+
+def test_the_recorded_run_of_several_deployments_has_all_of_them():
+    done = CliRunner().invoke(main.main, ["compare", *2 * ["distance-2.1.20"], "--format", "json"])
+    figures = json.loads(done.output)["figures"]
+    assert len({row["deployment"] for row in figures}) == 4
+    assert sum(row["figure"] == "latency_us" for row in figures) == 240
+
+
+@pytest.mark.parametrize("by", ["p50", "p99", "p99.9"])
+def test_a_percentile_is_compared_alone(by):
+    done = CliRunner().invoke(
+        main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", by, "--format", "json"]
+    )
+    found = json.loads(done.output)
+    assert found["by"] == by
+    assert {row["figure"].removeprefix("response_") for row in found["figures"]} == {f"{by.replace('.', '')}_us"}
+    assert all(row["first_low"] < row["first_value"] < row["first_high"] for row in found["figures"])
+    text = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", by]).output
+    assert f"{by} is distinguishable in" in text
+    assert ("is not shown" in text) == (by == "p99.9")
+
+
+def test_a_percentile_over_blocks_is_their_geometric_mean():
+    first, second = run("a", *blocks(1000.0, 4000.0, 2000.0)), run("b", *blocks(2000.0, 8000.0, 4000.0))
+    row = figure(compare.compare(first, second, "p99"), "p99_us")
+    assert (row["first_value"], row["second_value"], row["ratio"]) == pytest.approx((2000, 4000, 2))
+    expected = Estimate.ratio([1000.0, 4000.0, 2000.0])
+    assert (row["first_low"], row["first_high"]) == pytest.approx((expected.low, expected.high))
+
+
+def test_percentiles_of_too_few_operations_are_named_and_not_shown():
+    counts = {"n_ok": 743, "n_errors": 0}
+    first, second = run("a", *blocks(1000.0, 1010.0, **counts)), run("b", *blocks(1000.0, 1020.0, **counts))
+    comparison = compare.compare(first, second)
+    assert "p99_us" not in set(comparison.figures["figure"])
+    assert "p95_us" in set(comparison.figures["figure"])
+    said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
+    assert said in comparison_report.as_markdown(comparison)
+    assert said in json.loads(comparison_report.as_json(comparison))["not_shown"]
+    with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell is not shown"):
+        compare.compare(first, second, "p99")
+
+
+def test_what_it_can_be_compared_by_is_said():
+    done = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", "p98"])
+    assert done.exit_code == 2
+    assert "'p98' is not one of 'mean', 'p50', 'p95', 'p99', 'p99.9'" in done.output
+    with pytest.raises(InputError, match=r"by: p99\.9 comes from histograms, which a has not here"):
+        compare.compare(run("a", *blocks(1.0)), run("b", *blocks(1.0)), "p99.9")

@@ -1,0 +1,145 @@
+"""What a comparison of two runs looks like: Markdown, text, JSON or CSV."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.estimate import Estimate
+from cassbook.core.markdown import markdown
+from cassbook.latency import percentiles, uncertainty
+from cassbook.records.compare import ORDER, Comparison
+
+_MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
+#: Shown where they say something.
+_MORE_KEYS = ("deployment", "condition", "rate_per_s")
+
+
+def as_json(comparison: Comparison) -> str:
+    """JSON: first, second, figures (a list of objects), only_first, only_second; what is not known is null."""
+    figures = json.loads(comparison.shown.to_json(orient="records", double_precision=15))
+    content = {"first": comparison.first, "second": comparison.second, "figures": figures}
+    content["survives"] = comparison.survives
+    if comparison.by != "mean":
+        content["by"] = comparison.by
+    if comparison.not_shown:
+        content["not_shown"] = comparison.not_shown
+    content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
+    return json.dumps(content, indent=2, ensure_ascii=False)
+
+
+def as_csv(comparison: Comparison) -> str:
+    """CSV of the figures, with the names of the runs in front."""
+    named = comparison.shown.copy()
+    named.insert(0, "first_run", comparison.first["run"])
+    named.insert(1, "second_run", comparison.second["run"])
+    return named.to_csv(index=False, lineterminator="\n").rstrip("\n")
+
+
+def _verdict(row: Mapping[Hashable, Any]) -> str:
+    if row["interval"] != uncertainty.BLOCKS:
+        return "unknown"
+    return "yes" if row["distinguishable"] else "no"
+
+
+def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
+    """A run's own value with half of its interval."""
+    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
+
+
+def _word(value: object) -> str:
+    return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _table(shown: pd.DataFrame, labels: tuple[str, str], *more: str) -> pd.DataFrame:
+    """Figures in words, one per row; a run's column is headed by its label, and `more` columns come in front."""
+    keys = [
+        *more,
+        *_MARKDOWN_KEYS,
+        *(name for name in _MORE_KEYS if name in shown.columns and (shown[name].notna() & (shown[name] != "")).any()),
+    ]
+    rows = [
+        {name: _word(row[name]) for name in keys}
+        | {
+            labels[0]: _with_interval(row, "first"),
+            labels[1]: _with_interval(row, "second"),
+            "ratio": "unknown" if np.isnan(row["ratio"]) else f"{row['ratio']:.3f}",
+            "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
+            "rests on": row["interval"] or "nothing",
+            "distinguishable": _verdict(row),
+        }
+        for row in shown.to_dict("records")
+    ]
+    return pd.DataFrame(rows)
+
+
+def summary(comparison: Comparison) -> list[str]:
+    """What the comparison comes to, in sentences."""
+    by = comparison.by
+    latency = comparison.figures[comparison.figures["figure"] == percentiles.COLUMNS[by]]
+    judged = latency[latency["interval"] == uncertainty.BLOCKS]
+    clear = int(judged["distinguishable"].astype(bool).sum())
+    lines = [f"{len(latency)} cells in both runs; ratios are second by first, of geometric means over blocks; "
+             "behind ± half of a run's own 95 % interval."]  # fmt: skip
+    lines[0] += "".join(f" {sentence}." for sentence in _surviving(comparison))
+    if len(judged):
+        by_chance = 0.05 * len(judged)
+        what = "Mean latency" if by == "mean" else by
+        lines.append(f"{what} is distinguishable in {clear} of {len(judged)}; were there no difference, about "
+                     f"{by_chance:.0f} would look so by chance.")  # fmt: skip
+    if len(latency) > len(judged):
+        lines.append(f"In {len(latency) - len(judged)} a run has one cluster start: the interval is within that start, "
+                     "another start may differ by more, so nothing is said to be distinguishable.")  # fmt: skip
+    lines += comparison.not_shown
+    for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
+        if alone:
+            lines.append(f"Only in {side['label']}: {len(alone)} ({'; '.join(alone)}).")
+    return lines
+
+
+def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str:
+    """What is compared, what it comes to, and one table per figure, or one of those that were chosen."""
+    labels = comparison.first["label"], comparison.second["label"]
+    lines = [f"# {labels[0]} and {labels[1]}", ""]
+    for place, side in (("first", comparison.first), ("second", comparison.second)):
+        lines.append(f"* {place}: {side['label']}, Cassandra {side['engine']}, {side['blocks']} blocks")
+    lines += ["", *(f"{sentence}\n" for sentence in summary(comparison))]
+    if comparison.chosen is not None:
+        table = _table(comparison.chosen, labels, "figure")
+        lines += [f"## The largest differences: {len(table)} of {len(comparison.figures)} figures", ""]
+        return "\n".join([*lines, "None is distinguishable." if table.empty else shown(table)])
+    for figure in ORDER:
+        table = _table(comparison.figures[comparison.figures["figure"] == figure], labels)
+        lines += [] if table.empty else [f"## {figure}", "", shown(table), ""]
+    return "\n".join(lines).rstrip("\n")
+
+
+def _surviving(comparison: Comparison) -> list[str]:
+    """Say what each pair of levels survives, once where both runs agree."""
+    said = {}
+    for side in ("first", "second"):
+        counts = ((name, sides[side]) for name, sides in comparison.survives.items())
+        said[side] = ", ".join(f"{name} {count['reads']}/{count['writes']}" for name, count in counts)
+    if not said["first"]:
+        return []
+    if said["first"] == said["second"]:
+        return [f"Dead replicas that reads/writes survive: {said['first']}"]
+    labels = {"first": comparison.first["label"], "second": comparison.second["label"]}
+    return [f"Dead replicas that reads/writes survive in {labels[side]}: {words}" for side, words in said.items()]
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Markdown: what is compared, what it comes to, and one table per figure."""
+    return _report(comparison, markdown)
+
+
+def as_text(comparison: Comparison) -> str:
+    """Return the same for a terminal, in columns."""
+    return _report(comparison, lambda table: table.to_string(index=False, justify="left"))
+
+
+FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown, "text": as_text}
