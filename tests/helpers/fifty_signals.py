@@ -79,6 +79,8 @@ def once(port, draw):
         os.kill(os.getpid(), signal.SIGINT)
         cluster.disturbed.set()
 
+    for heeded in signals.HEEDED:
+        signal.signal(heeded, signal.default_int_handler)  # a command that was ended leaves them ignored
     user = threading.Thread(target=signals_of_a_user)
 
     def load(*_, **__):

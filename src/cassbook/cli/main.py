@@ -92,7 +92,7 @@ class Commands(click.Group):
         Also 143 for SIGTERM and 129 for SIGHUP, as a shell has it.
         """
         try:
-            with heeded():
+            with heeded(last=True):
                 return super().invoke(ctx)
         except InputError as error:
             log(f"cassbook: {error}")

@@ -38,13 +38,13 @@ class Terminated(SystemExit):
 
 @dataclass(slots=True)
 class _State:
-    """What the handler knows: the signal that came, the timer it replaced, and how many blocks heed or hold back."""
+    """What the handler knows: the signal that came, the timer it replaced, how many blocks heed, if one holds back."""
 
     number: int | None = None
     calls: int = 0
     timer: tuple[float, float] = (0.0, 0.0)
     heeding: int = 0
-    held_back: int = 0
+    held_back: bool = False
 
 
 _state = _State()
@@ -56,11 +56,17 @@ def noted() -> bool:
 
 
 @contextmanager
-def heeded() -> Iterator[None]:
+def heeded(last: bool = False) -> Iterator[None]:
     """Within the block SIGINT raises `Interrupted`, SIGTERM and SIGHUP raise `Terminated`, wherever they arrive.
 
     Signals that are ignored (`nohup`, jobs in the background) stay so. Blocks may be nested. Outside the main thread,
     where signals cannot be caught, the block does nothing.
+
+    Parameters
+    ----------
+    last : bool
+        The process ends with the block. If a signal ended it, further ones are ignored from then on: while Python
+        finishes it would die of them, with another exit code.
 
     Raises
     ------
@@ -71,19 +77,20 @@ def heeded() -> Iterator[None]:
         yield
         return
     former = {number: signal.getsignal(number) for number in (*HEEDED, _AGAIN)}
-    hook = sys.unraisablehook
-    _state.heeding += 1
-    take()
-    sys.unraisablehook = _without_ours
+    hook, outer = sys.unraisablehook, _state.heeding
     try:
+        _state.heeding = outer + 1
+        take()
+        sys.unraisablehook = _without_ours
         yield
         _raise_if_due()
     finally:
+        ended = last and _state.number is not None
         for number, handler in former.items():
             if handler is not None and signal.getsignal(number) is _on_signal:
-                signal.signal(number, handler)
-        _state.heeding -= 1
-        if not _state.heeding:
+                signal.signal(number, signal.SIG_IGN if ended and number in HEEDED else handler)
+        _state.heeding = outer
+        if not outer:
             sys.unraisablehook = hook
             if _state.number is not None:
                 signal.setitimer(signal.ITIMER_REAL, *_state.timer)
@@ -105,12 +112,26 @@ def held_back() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    _state.held_back += 1
+    before, _state.held_back = _state.held_back, True
     try:
         yield
     finally:
-        _state.held_back -= 1
+        _state.held_back = before
     _raise_if_due()
+
+
+@contextmanager
+def let_through() -> Iterator[None]:
+    """Within the block, itself within one that is `held_back`, signals are raised: somebody clears up after them."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before, _state.held_back = _state.held_back, False
+    try:
+        _raise_if_due()
+        yield
+    finally:
+        _state.held_back = before
 
 
 def _on_signal(number: int, frame: FrameType | None) -> None:

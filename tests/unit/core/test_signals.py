@@ -1,5 +1,7 @@
 """A signal ends a command wherever it lands, and a second one does not break off the clean-up."""
 
+import dis
+import itertools
 import json
 import os
 import signal
@@ -11,7 +13,7 @@ from contextlib import suppress
 import pytest
 
 from cassbook.core import signals
-from cassbook.core.signals import Interrupted, Terminated, heeded, held_back
+from cassbook.core.signals import Interrupted, Terminated, heeded, held_back, let_through
 from cassbook.lab.engine.signals import Cleared
 from tests.helpers.data import ROOT
 
@@ -143,6 +145,75 @@ def test_the_first_during_an_ordinary_clean_up_waits_for_its_end():
     with pytest.raises(Interrupted):
         heeding(clean_up)
     assert done == ["cleaned up"]
+
+
+class Made(Cleared):
+    """Something that is made in two steps, of which a signal may break off the first."""
+
+    there = 0
+
+    def begin(self):
+        with let_through():
+            self.there = 0
+        self.there = 1
+
+    def end(self, error):
+        assert self.there
+        self.there = 0
+
+
+def looks_for_signals(code):
+    """Return the offsets of the instructions before which Python does: the first, and those after a call."""
+    listed = list(dis.get_instructions(code))
+    return {then.offset for now, then in itertools.pairwise(listed) if now.opname.startswith(("RESUME", "CALL"))}
+
+
+def test_what_is_made_is_cleared_away_wherever_a_signal_arrives():
+    """One at each place in turn, of making it and of entering the block."""
+    ours = (Made.begin, Cleared.__enter__, heeded.__wrapped__, held_back.__wrapped__, let_through.__wrapped__)
+    places = {function.__code__: looks_for_signals(function.__code__) for function in ours}
+
+    def enter(moment):
+        left, thing, made = itertools.count(), Made(), 0
+
+        def trace(frame, event, _):
+            frame.f_trace_opcodes = True
+            if event == "opcode" and frame.f_lasti in places.get(frame.f_code, ()) and next(left) == moment:
+                send()
+            return trace
+
+        try:
+            with heeded():
+                sys.settrace(trace)
+                with thing:
+                    sys.settrace(None)
+                    made = thing.there
+        except Interrupted:
+            assert not thing.there, moment
+            return 0
+        finally:
+            sys.settrace(None)
+        return made
+
+    ends = [enter(moment) for moment in range(40)]
+    assert 10 < ends.index(1) < 40  # from then on nothing is left to interrupt
+    assert set(ends[ends.index(1) :]) == {1}
+
+
+def test_a_signal_while_python_finishes_leaves_the_exit_code():
+    program = """
+import atexit, os, signal, sys, time
+from cassbook.core.signals import Terminated, heeded
+atexit.register(os.kill, os.getpid(), signal.SIGINT)
+try:
+    with heeded(last=True):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(5)
+except Terminated as ended:
+    sys.exit(ended.code)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
 
 
 def test_a_timer_of_somebodys_is_given_back():

@@ -19,7 +19,7 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
-from cassbook.core.signals import held_back
+from cassbook.core.signals import held_back, let_through
 from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.signals import Cleared
@@ -137,6 +137,26 @@ class CassandraCluster(Cleared):
         keep : bool
             Leave the cluster running when this process ends (`cassbook cluster up`).
         """
+        with let_through():
+            version = self._obtain().version
+        began = time.monotonic()
+        self.log(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {version}")
+        try:
+            with let_through():
+                self._write_state(keep)
+                self._watchdog = teardown.Watchdog(self.folder)
+                self._prepare()
+                self._launch()
+                self._wait_until_ready()
+            if keep:
+                self._watchdog.release()
+        except BaseException:
+            self.remove()
+            raise
+        self.log(f"cluster ready after {time.monotonic() - began:.0f} s")
+
+    def _obtain(self) -> java.Java:
+        """Fetch what is missing, remove what killed processes left, and see that there is room; the nodes' Java."""
         self.installation = fetch.obtain(self.release, self.log)
         self.java = java.obtain(self.release, self.log)
         for orphan in teardown.orphans(clusters_dir()):
@@ -145,20 +165,7 @@ class CassandraCluster(Cleared):
         if self.folder.exists():
             raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
         preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
-        began = time.monotonic()
-        self.log(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {self.java.version}")
-        try:
-            self._write_state(keep)
-            self._watchdog = teardown.Watchdog(self.folder)
-            self._prepare()
-            self._launch()
-            self._wait_until_ready()
-            if keep:
-                self._watchdog.release()
-        except BaseException:
-            self.remove()
-            raise
-        self.log(f"cluster ready after {time.monotonic() - began:.0f} s")
+        return self.java
 
     def restart(self, between: Callable[[], None] | None = None) -> None:
         """Kill every node and start it again on the same data; returns when all are ready.

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cassandra import AlreadyExists, DriverException, Unauthorized
-from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
+from cassandra.cluster import NoHostAvailable, Session
 from cassandra.pool import Host
 
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.signals import let_through
 from cassbook.lab.engine import probe
 from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
 from cassbook.lab.engine.hosts import Hosts
@@ -264,23 +265,27 @@ class ExistingCluster(Cleared):
         )
 
     def _make_keyspace(self) -> None:
-        """Create the keyspace with its mark, in place of one that an earlier start of this run left."""
+        """Create the keyspace with its mark, in place of one that an earlier start of this run left.
+
+        A signal waits until it stands and can be dropped by its mark.
+        """
         data_centre = self.data_centre.replace("'", "''")
         replication = f"{{'class': 'NetworkTopologyStrategy', '{data_centre}': {self.replication_factor}}}"
-        session = self.connect()
+        with let_through():
+            session = self.connect()
         try:
             self._may_drop(session)
             if self._is_ours(self._comment_in(session)):
                 session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
-            created = session.execute_async(
+            session.execute(
                 f"CREATE KEYSPACE {self.keyspace} WITH replication = {replication}", timeout=_SCHEMA_TIMEOUT_S
             )
             try:
-                created.result()
                 mark = f"CREATE TABLE {self.keyspace}.{_MARK} (id int PRIMARY KEY, at double) WITH comment = "
                 session.execute(f"{mark}'{self._mark()}'", timeout=_SCHEMA_TIMEOUT_S)
             except BaseException:
-                self._undo(session, created)
+                with suppress(DriverException, NoHostAvailable):  # no mark yet, but it is this request that made it
+                    session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
                 raise
         except AlreadyExists:
             raise InputError(f"--keyspace: {self.keyspace} was made by somebody else just now") from None
@@ -290,12 +295,6 @@ class ExistingCluster(Cleared):
             raise LaboratoryError(f"keyspace {self.keyspace} could not be made: {_short(error)}") from None
         finally:
             session.cluster.shutdown()
-
-    def _undo(self, session: Session, created: ResponseFuture) -> None:
-        """Drop a keyspace that does not bear its mark yet, provided that it was this request that made it."""
-        with suppress(DriverException, NoHostAvailable):
-            created.result()
-            session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
 
     def _may_drop(self, session: Session) -> None:
         """Fail before anything is written where the maker of a keyspace has no rights in it: before 2.2.

@@ -12,7 +12,8 @@ from cassbook.core.signals import heeded, held_back
 class Cleared:
     """A context manager whose end is reached on a signal too: `begin` on entry, `end` on exit.
 
-    What `begin` has made when it fails it clears away itself. A signal during `end` is raised when it is done.
+    What `begin` has made when it fails it clears away itself. A signal during `begin` is raised where that lets it
+    through, and else when it is done: then `end` follows. A signal during `end` is raised when that is done.
     """
 
     _signals: ExitStack
@@ -27,13 +28,18 @@ class Cleared:
 
     def __enter__(self) -> Self:
         self._signals = ExitStack()
-        self._signals.enter_context(heeded())
+        begun = False
         try:
-            self.begin()
-        except BaseException:
-            self._signals.close()
+            self._signals.enter_context(heeded())
+            with held_back():
+                self.begin()
+                begun = True
+        except BaseException as error:
+            with self._signals, held_back():
+                if begun:
+                    self.end(error)
             raise
-        return self
+        return self  # Python looks for signals after calls and at jumps back: not from here to the block
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
