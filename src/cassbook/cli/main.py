@@ -41,6 +41,7 @@ COMMANDS = {
         "cluster", "Measure", "Keep a local cluster to try things on: up, status, down, and its nodes one by one."
     ),
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
+    "show": Entry("show", "Answer", "Show what a run measured: throughput, percentiles, errors and marks by cell."),
     "advise": Entry(
         "advise", "Answer", "Recommend a strong setting for a load: the fastest that goes on with a replica down."
     ),

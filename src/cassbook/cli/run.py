@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import engine_option, log, output_option
+from cassbook.cli.common import engine_option, format_option, log, output_option
 from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
 
 if TYPE_CHECKING:
@@ -26,11 +27,14 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Number of cells and estimated minutes only. Nothing is started or written; with --hosts they are looked at.",
 )
+@format_option("text", "json", "csv", "md")
 @host_options
-def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry_run: bool, **existing: Any) -> None:
+def run(
+    profile: str, engine: str | None, output: Path | None, resume: bool, dry_run: bool, form: str, **existing: Any
+) -> None:
     """Measure a profile on a local cluster or, with --hosts, on yours.
 
-    Finished cells are kept however the run ends.
+    Finished cells are kept however the run ends. When it is complete, its results are printed, as by `cassbook show`.
     """
     from cassbook.core.errors import LaboratoryError
     from cassbook.core.paths import project_root
@@ -54,22 +58,35 @@ def run(profile: str, engine: str | None, output: Path | None, resume: bool, dry
             if not dry_run:
                 confirm(amount, existing)
         if dry_run:
-            _forecast(placed, starts=hosts is None)
+            _forecast(placed, hosts is None, form)
             return
 
         from cassbook.lab.run.measure import measure
 
         measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
+    _show(folder, form)
 
 
-def _forecast(wanted: Profile, starts: bool) -> None:
+def _show(folder: Path, form: str) -> None:
+    """Print the results of a run that is complete."""
+    from cassbook.cli.answers.show import FORMATS
+    from cassbook.records.run import RecordedRun
+
+    click.echo(FORMATS[form](RecordedRun(folder)))
+
+
+def _forecast(wanted: Profile, starts: bool, form: str) -> None:
     """Print how much is to be measured and how long it takes about."""
     from cassbook.lab.run.plan import forecast_s, left_out, plan
 
     cells = [cell for block in plan(wanted) for cell in block]
     minutes = forecast_s(wanted, cells, starts=starts) / 60
-    click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
-    for sentence in left_out(wanted):
-        click.echo(sentence)
+    if form == "json":
+        content = {"profile": wanted.name, "cells": len(cells), "blocks": wanted.blocks, "minutes": round(minutes, 1)}
+        click.echo(json.dumps(content | {"left_out": list(left_out(wanted))}, indent=2))
+    else:
+        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
+        for sentence in left_out(wanted):
+            click.echo(sentence)
     if wanted.workloads and wanted.workloads.own:
         log("statements of own workloads are checked by the server when the run begins, before anything is loaded")

@@ -48,6 +48,56 @@ def _places(whole_us: NDArray[np.int64], of: HdrHistogram) -> NDArray[np.int64]:
     return np.asarray(((bucket + 1) << of.sub_bucket_half_count_magnitude) + sub_bucket - of.sub_bucket_half_count)
 
 
+class Counter:
+    """Counts latencies of one operation, part by part; memory is that of one histogram.
+
+    >>> counter = Counter()
+    >>> counter.add([100.0, 200.0])
+    >>> counter.add([300.0])
+    >>> quantile_us(counter.histogram(), 0.5)
+    200.0
+    """
+
+    def __init__(self) -> None:
+        self._form = empty()
+        self._counts = np.zeros(self._form.counts_len, dtype=np.int64)
+        self.count = 0
+
+    def add(self, latency_us: ArrayLike) -> None:
+        """Count latencies, all at once.
+
+        Parameters
+        ----------
+        latency_us : array_like of float, shape (n,)
+            Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
+
+        Raises
+        ------
+        InputError
+            For a latency that is not a number, negative, or over an hour.
+        """
+        latency = np.asarray(latency_us, dtype=float).ravel()
+        if not latency.size:
+            return
+        if not (latency.min() >= 0 and latency.max() <= HIGHEST_US):  # also where one is NaN
+            wrong = ~((latency >= 0) & (latency <= HIGHEST_US))
+            raise InputError(
+                f"latency_us: {latency[wrong][0]!r} is not between 0 and {HIGHEST_US} microseconds (1 hour)"
+            )
+        places = _places(np.rint(latency).astype(np.int64), self._form)
+        self._counts += np.bincount(places, minlength=self._counts.size)
+        self.count += latency.size
+
+    def histogram(self) -> HdrHistogram:
+        """Return what was counted so far."""
+        counted = empty()
+        if self.count:
+            _counts(counted)[:] = self._counts
+            filled = np.flatnonzero(self._counts)
+            counted.set_internal_tacking_values(int(filled[0]), int(filled[-1]), self.count)
+        return counted
+
+
 def histogram(latency_us: ArrayLike) -> HdrHistogram:
     """Count latencies, all at once.
 
@@ -66,17 +116,9 @@ def histogram(latency_us: ArrayLike) -> HdrHistogram:
     >>> quantile_us(histogram([100.0, 200.0, 300.0]), 0.5)
     200.0
     """
-    latency = np.asarray(latency_us, dtype=float).ravel()
-    wrong = ~((latency >= 0) & (latency <= HIGHEST_US))
-    if wrong.any():
-        raise InputError(f"latency_us: {latency[wrong][0]!r} is not between 0 and {HIGHEST_US} microseconds (1 hour)")
-    counted = empty()
-    if latency.size:
-        places = _places(np.rint(latency).astype(np.int64), counted)
-        _counts(counted)[:] = np.bincount(places, minlength=counted.counts_len)
-        lowest = places.min()
-        counted.set_internal_tacking_values(int(lowest), int(places.max()), int(latency.size))
-    return counted
+    counter = Counter()
+    counter.add(latency_us)
+    return counter.histogram()
 
 
 def _counts(of: HdrHistogram) -> NDArray[np.int64]:

@@ -50,6 +50,8 @@ def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     assert "10 cells in 1 blocks" in run(dry).stdout
     done = run(measuring)
     assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("mine: Cassandra 2.1.20, 10 cells in 1 block\n\nWorkloads")
+    assert run("cassbook show mine").stdout == done.stdout
     print(done.stderr)  # shown where the test fails: the estimates of the time left above all
     assert "cassbook" not in keyspaces(cluster)
     cells = read_cells(folder / "mine" / "cells.csv")

@@ -22,6 +22,7 @@ HERE = {
     "doctor": ["--format", "json"],
     "run": ["--profile", "quick", "--dry-run"],
     "experiment": ["--format", "json"],
+    "show": ["standard-2.1.20", "--format", "json"],
     "advise": ["--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4", "--format", "json"],
     "capacity": ["standard-2.1.20", "--bound-ms", "20", "--format", "json"],
     "stale": ["--run", "stale-three-2.1.20", "--r", "1", "--w", "1", "--t", "10", "--format", "json"],
@@ -212,7 +213,7 @@ def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
     )
 
 
-@pytest.mark.parametrize("name", ["advise", "capacity", "compare", "deploy", "claims", "export", "read"])
+@pytest.mark.parametrize("name", ["show", "advise", "capacity", "compare", "deploy", "claims", "export", "read"])
 def test_what_the_bare_package_answers(name, tmp_path):
     typed = [name, *[str(tmp_path / "out") if part == "OUT" else part for part in HERE[name]]]
     script = COMMAND.format(packages=BARE, arguments=typed)

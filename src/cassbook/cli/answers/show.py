@@ -1,0 +1,221 @@
+"""What `cassbook show` prints, and `cassbook run` at its end: the results of a run by cell."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+
+from cassbook.core.consistency import survival
+from cassbook.core.markdown import markdown
+from cassbook.core.schema import UNKNOWN_THREADS
+from cassbook.latency import percentiles, summaries
+from cassbook.latency.results import KEYS, Results, results
+from cassbook.records import sample_stream
+
+_WIDTH = 120
+#: Intervals that reach farther are only said to.
+_MOST_PERCENT = 999
+_BEHIND = (
+    "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
+    "sides: --format json)."
+)
+#: What makes cells a section of the table, and what a section is called.
+_SECTION = ["engine", "deployment", "kind"]
+_TITLES = {
+    "pure": "Reads alone and writes alone",
+    "mixed": "Mixes of reads and writes",
+    "workload": "Workloads",
+    "paced": "Fixed rates, and closed loops to compare them with",
+    "cold": "Cold starts",
+}
+#: Columns that name a cell: their heads. One that is the same in a whole section stands in its title.
+_HEADS = {"rate_per_s": "rate/s"}
+_ALWAYS = ("operation", "level")
+
+
+class Shown(Protocol):
+    """What is shown: a recorded run, a folder of logs, or samples in Parquet."""
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """What it was made with, as far as it says."""
+
+    @property
+    def statistics(self) -> pd.DataFrame:
+        """Of its cells, columns as `cells.cell_statistics` gives them."""
+
+    @property
+    def has_histograms(self) -> bool:
+        """Whether it has the next."""
+
+    @property
+    def histograms(self) -> Mapping[str, HdrHistogram]:
+        """Of its cells and operations, in microseconds."""
+
+
+def opened(name: str) -> Shown:
+    """Open what is to be shown.
+
+    Raises
+    ------
+    InputError
+        If there is no such thing, or it cannot be read.
+    """
+    if sample_stream.holds_samples(Path(name)):
+        return sample_stream.SampleFile(Path(name))
+    from cassbook.ingest.folder import open_run
+
+    return open_run(name)
+
+
+def of_run(run: Shown) -> Results:
+    """Results of a run; p99.9 is left out where the installed package has no histograms of it."""
+    return results(run.statistics, run.histograms if run.has_histograms else None, replication(run))
+
+
+def replication(run: Shown) -> int | None:
+    """Replication factor of a run; None where it does not say, as logs do not."""
+    factor: int | None = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
+    return factor
+
+
+def figure(row: pd.Series, column: str, scale: float) -> str:
+    """Value in three digits, and the farther side of its interval in percent of it; '-' where there is no value."""
+    value, low, high = (row[name] * scale for name in (column, *(summaries.bound(column, s) for s in ("low", "high"))))
+    if np.isnan(value):
+        return "-"
+    # Three significant digits, but never more than nanoseconds.
+    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value)), 6)) if value > 0 else 0  # noqa: PLR2004
+    percent = max(high - value, value - low) / value * 100 if value else np.nan
+    if np.isnan(percent):
+        return f"{value:.{digits}f}"
+    return f"{value:.{digits}f} " + (f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%")
+
+
+def sections(of: Results) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield titles and tables in words, one row per cell: latencies in ms, behind ± how far an interval reaches."""
+    differing = [name for name in _SECTION[:2] if len(of.table[name].unique()) > 1]
+    for key, cells in of.table.groupby(_SECTION, sort=False):
+        engine, deployment, kind = map(str, key)
+        own = {"engine": f"Cassandra {engine}", "deployment": deployment}
+        title = [_TITLES.get(kind, kind), *(own[name] for name in differing if own[name])]
+        text: dict[str, object] = {}
+        for name in KEYS:
+            if name in _SECTION or (name == "workload" and kind != "paced"):  # operations are named by it
+                continue
+            if len(cells[name].unique()) > 1 or (len(cells) == 1 and name in _ALWAYS):
+                text[_HEADS.get(name, name)] = cells[name].map(_key)
+            elif word := _of_all(name, cells[name].iloc[0]):
+                title.append(word)
+        text |= _figures(cells)
+        yield ", ".join(title), pd.DataFrame(text)
+
+
+def _figures(cells: pd.DataFrame) -> dict[str, object]:
+    text: dict[str, object] = {"ops/s": [figure(row, "throughput_per_s", 1.0) for _, row in cells.iterrows()]}
+    for name, column in percentiles.COLUMNS.items():
+        text[name] = [figure(row, column, 1e-3) for _, row in cells.iterrows()]
+    text["errors"] = cells["errors"].map("{:.0f}".format)
+    if (cells["marks"] != "").any():
+        text["marks"] = cells["marks"].str.replace(";", ",")
+    return text
+
+
+def _key(value: object) -> str:
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return str(value or "")
+
+
+def _of_all(name: str, value: object) -> str:
+    """Words for what all cells of a section have alike."""
+    if name == "threads":
+        return f"{value} threads" if value != UNKNOWN_THREADS else ""
+    if name == "rate_per_s":
+        return f"{_key(value)} a second" if _key(value) else ""
+    return str(value)
+
+
+def heading(run: Shown, of: Results) -> str:
+    """Say in a line which run it is."""
+    engines = ", ".join(of.table["engine"].unique()) or run.manifest.get("engine", "")
+    blocks = int(of.table["blocks"].max()) if len(of.table) else 0
+    n = len(of.table)
+    return f"{run.name}: Cassandra {engines}, {n} cell{'s' * (n != 1)} in {blocks} block{'s' * (blocks != 1)}"
+
+
+def notes(run: Shown, of: Results) -> list[str]:
+    """Return what a reader of the table must know, one sentence or two each."""
+    return [_BEHIND, *surviving(run, of), *of.notes]
+
+
+def surviving(run: Shown, of: Results) -> list[str]:
+    """Say what the pairs of levels of a run survive, where its replication factor is known."""
+    n, table = replication(run), of.table
+    pairs = table[table["survives_reads"].notna() & table["survives_writes"].notna()]
+    if n is None or pairs.empty:
+        return []
+    counts = pairs.drop_duplicates("level")[["level", "survives_reads", "survives_writes"]]
+    said = [f"at {level} {survival(int(reads), int(writes))}" for level, reads, writes in counts.to_numpy()]
+    return [f"With {n} replicas: {'; '.join(said)}."]
+
+
+def as_text(run: Shown) -> str:
+    """Return the tables for a terminal, and their notes."""
+    of = of_run(run)
+    lines = [heading(run, of), ""]
+    for title, table in sections(of):
+        lines += [title, _columns(table), ""]
+    lines += [line for note in notes(run, of) for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  ")]
+    return "\n".join(lines).rstrip()
+
+
+def _columns(table: pd.DataFrame) -> str:
+    """Columns of text: words to the left, figures to the right; closer together where they would not fit."""
+    words = {name: max(map(len, [name, *table[name]])) for name in ("condition", *_ALWAYS, "marks") if name in table}
+    formatters = {name: (f"{{:<{width}}}".format) for name, width in words.items()}
+    head = [f"{name:<{words[name]}}" if name in words else name for name in table.columns]
+    lines = table.to_string(index=False, justify="right", formatters=formatters, header=head).splitlines()
+    if max(len(line.rstrip()) for line in lines) > _WIDTH and (table["ops/s"].str.contains(" ±", regex=False)).any():
+        return _columns(table.replace({" ±": "±", " >": ">"}, regex=True))
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def as_markdown(run: Shown) -> str:
+    """Return the tables and their notes as Markdown."""
+    of = of_run(run)
+    lines = [f"# {heading(run, of)}", ""]
+    for title, table in sections(of):
+        lines += [f"## {title}", "", markdown(table), ""]
+    return "\n".join([*lines, *(f"* {note}" for note in notes(run, of))]).rstrip()
+
+
+def as_json(run: Shown) -> str:
+    """JSON: run, engine, cells (a list of objects, units in their names; what is not known is null), notes."""
+    of = of_run(run)
+    cells = json.loads(of.table.to_json(orient="records", double_precision=6))
+    content = {"run": run.name, "engine": run.manifest.get("engine"), "replication_factor": replication(run)}
+    return json.dumps(content | {"cells": cells, "notes": [*surviving(run, of), *of.notes]}, indent=2)
+
+
+def as_csv(run: Shown) -> str:
+    """CSV of the cells, with the run's name in front."""
+    table = of_run(run).table
+    table.insert(0, "run", run.name)
+    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g").rstrip("\n")
+
+
+FORMATS: dict[str, Callable[[Shown], str]] = {
+    "text": as_text, "json": as_json, "csv": as_csv, "md": as_markdown,
+}  # fmt: skip

@@ -1,0 +1,22 @@
+"""`cassbook show`."""
+
+from __future__ import annotations
+
+import click
+
+from cassbook.cli.common import format_option
+
+
+@click.command()
+@click.argument("name", metavar="RUN")
+@format_option("text", "json", "csv", "md")
+def show(name: str, form: str) -> None:
+    """Show what a run measured: throughput, percentiles, errors and marks by cell.
+
+    RUN is the name of a recorded run, a run's folder, a folder of logs, a log, or samples that `cassbook read` wrote as
+    Parquet. Each cell stands for its repeats in all blocks, with 95 % intervals over blocks; where there is one block,
+    they are within it. A percentile that too few requests lie beyond is left out and named.
+    """
+    from cassbook.cli.answers.show import FORMATS, opened
+
+    click.echo(FORMATS[form](opened(name)))

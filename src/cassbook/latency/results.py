@@ -1,0 +1,195 @@
+"""What a run measured, as one table: a row per cell over its blocks, with intervals, and what is missing by name."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+
+from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, replicas_waited_for
+from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.latency import percentiles, summaries
+from cassbook.latency.labels import labelled
+from cassbook.latency.uncertainty import BLOCKS, NOTHING, ONE_START
+
+#: What makes cells repeats of each other, but for block and repeat.
+KEYS = ["engine", "deployment", "kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
+SERVICE, RESPONSE = "service", "response"
+
+
+@dataclass(frozen=True, slots=True)
+class Results:
+    """The table of a run's results.
+
+    Attributes
+    ----------
+    table : DataFrame
+        `KEYS`; read_share, read_cl, write_cl; survives_reads and survives_writes (dead replicas; None where a cell has
+        no such operation, or levels or replication are unknown); time ('service', or 'response' where a rate was given:
+        from when an operation should have started); blocks; interval ('blocks', 'one cluster start' or ''); operations,
+        errors and unknown (sums over blocks); throughput_per_s, latency_us (the mean), p50_us, p95_us, p99_us and
+        p999_us, each with its bounds (throughput_low_per_s, p99_low_us and so on); marks. A percentile that the
+        operations do not support (see `percentiles.BEYOND`) is NaN.
+    notes : list of str
+        What is not shown and why, what the intervals rest on, and what the marks mean.
+    """
+
+    table: pd.DataFrame
+    notes: list[str]
+
+
+def results(
+    statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram] | None, replication_factor: int | None = None
+) -> Results:
+    """Table of a run's results.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`.
+    recorded : mapping of str to HdrHistogram, optional
+        The run's histograms, from which p99.9 comes; None where they are not at hand.
+    replication_factor : int, optional
+        Says what levels survive; None where it is unknown.
+    """
+    cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded))
+    rows, missing = [], {name: _Missing() for name in percentiles.SHARES}
+    for key, group in cells.groupby(KEYS, sort=False):
+        rows.append(dict(zip(KEYS, key, strict=True)) | _row(group, missing, replication_factor))
+    table = pd.DataFrame(rows, columns=_columns()).astype({"survives_reads": "Int64", "survives_writes": "Int64"})
+    if len(table):
+        table["rate_per_s"] = table["rate_per_s"].where(table["rate_per_s"] > 0)
+        table = table.sort_values(
+            ["engine", "deployment", "kind", "workload", "condition", "read_share", "level", "threads", "rate_per_s"],
+            key=_order, ignore_index=True, kind="stable",
+        )  # fmt: skip
+    notes = [text for name, of in missing.items() if (text := of.note(name, recorded is None))]
+    empty = len(statistics) - len(cells)
+    if empty:
+        notes.insert(0, f"{_cells(empty)} without a successful operation {'is' if empty == 1 else 'are'} left out.")
+    return Results(table, [*_on_figures(table), *notes, *explained_marks(table["marks"])])
+
+
+def _cells(n: int) -> str:
+    return f"{n} cell{'s' * (n != 1)}"
+
+
+@dataclass(slots=True)
+class _Missing:
+    """Cells whose operations do not support a percentile, and those of which it was not kept."""
+
+    few: int = 0
+    least: float = np.inf
+    lost: int = 0
+
+    def note(self, name: str, no_histograms: bool) -> str:
+        """Say what is not shown and why; empty where nothing is missing."""
+        said = []
+        if self.few:
+            said.append(
+                f"for {_cells(self.few)}: it needs {percentiles.needed(name):,} requests per block, so that "
+                f"{percentiles.BEYOND} lie beyond it, and the fewest are {self.least:,.0f}"
+            )
+        if self.lost:
+            why = "histograms are not in the installed package" if no_histograms else "logs or tables do not hold it"
+            said.append(f"for {_cells(self.lost)}: their {why}")
+        return f"{name} is not shown {'; '.join(said)}." if said else ""
+
+
+def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: int | None) -> dict[str, Any]:
+    """One cell over its blocks."""
+    paced = "response_us" in group.columns and bool(group["response_us"].notna().all())
+    time, first = ("response_", group.iloc[0]) if paced else ("", group.iloc[0])
+    row: dict[str, Any] = {name: first[name] for name in ("read_share", "read_cl", "write_cl")}
+    row |= _survived(first, replication_factor)
+    row |= {"time": RESPONSE if paced else SERVICE, "blocks": group["block"].nunique(), "interval": NOTHING}
+    sums = {"operations": "n_ok", "errors": "n_errors", "unknown": "n_unknown"}
+    row |= {name: np.nansum(group[column]) for name, column in sums.items()}
+    row["operations"] += row["errors"]
+    _estimate(row, group, "throughput_per_s", "throughput_per_s")
+    _estimate(row, group, f"{time or 'latency_'}us", "latency_us")
+    least = float(group["n_ok"].min())
+    for name in percentiles.SHARES:
+        column = percentiles.COLUMNS[name]
+        if not percentiles.supported(name, least):
+            missing[name].few += 1
+            missing[name].least = min(least, missing[name].least)
+        elif not _estimate(row, group, f"{time}{column}", column):
+            missing[name].lost += 1
+    return row | {"marks": summaries.all_marks(group["marks"])}
+
+
+def _survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
+    """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known."""
+    asked = {
+        "survives_reads": (cell["read_cl"], READ_LEVELS if cell["read_share"] > 0 else ()),
+        "survives_writes": (cell["write_cl"], WRITE_LEVELS if cell["read_share"] < 1 else ()),
+    }
+    return {what: n - replicas_waited_for(cl, n) if n and cl in known else None for what, (cl, known) in asked.items()}
+
+
+def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) -> bool:
+    """Put a figure and its bounds into a row; False where no block has it."""
+    if column not in group.columns or group[column].isna().all():
+        return False
+    values = group[column].to_numpy(dtype=float)
+    positive = bool((values[~np.isnan(values)] > 0).all())  # a client that answers itself may take 0 us
+    logs = group.assign(value=np.log(values) if positive else values)
+    by_block = logs.groupby("block")["value"].mean().to_numpy()
+    sides = [summaries.bound(column, side) for side in ("low", "high")]
+    alone = len(group) == 1 and set(sides) <= set(group.columns)
+    bounds = [float(group[side].iloc[0]) if alone else np.nan for side in sides]
+    estimate, basis = percentiles.over_blocks(np.exp(by_block) if positive else by_block, *bounds)
+    low, high = (summaries.bound(into, side) for side in ("low", "high"))
+    row |= {into: estimate.value, low: estimate.low, high: estimate.high}
+    row["interval"] = row["interval"] or basis
+    return True
+
+
+def _columns() -> list[str]:
+    figures = ["throughput_per_s", *percentiles.COLUMNS.values()]
+    bounded = [name for figure in figures for name in (figure, *(summaries.bound(figure, s) for s in ("low", "high")))]
+    before = ["read_share", "read_cl", "write_cl", "survives_reads", "survives_writes", "time", "blocks", "interval"]
+    return [*KEYS, *before, "operations", "errors", "unknown", *bounded, "marks"]
+
+
+def _order(column: pd.Series) -> pd.Series:
+    """Sort key: kinds as they are planned, levels from weak to strong, each by its reads first."""
+    if column.name == "level":
+        places = {level: f"{place:02d}" for place, level in enumerate(summaries.LEVEL_ORDER)}
+        return column.map(lambda text: "/".join(places.get(part, "99" + part) for part in str(text).split("/")))
+    if column.name == "kind":
+        return column.map({kind: place for place, kind in enumerate(("pure", "mixed", "workload"))}).fillna(3)
+    return -column if column.name == "read_share" else column
+
+
+def _on_figures(table: pd.DataFrame) -> list[str]:
+    """Say what figures and their intervals rest on."""
+    kinds = set(table["interval"])
+    notes = []
+    if BLOCKS in kinds:
+        notes.append("Over blocks: geometric means, with 95 % intervals from Student's t on logarithms.")
+    if ONE_START in kinds:
+        notes.append(
+            "Cells of one block have 95 % intervals within that block, by its own requests: they say what more of them "
+            "would give, not what another cluster start would."
+        )
+    if (table["time"] == RESPONSE).any():
+        notes.append("Latencies of cells with a rate count from when a request should have started (response time).")
+    if (table["threads"] == UNKNOWN_THREADS).any():
+        notes.append("Logs do not say how many threads there were where none are shown.")
+    unknown, failed = int(table["unknown"].sum()), int(table["errors"].sum())
+    if unknown:
+        notes.append(f"Of {failed} errors, {unknown} are writes that may have taken effect all the same.")
+    return notes
+
+
+def explained_marks(marks: pd.Series) -> list[str]:
+    """Say what the marks of some cells mean, one sentence for each that occurs."""
+    counted = Counter(mark for own in marks for mark in own.split(";") if mark)
+    return [f"Marked {mark} ({_cells(n)}): {explained(mark)}." for mark, n in sorted(counted.items())]

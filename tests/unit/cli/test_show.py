@@ -1,0 +1,101 @@
+"""What `cassbook show` prints, and `cassbook run` at its end."""
+
+import io
+import json
+import shutil
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from cassbook.cli.main import main
+from cassbook.lab.run import measure
+from cassbook.records import run as records
+from tests.helpers.data import ROOT
+
+LOGS = ROOT / "tests" / "data" / "logs"
+QUICK = ROOT / "data" / "runs" / "quick-2.1.20"
+
+
+def cassbook(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def shown():
+    """The text of a run of every kind of cell."""
+    return cassbook("show", "standard-5.0.9").stdout
+
+
+def test_a_table_by_cell_fits_a_terminal_and_explains_itself(shown):
+    assert max(map(len, shown.splitlines())) <= 120
+    lines = {tuple(line.split()[:3]): line for line in shown.splitlines()}
+    assert "1.24 ±31%" in lines["READ", "ONE", "10"]
+    assert lines["READ", "ONE", "10"].endswith("0 lag")
+    for said in (
+        "Cassandra 5.0.9, 268 cells in 3 blocks", "Mixes of reads and writes", "Cold starts, QUORUM, 500 threads",
+        "at ONE/ALL reads survive 2 dead replicas, writes none",
+        "p99.9 is not shown for 44 cells: it needs 10,000 requests per block",
+        "Marked lag (10 cells): the client's event loop was late by more than 5 % of the latency.",
+    ):  # fmt: skip
+        assert said in shown
+
+
+def test_json_and_csv_have_every_figure_with_both_bounds():
+    answer = json.loads(cassbook("show", "standard-5.0.9", "--format", "json").stdout)
+    assert (answer["run"], answer["engine"], answer["replication_factor"]) == ("standard-5.0.9", "5.0.9", 3)
+    first = answer["cells"][0]
+    for name in ("throughput_{}per_s", "latency_{}us", "p50_{}us", "p95_{}us", "p99_{}us", "p999_{}us"):
+        assert first[name.format("low_")] < first[name.format("")] < first[name.format("high_")]
+    assert (first["survives_reads"], first["survives_writes"]) == (2, None)
+    table = pd.read_csv(io.StringIO(cassbook("show", "standard-5.0.9", "--format", "csv").stdout))
+    assert len(table) == len(answer["cells"]) == 268
+    assert table["p999_us"].isna().sum() == 44
+
+
+def test_markdown_has_a_table_per_kind():
+    text = cassbook("show", QUICK, "--format", "md").stdout
+    assert text.startswith("# quick-2.1.20: Cassandra 2.1.20, 99 cells in 2 blocks")
+    assert "\n## Mixes of reads and writes\n\n| operation" in text
+
+
+def test_without_histograms_as_in_the_wheel_p999_is_named(monkeypatch):
+    monkeypatch.setattr(records, "is_packaged", lambda folder: True)
+    is_file = type(QUICK).is_file
+    monkeypatch.setattr(type(QUICK), "is_file", lambda path: path.suffix != ".hlog" and is_file(path))
+    text = cassbook("show", "uniform-2.1.20").stdout
+    assert "their histograms are not in the installed package" in text
+
+
+@pytest.mark.parametrize("name", ["ycsb-0.17.0/raw.txt", "stress-2.1.20/mixed.log", "stress-3.11.4/mixed.hdr"])
+def test_a_log_is_shown(name):
+    done = cassbook("show", LOGS / name)
+    assert done.exit_code == 0, done.output
+    assert "workload mixed unknown/unknown" in done.stdout
+    assert "p99.9 is not shown for 1 cell" in done.stdout
+
+
+def test_samples_that_read_wrote_are_shown_and_other_tables_refused(tmp_path):
+    assert cassbook("read", LOGS / "ycsb-0.17.0" / "raw.txt", "--output", tmp_path / "raw.parquet").exit_code == 0
+    done = cassbook("show", tmp_path / "raw.parquet", "--format", "json")
+    (cell,) = json.loads(done.stdout)["cells"]
+    assert (cell["operations"], cell["interval"]) == (694, "one cluster start")
+    assert cassbook("read", LOGS / "stress-2.1.20" / "mixed.log", "--output", tmp_path / "f.parquet").exit_code == 0
+    done = cassbook("show", tmp_path / "f.parquet")
+    assert done.exit_code == 2
+    assert "f.parquet: is a table of summaries that `cassbook read` made; show the log itself" in done.output
+
+
+def test_a_run_ends_with_its_results(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "measure", lambda profile, folder, **_: shutil.copytree(QUICK, folder))
+    done = cassbook("run", "--profile", "quick", "--output", tmp_path / "mine")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("mine: Cassandra 2.1.20, 99 cells in 2 blocks")
+    done = cassbook("run", "--profile", "quick", "--output", tmp_path / "again", "--format", "json")
+    assert len(json.loads(done.stdout)["cells"]) == 99
+
+
+def test_a_forecast_as_json():
+    answer = json.loads(cassbook("run", "--profile", "paper", "--dry-run", "--format", "json").stdout)
+    assert (answer["cells"], answer["blocks"]) == (252, 1)
+    assert answer["minutes"] > 1
