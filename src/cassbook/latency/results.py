@@ -91,14 +91,11 @@ class _Missing:
         """Say what is not shown and why; empty where nothing is missing."""
         said = []
         if self.few:
-            said.append(
-                f"for {_cells(self.few)}: it needs {percentiles.needed(name):,} requests per block, so that "
-                f"{percentiles.BEYOND} lie beyond it, and the fewest are {self.least:,.0f}"
-            )
+            said.append(percentiles.too_few(name, self.few, self.least))
         if self.lost:
             why = "histograms are not in the installed package" if no_histograms else "logs or tables do not hold it"
-            said.append(f"for {_cells(self.lost)}: their {why}")
-        return f"{name} is not shown {'; '.join(said)}." if said else ""
+            said.append(f"{name} of {_cells(self.lost)} is not shown: their {why}.")
+        return " ".join(said)
 
 
 def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: int | None) -> dict[str, Any]:
@@ -144,7 +141,7 @@ def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) 
     sides = [summaries.bound(column, side) for side in ("low", "high")]
     alone = len(group) == 1 and set(sides) <= set(group.columns)
     bounds = [float(group[side].iloc[0]) if alone else np.nan for side in sides]
-    estimate, basis = percentiles.over_blocks(np.exp(by_block) if positive else by_block, *bounds)
+    estimate, basis = percentiles.on_logarithms(np.exp(by_block) if positive else by_block, *bounds)
     low, high = (summaries.bound(into, side) for side in ("low", "high"))
     row |= {into: estimate.value, low: estimate.low, high: estimate.high}
     row["interval"] = row["interval"] or basis

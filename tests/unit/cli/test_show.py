@@ -35,7 +35,7 @@ def test_a_table_by_cell_fits_a_terminal_and_explains_itself(shown):
     for said in (
         "Cassandra 5.0.9, 268 cells in 3 blocks", "Mixes of reads and writes", "Cold starts, QUORUM, 500 threads",
         "at ONE/ALL reads survive 2 dead replicas, writes none",
-        "p99.9 is not shown for 44 cells: it needs 10,000 requests per block",
+        "p99.9 of 44 cells is not shown: it needs 10,000 operations per cell",
         "Marked lag (10 cells): the client's event loop was late by more than 5 % of the latency.",
     ):  # fmt: skip
         assert said in shown
@@ -72,7 +72,7 @@ def test_a_log_is_shown(name):
     done = cassbook("show", LOGS / name)
     assert done.exit_code == 0, done.output
     assert "workload mixed unknown/unknown" in done.stdout
-    assert "p99.9 is not shown for 1 cell" in done.stdout
+    assert "p99.9 of 1 cell is not shown" in done.stdout
 
 
 def test_samples_that_read_wrote_are_shown_and_other_tables_refused(tmp_path):

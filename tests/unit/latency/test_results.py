@@ -44,10 +44,8 @@ def test_a_percentile_beyond_the_samples_is_named_and_not_shown():
     (row,) = of.table.to_dict("records")
     assert np.isnan(row["p99_us"])
     assert row["p95_us"] == pytest.approx(2000)
-    assert (
-        "p99 is not shown for 1 cell: it needs 1,000 requests per block, so that 10 lie beyond it, and the fewest are "
-        "700." in of.notes
-    )
+    said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 700, 300 more."
+    assert said in of.notes
 
 
 def test_p999_comes_from_histograms_and_without_them_is_named():
@@ -56,7 +54,7 @@ def test_p999_comes_from_histograms_and_without_them_is_named():
     assert with_them.table["p999_us"].tolist() == pytest.approx([9000], rel=1e-3)
     without = shown.results(table, None)
     assert without.table["p999_us"].isna().all()
-    assert "p99.9 is not shown for 1 cell: their histograms are not in the installed package." in without.notes
+    assert "p99.9 of 1 cell is not shown: their histograms are not in the installed package." in without.notes
 
 
 def test_a_rate_is_judged_by_its_response_time():
