@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -22,17 +23,23 @@ class Choice:
     ----------
     setting : Setting
     latency_us : Estimate
-        Mean latency in us over reads and writes, over blocks.
+        Latency in us over reads and writes, over blocks: the mean, or the percentile that the advice goes by.
+    interval : str
+        What its interval rests on: 'blocks', 'one cluster start' (order statistics within it), or '' without one.
     survives : tuple of int
         How many dead replicas its (reads, writes) survive.
     by_block_us : tuple of float
         Latency in each block; NaN where it was not measured.
+    marks : frozenset of str
+        Of the cells that it rests on.
     """
 
     setting: Setting
     latency_us: Estimate
+    interval: str
     survives: tuple[int, int]
     by_block_us: tuple[float, ...]
+    marks: frozenset[str] = frozenset()
 
     @property
     def survives_both(self) -> int:
@@ -49,13 +56,18 @@ class Advice:
     threads, read_share : float
         The point: requests in flight, and the part of them that reads, 0 to 1.
     choices : tuple of Choice
-        By mean latency, the fastest first.
+        By latency, the fastest first.
     mixed : bool
-        Whether mixed cells stand behind it; if not, it is the weighted mean of pure workloads.
+        Whether mixed cells stand behind it; if not, it is made of pure workloads: their weighted mean, or, for
+        a percentile, the mixture of their distributions.
     replicas : int
         The replication factor.
     survive : int
         Dead replicas that a recommended setting has to survive.
+    by : str
+        'mean', or the percentile that settings are judged by.
+    too_few : dict of Setting to float
+        Settings that are left out, for a cell of theirs has too few operations for the percentile: how many.
     """
 
     threads: float
@@ -64,10 +76,12 @@ class Advice:
     mixed: bool
     replicas: int = 3
     survive: int = SURVIVE
+    by: str = "mean"
+    too_few: Mapping[Setting, float] = field(default_factory=dict)
 
     @property
     def best(self) -> Choice:
-        """The setting of least mean latency, whatever it survives."""
+        """The setting of least latency, whatever it survives."""
         return self.choices[0]
 
     @property
@@ -77,7 +91,7 @@ class Advice:
 
     @property
     def surviving(self) -> tuple[Choice, ...]:
-        """The settings that survive as many dead replicas as asked for, by mean latency."""
+        """The settings that survive as many dead replicas as asked for, by latency."""
         return tuple(choice for choice in self.choices if choice.survives_both >= self.survive)
 
     @property
@@ -89,6 +103,11 @@ class Advice:
     def nearest(self) -> Choice:
         """The setting that survives the most, and of several the fastest: what is left where none survives enough."""
         return max(self.choices, key=lambda choice: choice.survives_both)
+
+    @property
+    def unknown(self) -> tuple[Setting, ...]:
+        """Settings that survive enough, and of which too few operations were measured for the percentile."""
+        return tuple(s for s in self.too_few if min(s.survives(self.replicas)) >= self.survive)
 
     @property
     def margin_percent(self) -> float:

@@ -4,25 +4,29 @@ Nothing is fitted. A point between measured ones is interpolated linearly, first
 reads, where pure workloads stand at shares 0 and 1; without mixed cells that is the weighted mean of equations (8) to
 (10) of Gorbenko 2020. A point outside what was measured has no latency. Each block gives a map of its own, so intervals
 and comparisons rest on cluster starts.
+
+A map can be of a percentile instead of the mean. Over threads the logarithm of the quantile is then interpolated; over
+the share of reads distributions are mixed in proportion to operations, those of neighbouring measured mixes where there
+are some (see `latency.percentile_mixing`). Over blocks it is the geometric mean.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from hdrh.histogram import HdrHistogram
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.advisor import workload_cells
+from cassbook.advisor import map_cells, map_columns, workload_cells
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.latency import uncertainty
-from cassbook.latency.summaries import mixed_cells, pure_cells
+from cassbook.latency import percentile_validation, percentiles, uncertainty
 
 Floats = NDArray[np.float64]
 
@@ -45,6 +49,10 @@ class LatencyMap:
         Use the cells of these workloads instead, as measured in a closed loop. The mix is a part of a workload: a map
         of one holds at its share of reads (see `workload_cells.SAME_MIX`), one of several from the least share to the
         most.
+    by : str
+        What settings are judged by: 'mean', or one of `percentiles.SHARES`.
+    recorded : callable, optional
+        Gives the run's histograms by tag, of which percentiles are made.
 
     Attributes
     ----------
@@ -56,36 +64,50 @@ class LatencyMap:
     Raises
     ------
     InputError
-        If no strong setting has both reads and writes.
+        If no strong setting has both reads and writes; for a percentile also if the run has no histograms, or too few
+        operations.
     """
 
     def __init__(
-        self, cell_stats: pd.DataFrame, name: str = "run", replicas: int = 3, workloads: Sequence[str] = ()
+        self,
+        cell_stats: pd.DataFrame,
+        name: str = "run",
+        replicas: int = 3,
+        workloads: Sequence[str] = (),
+        by: str = "mean",
+        recorded: Callable[[], Mapping[str, HdrHistogram]] | None = None,
     ) -> None:
         self.name, self.replicas, self.workloads = name, replicas, tuple(workloads)
+        self.by, self._recorded, self._cell_stats = _checked(by), recorded, cell_stats
         self.other_workloads = tuple(w for w in workload_cells.shares(cell_stats) if w not in self.workloads)
         if self.workloads:
             cell_stats = workload_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
-        parts = [_mixed_columns(cell_stats, replicas), _pure_columns(cell_stats, settings)]
+        parts = [map_columns.mixed_columns(cell_stats, replicas), map_columns.pure_columns(cell_stats, settings)]
         columns = pd.concat(parts, ignore_index=True)
         alone = len(self.workloads) == 1
         both = columns.groupby("setting")["read_share"].agg(lambda shares: alone or shares.min() < shares.max())
         wanted = set(parts[0]["setting"]) | {setting.name for setting in strong}
         self.settings = tuple(s for s in settings if s.name in wanted and both.get(s.name, False))
         if not self.settings:
-            raise InputError(self._without_settings(cell_stats))
+            raise InputError(workload_cells.without_settings(cell_stats, name, self.workloads, self.other_workloads))
         usable = columns[columns["setting"].isin([s.name for s in self.settings])]
         self._columns = usable.groupby(["setting", "block", "read_share", "threads"], as_index=False)[
             "latency_us"
         ].mean()
         self._mixed_threads = parts[0]["threads"]
         self.blocks = tuple(sorted(self._columns["block"].unique()))
+        self._usable = usable
+        self._tails = None if by == "mean" else self._made_tails()
 
     @classmethod
     def of_run(
-        cls, name_or_path: str | Path, replicas: int | None = None, workload: str | Sequence[str] | None = None
+        cls,
+        name_or_path: str | Path,
+        replicas: int | None = None,
+        workload: str | Sequence[str] | None = None,
+        by: str = "mean",
     ) -> LatencyMap:
         """Take the map of a run: its name in data/runs, its folder, or a folder of logs.
 
@@ -96,12 +118,14 @@ class LatencyMap:
             The replication factor, for logs, which do not say. Default: what the run's manifest says, or 3.
         workload : str or sequence of str, optional
             Workloads to make the map of, several only on the same tables. Default: pure and mixed cells.
+        by : str
+            'mean', 'p50', 'p95', 'p99' or 'p99.9': what settings are judged by.
 
         Raises
         ------
         InputError
-            If it cannot be read, has no strong setting or no such workload, or was measured at another replication
-            factor.
+            If it cannot be read, has no strong setting or no such workload, was measured at another replication factor,
+            or does not support the percentile.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
 
@@ -112,20 +136,50 @@ class LatencyMap:
             raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
         wanted = workload_cells.names(workload)
         workload_cells.check_same_tables(profile, wanted)
-        return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted)
 
-    def _without_settings(self, cell_stats: pd.DataFrame) -> str:
-        """Say that there is nothing to advise, and what there is."""
-        if self.workloads:
-            pairs = sorted({f"{r}/{w}" for r, w in zip(cell_stats["read_cl"], cell_stats["write_cl"], strict=True)})
-            return (
-                f"{self.name}: workload {', '.join(self.workloads)} was measured at {', '.join(pairs)}, and no strong "
-                "setting is among them at every share of reads; measure some, such as QUORUM/QUORUM"
-            )
-        text = f"{self.name}: no strong setting has both its reads and its writes measured"
-        if not self.other_workloads:
-            return text
-        return f"{text}; it holds workloads {', '.join(self.other_workloads)}: choose one with --workload"
+        def recorded() -> Mapping[str, HdrHistogram]:
+            return run.histograms
+
+        return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted, by, recorded)
+
+    def judged_by(self, by: str) -> LatencyMap:
+        """Return the map of the same cells by another figure.
+
+        Parameters
+        ----------
+        by : str
+            'mean', 'p50', 'p95', 'p99' or 'p99.9'.
+
+        Raises
+        ------
+        InputError
+            If the run does not support it.
+        """
+        if by == self.by:
+            return self
+        return LatencyMap(self._cell_stats, self.name, self.replicas, self.workloads, by, self._recorded)
+
+    def _made_tails(self) -> map_cells.Tails:
+        if self._recorded is None:
+            raise InputError(f"by: {self.by} is made of the histograms of cells, and {self.name} has none; take mean")
+        return map_cells.Tails(self.cells, self.by, self._recorded(), self.name)
+
+    @cached_property
+    def cells(self) -> map_cells.Cells:
+        """The cells that the map is made of."""
+        return map_cells.Cells(self._usable)
+
+    @cached_property
+    def mix_accuracy(self) -> pd.DataFrame:
+        """How far percentiles of mixes made from other cells are off on this run (see `percentile_validation`).
+
+        Empty for a map of the mean, of workloads, or of a run that has no mixes.
+        """
+        stats = self._cell_stats
+        if self._tails is None or self._recorded is None or self.workloads or not (stats["kind"] == "mixed").any():
+            return percentile_validation.nothing()
+        table = percentile_validation.mixed_accuracy(stats, self._recorded())
+        return table[table["percentile"] == self.by].reset_index(drop=True)
 
     @property
     def workload_share(self) -> float | None:
@@ -155,23 +209,66 @@ class LatencyMap:
         ndarray, shape (settings, blocks, S, T)
             In us; NaN outside what was measured.
         """
-        counts, shares = np.asarray(threads, dtype=float), np.asarray(read_shares, dtype=float)
-        if self.workload_share is not None:
-            shares = np.where(
-                np.abs(shares - self.workload_share) <= workload_cells.SAME_MIX, self.workload_share, shares
-            )
+        counts, shares = np.asarray(threads, dtype=float), self._measured_mix(read_shares)
         latency_us = np.full((len(self.settings), len(self.blocks), shares.size, counts.size), np.nan)
         cells = self._columns
         for k, setting in enumerate(self.settings):
             for b, block in enumerate(self.blocks):
+                if self._tails is not None:
+                    by_point = [self._tails.at(setting.name, block, t, s) for s in shares for t in counts]
+                    latency_us[k, b] = np.reshape(by_point, (shares.size, counts.size))
+                    continue
                 measured = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
                 if len(measured):
-                    latency_us[k, b] = _interpolated(measured, counts, shares)
+                    latency_us[k, b] = map_columns.interpolated(measured, counts, shares)
         return latency_us
 
+    def _measured_mix(self, read_shares: ArrayLike) -> Floats:
+        """Shares of reads; on the map of one workload those near its own are that."""
+        shares = np.asarray(read_shares, dtype=float)
+        own = self.workload_share
+        return shares if own is None else np.where(np.abs(shares - own) <= workload_cells.SAME_MIX, own, shares)
+
     def means_us(self, threads: ArrayLike, read_shares: ArrayLike) -> Floats:
-        """`latencies_us`, mean over the blocks that know them: shape (settings, S, T)."""
-        return _mean(self.latencies_us(threads, read_shares), axis=1)
+        """`latencies_us` over the blocks that know them: shape (settings, S, T)."""
+        return self.over_blocks(self.latencies_us(threads, read_shares), axis=1)
+
+    def over_blocks(self, by_block: Floats, axis: int) -> Floats:
+        """Mean over the blocks that know a figure, of a percentile the geometric one; NaN where none does."""
+        if self.by == "mean":
+            return map_columns.mean(by_block, axis)
+        return np.asarray(np.exp(map_columns.mean(np.log(by_block), axis)))
+
+    def marks(self, setting: Setting, threads: float, read_share: float) -> frozenset[str]:
+        """Marks of the cells that a point rests on, in any block."""
+        share = float(self._measured_mix([read_share])[0])
+        return frozenset().union(*(p.marks for p in self.cells.around(setting.name, self.blocks, threads, share)))
+
+    def too_few(self, threads: float, read_share: float) -> dict[Setting, float]:
+        """Operations of the smallest cell that does not support the percentile there, by setting that lacks it."""
+        if self._tails is None:
+            return {}
+        share = float(self._measured_mix([read_share])[0])
+        fewest = {s: self._tails.fewest(self.cells.around(s.name, self.blocks, threads, share)) for s in self.settings}
+        return {s: least for s, least in fewest.items() if np.isfinite(least)}
+
+    def _undecided(self, settings: Sequence[Setting], threads: Floats, shares: Floats) -> NDArray[np.bool_]:
+        """Where a setting has too few operations for the percentile, so that nobody knows which is the fastest."""
+        lacking = [not set(settings).isdisjoint(self.too_few(t, s)) for s in shares.tolist() for t in threads.tolist()]
+        return np.reshape(np.array(lacking, dtype=bool), (shares.size, threads.size))
+
+    def _estimate(self, setting: Setting, by_block: Floats, threads: float, read_share: float) -> tuple[Estimate, str]:
+        """Figure of a setting over blocks, with its interval and what that rests on."""
+        known = np.isfinite(by_block)
+        if self._tails is None:
+            estimate = Estimate.mean(by_block[known])
+            return estimate, uncertainty.BLOCKS if estimate.n > 1 else uncertainty.NOTHING
+        bounds = (np.nan, np.nan)
+        if known.sum() == 1:
+            block = self.blocks[int(np.flatnonzero(known)[0])]
+            share = float(self._measured_mix([read_share])[0])
+            bounds = self._tails.bounds_us(setting.name, block, threads, share)
+        return percentiles.over_blocks(self.by, by_block, *bounds)
 
     def check(self, threads: float, read_share: float) -> None:
         """Refuse a point outside what was measured.
@@ -219,19 +316,23 @@ class LatencyMap:
         by_block = self.latencies_us([threads], [read_share])[:, :, 0, 0]
         choices = sorted(
             (
-                Choice(s, Estimate.mean(row[np.isfinite(row)]), s.survives(self.replicas), tuple(map(float, row)))
+                Choice(
+                    s,
+                    *self._estimate(s, row, threads, read_share),
+                    s.survives(self.replicas),
+                    tuple(map(float, row)),
+                    self.marks(s, threads, read_share),
+                )
                 for s, row in zip(self.settings, by_block, strict=True)
                 if np.isfinite(row).any()
             ),
             key=lambda choice: choice.latency_us.value,
         )
+        too_few = self.too_few(threads, read_share)
         if not choices:
-            raise InputError(
-                f"{self.name}: nothing was measured around {threads:g} threads and {read_share:.0%} reads, though it "
-                "lies between what was"
-            )
+            raise InputError(map_cells.without_choices(self.name, self.by, threads, read_share, too_few))
         mixed = self._rests_on_mixes(threads)
-        return Advice(threads, read_share, tuple(choices), mixed, self.replicas, survive)
+        return Advice(threads, read_share, tuple(choices), mixed, self.replicas, survive, self.by, too_few)
 
     def surviving(self, survive: int) -> tuple[Setting, ...]:
         """Return the measured settings whose reads and writes survive so many dead replicas."""
@@ -256,7 +357,8 @@ class LatencyMap:
         -------
         DataFrame
             read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
-            one block); points outside what was measured are left out, all of them where no setting survives enough.
+            one block); points outside what was measured are left out, as are those where a percentile of some setting
+            that is looked at is not known for want of operations, and all of them where no setting survives enough.
         """
         counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
@@ -265,7 +367,8 @@ class LatencyMap:
         by_block = self.latencies_us(counts, shares)[keep]
         if not keep:
             return pd.DataFrame(columns=list(_DOMAIN))
-        means = _mean(by_block, axis=1)
+        by_block[:, :, self._undecided(settings, counts, shares)] = np.nan
+        means = self.over_blocks(by_block, axis=1)
         ranked = np.argsort(means, axis=0)  # NaN come last
         second = ranked[min(1, len(settings) - 1)]
         lowest, next_us = (np.take_along_axis(means, order[None], 0)[0] for order in (ranked[0], second))
@@ -288,38 +391,7 @@ class LatencyMap:
         return table[table["latency_us"].notna()].reset_index(drop=True)
 
 
-def _mean(values: Floats, axis: int) -> Floats:
-    """Mean of what is known; NaN where nothing is."""
-    known = np.isfinite(values)
-    with np.errstate(invalid="ignore"):
-        return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / known.sum(axis=axis))
-
-
-def _mixed_columns(cell_stats: pd.DataFrame, replicas: int) -> pd.DataFrame:
-    cells = mixed_cells(cell_stats, replicas)
-    return cells[["setting", "block", "read_share", "threads", "latency_us"]]
-
-
-def _pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...]) -> pd.DataFrame:
-    """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes."""
-    cells = pure_cells(cell_stats)
-    parts = []
-    for setting in settings:
-        for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
-            pure = cells[(cells["operation"] == operation) & (cells["level"] == level)]
-            parts.append(pure[["block", "threads", "latency_us"]].assign(setting=setting.name, read_share=share))
-    return pd.concat(parts, ignore_index=True)
-
-
-def _interpolated(cells: pd.DataFrame, threads: Floats, shares: Floats) -> Floats:
-    """Interpolate one setting in one block: shape (S, T), NaN outside."""
-    wide = cells.pivot_table("latency_us", "threads", "read_share")
-    at = wide.columns.to_numpy(dtype=float)
-    columns = [wide[share].dropna() for share in wide.columns]
-    table = np.stack([np.interp(threads, c.index, c.to_numpy(), left=np.nan, right=np.nan) for c in columns])
-    grid = np.full((shares.size, threads.size), np.nan)
-    for place in range(threads.size):
-        known = np.isfinite(table[:, place])
-        if known.any():
-            grid[:, place] = np.interp(shares, at[known], table[known, place], left=np.nan, right=np.nan)
-    return grid
+def _checked(by: str) -> str:
+    if by not in percentiles.FIGURES:
+        raise InputError(f"by: {by!r} is none of {', '.join(percentiles.FIGURES)}")
+    return by

@@ -7,7 +7,8 @@ one's at that load, paired over the map's blocks; and only while all nodes are u
 
 Latency counts in *seconds of waiting per second*: requests per second times mean latency, the number in flight.
 A switch saves some of that for as long as the load stays as it is, and costs some on its way, above all while a sweep
-is under way.
+is under way. Where the terms go by a percentile, that stands for the mean everywhere: a switch pays if the percentile,
+averaged over the time that the load stays, gets lower. A sweep is taken to slow it down by as much as the mean.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
 from cassbook.core.errors import InputError
-from cassbook.latency import uncertainty
+from cassbook.latency import percentiles, uncertainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,8 @@ class Terms:
         Dead replicas that reads and writes have to survive in every setting that is chosen. 0 goes by speed alone.
     most_failing : float
         With a larger part of requests failing than this, no switch for speed is started: 0.01 for 1 %.
+    by : str
+        What latency is judged by: 'mean', 'p50', 'p95', 'p99' or 'p99.9'. Default: what the map goes by.
     """
 
     margin: float = 0.1
@@ -54,12 +57,15 @@ class Terms:
     fewest_per_s: float = 10.0
     survive: int = SURVIVE
     most_failing: float = 0.01
+    by: str = ""
 
     def __post_init__(self) -> None:
         for name in ("margin", "dwell_s", "horizon_s", "fewest_per_s", "survive", "most_failing"):
             value = getattr(self, name)
             if not value >= 0:
                 raise InputError(f"{name}: {value!r} must be 0 or more")
+        if self.by and self.by not in percentiles.FIGURES:
+            raise InputError(f"by: {self.by!r} is none of {', '.join(percentiles.FIGURES)}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +77,7 @@ class Forecast:
     setting : Setting
         Where to.
     now_us, then_us : float
-        Mean latency in the present setting and in that one.
+        Latency in the present setting and in that one, by the figure that the terms go by.
     saved_s : float
         Over the horizon.
     cost_s : float
@@ -132,7 +138,8 @@ class Policy:
     Raises
     ------
     InputError
-        For a map of another replication factor, or one without a setting that clients outside the register allow.
+        For a map of another replication factor, one without a setting that clients outside the register allow, or one
+        that does not support the percentile that the terms go by.
     """
 
     def __init__(
@@ -144,7 +151,8 @@ class Policy:
                 f"{latency_map.name} was measured with replication {latency_map.replicas}, the keyspace has "
                 f"{replicas}, where the same levels wait for other numbers of replicas"
             )
-        self._map, self._replicas = latency_map, replicas
+        self._map, self._replicas = latency_map.judged_by(self.terms.by or latency_map.by), replicas
+        self._by = "" if self._map.by == "mean" else f" by {self._map.by}"
         self._waits = {s: s.waits(replicas) for s in latency_map.settings}
         self._least = least
         enough = [s for s, waits in self._waits.items() if self.enough(*waits)]
@@ -238,12 +246,9 @@ class Policy:
         return Decision(self._waits[target], "survives more", f"{name} {stopped}; {target.name} does not")
 
     def _means_us(self, load: Load) -> tuple[dict[Setting, float], NDArray[np.float64]]:
-        """Mean latency by setting at a load, and the latencies, shape (settings, blocks)."""
+        """Latency by setting at a load, over blocks and block by block, shape (settings, blocks)."""
         by_block = self._map.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
-        known = np.isfinite(by_block)
-        sums = np.where(known, by_block, 0.0).sum(axis=1)
-        with np.errstate(invalid="ignore"):
-            means = sums / known.sum(axis=1)
+        means = self._map.over_blocks(by_block, axis=1)
         return dict(zip(self._map.settings, map(float, means), strict=True)), by_block
 
     def _faster(self, load: Load, regime: Regime, sweep: SweepCost) -> Decision:
@@ -252,15 +257,16 @@ class Policy:
         now = next((s for s, waits in self._waits.items() if waits == (regime.reads, regime.writes)), None)
         if now is None or not np.isfinite(means[now]):
             where = f"{load.in_flight:.3g} in flight, {load.read_share:.0%} reads"
-            return Decision(None, "unknown load", f"{self._map.name} has not measured {regime.name} at {where}")
+            return Decision(
+                None, "unknown load", f"{self._map.name} has not measured {regime.name}{self._by} at {where}"
+            )
         faster = [s for s in self._allowed if means[s] < means[now] * (1 - self.terms.margin)]
         if not faster:
             least = min((s for s in self._allowed if np.isfinite(means[s])), key=lambda s: means[s], default=now)
             if least == now or means[least] >= means[now]:
-                return Decision(None, "best", f"{now.name} is the fastest here")
-            return Decision(
-                None, "small gain", f"{least.name} is faster than {now.name} by less than {self.terms.margin:.0%}"
-            )
+                return Decision(None, "best", f"{now.name} is the fastest here{self._by}")
+            little = f"{least.name} is faster than {now.name}{self._by} by less than {self.terms.margin:.0%}"
+            return Decision(None, "small gain", little)
         rows = dict(zip(self._map.settings, np.log(by_block), strict=True))
         apart = [s for s in faster if differ(uncertainty.paired_p(_known(rows[now] - rows[s])))]
         if not apart:
@@ -268,13 +274,13 @@ class Policy:
         forecast = self.weigh(load, regime, sweep, means, apart)
         if forecast is None:
             return Decision(None, "dear way", f"what it saves is less than the way from {now.name} costs")
-        return Decision(self._waits[forecast.setting], "faster", _promise(now, forecast), forecast)
+        return Decision(self._waits[forecast.setting], "faster", _promise(now, forecast, self._by), forecast)
 
     def _not_apart(self, faster: list[Setting], now: Setting) -> str:
         if len(self._map.blocks) == 1:
             return f"{self._map.name} has one cluster start, which cannot show that settings differ"
         names = ", ".join(s.name for s in faster)
-        return f"{names} does not differ significantly from {now.name} at this load"
+        return f"{names} does not differ significantly from {now.name}{self._by} at this load"
 
     def weigh(
         self,
@@ -284,7 +290,7 @@ class Policy:
         means_us: Mapping[Setting, float],
         among: Collection[Setting] | None = None,
     ) -> Forecast | None:
-        """Weigh what the fastest setting saves against the way there, by means alone; None if it does not pay.
+        """Weigh what the fastest setting saves against the way there, significant or not; None if it does not pay.
 
         Parameters
         ----------
@@ -292,7 +298,7 @@ class Policy:
         regime : Regime
         sweep : SweepCost
         means_us : mapping of Setting to float
-            Mean latency at this load; NaN where it is not known.
+            Latency at this load, by the figure that the terms go by; NaN where it is not known.
         among : collection of Setting, optional
             Settings to look at. Default: all that may be chosen.
         """
@@ -321,9 +327,9 @@ def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(values[np.isfinite(values)])
 
 
-def _promise(now: Setting, forecast: Forecast) -> str:
+def _promise(now: Setting, forecast: Forecast, by: str) -> str:
     sweep = ", after a sweep" if forecast.sweeps else ""
     return (
         f"{forecast.setting.name} takes {forecast.then_us / 1000:.3g} ms instead of {forecast.now_us / 1000:.3g} ms at "
-        f"{now.name}{sweep}"
+        f"{now.name}{by}{sweep}"
     )

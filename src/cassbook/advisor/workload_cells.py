@@ -95,3 +95,27 @@ def check_same_tables(profile: Mapping[str, Any], wanted: Sequence[str]) -> None
             f"workload: {', '.join(wanted)} do not use the same tables; one map takes A, B, C and F, or own workloads "
             "whose `create` and `load` are the same"
         )
+
+
+def without_settings(cell_stats: pd.DataFrame, name: str, wanted: Sequence[str], others: Sequence[str]) -> str:
+    """Say that there is nothing to advise, and what there is.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        The cells that were looked at.
+    name : str
+        Of the run.
+    wanted, others : sequence of str
+        Workloads that were asked for, and those that the run has besides.
+    """
+    if wanted:
+        pairs = sorted({f"{r}/{w}" for r, w in zip(cell_stats["read_cl"], cell_stats["write_cl"], strict=True)})
+        return (
+            f"{name}: workload {', '.join(wanted)} was measured at {', '.join(pairs)}, and no strong setting is among "
+            "them at every share of reads; measure some, such as QUORUM/QUORUM"
+        )
+    text = f"{name}: no strong setting has both its reads and its writes measured"
+    if not others:
+        return text
+    return f"{text}; it holds workloads {', '.join(others)}: choose one with --workload"

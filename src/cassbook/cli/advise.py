@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import format_option
+from cassbook.cli.common import by_option, format_option
 from cassbook.core.errors import InputError
 
 
@@ -23,26 +23,33 @@ from cassbook.core.errors import InputError
 @click.option("--map", "whole", is_flag=True, help="Map of the whole domain that the run measured, instead of a point.")
 @click.option("--nodes", type=click.IntRange(1), help="Nodes to predict for, RUN being a calibration.")
 @click.option("--survive", type=click.IntRange(0), default=1, help="Dead replicas to survive. Default: 1.")
+@by_option("Figure of the latency that settings are judged by.")
+@click.option("--bound-ms", type=float, help="Longest latency to keep, in ms: which settings do, at a point.")
 @click.option("--replication", type=click.IntRange(1), help="Replication factor, for logs. Default: the run's, or 3.")
 @format_option("text", "json", "csv")
 def advise(
     name: str, threads: float | None, reads: float | None, workloads: tuple[str, ...], whole: bool, nodes: int | None,
-    survive: int, replication: int | None, form: str,
+    survive: int, by: str, bound_ms: float | None, replication: int | None, form: str,
 ) -> None:  # fmt: skip
     """Recommend a strong setting for a load: the fastest that goes on with a replica down.
 
     A faster setting that stops then is named, and recommended only with --survive 0. Between measured points latencies
-    are interpolated; outside them there is no answer. With --nodes they are not measured but predicted by a calibrated
-    queueing network, for a cluster that need not exist.
+    are interpolated; outside them there is no answer. A percentile (--by) of a mix comes from distributions mixed in
+    proportion to operations. With --bound-ms the answer says which settings keep the bound. With --nodes latencies are
+    not measured but predicted by a calibrated queueing network, for a cluster that need not exist.
     """
     from cassbook.advisor.latency_map import LatencyMap
     from cassbook.cli.answers import advise as answer
 
     alone = len(workloads) == 1
     _check_point(threads, reads, whole, alone)
+    if whole and bound_ms is not None:
+        raise InputError("--bound-ms: a bound is answered at a point; give --threads and --reads instead of --map")
     if nodes:
         if workloads:
             raise InputError("--workload: not with --nodes, which predicts reads and updates of one row")
+        if by != "mean":
+            raise InputError(f"--by {by}: not with --nodes, whose network predicts means")
         from cassbook.advisor import from_calibration
         from cassbook.records.calibration import CalibrationRun
 
@@ -50,13 +57,13 @@ def advise(
             raise InputError(f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}")
         latency_map = from_calibration.latency_map(CalibrationRun(name), nodes)
     else:
-        latency_map = LatencyMap.of_run(name, replication, workloads)
+        latency_map = LatencyMap.of_run(name, replication, workloads, by)
     if alone:
         reads = latency_map.workload_share
     if threads is None or reads is None:
         click.echo(answer.domain(latency_map, form, survive))
     else:
-        click.echo(answer.point(latency_map, threads, reads, form, survive))
+        click.echo(answer.point(latency_map, threads, reads, form, survive, bound_ms))
 
 
 def _check_point(threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:

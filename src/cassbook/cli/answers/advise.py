@@ -10,6 +10,7 @@ import pandas as pd
 
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.cli.answers import advise_notes as notes
 from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 
@@ -36,27 +37,36 @@ def _of_what(latency_map: LatencyMap) -> str:
     return f"{latency_map.name}, workload{several} {', '.join(latency_map.workloads)}"
 
 
-def point(latency_map: LatencyMap, threads: float, read_share: float, form: str, survive: int = SURVIVE) -> str:
+def point(
+    latency_map: LatencyMap,
+    threads: float,
+    read_share: float,
+    form: str,
+    survive: int = SURVIVE,
+    bound_ms: float | None = None,
+) -> str:
     """Advice for one point.
 
     Raises
     ------
     InputError
-        Outside what the run measured.
+        Outside what the run measured, and for a bound that is not above 0.
     """
+    notes.check_bound(bound_ms)
     advice = latency_map.advise(threads, read_share, survive)
+    bound = None if bound_ms is None else notes.Bound(advice, bound_ms)
     if form == "json":
-        return json.dumps(_as_dict(latency_map, advice), indent=2)
+        return json.dumps(_as_dict(latency_map, advice, bound), indent=2)
     if form == "csv":
-        return pd.DataFrame(_as_dict(latency_map, advice)["settings"]).to_csv(index=False).rstrip()
-    return "\n".join(_lines(latency_map, advice))
+        return pd.DataFrame(_as_dict(latency_map, advice, bound)["settings"]).to_csv(index=False).rstrip()
+    return "\n".join(_lines(latency_map, advice, bound))
 
 
-def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
+def _lines(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -> list[str]:
     starts = len(latency_map.blocks)
     lines = [
         f"{_of_what(latency_map)}, {advice.threads:g} threads, {advice.read_share:.0%} reads, {starts} cluster "
-        f"start{'s' if starts > 1 else ''}, replication {advice.replicas}"
+        f"start{'s' if starts > 1 else ''}, replication {advice.replicas}{_by(latency_map)}"
     ]
     chosen, others = advice.recommended, list(advice.choices)
     if chosen is not None:
@@ -64,9 +74,18 @@ def _lines(latency_map: LatencyMap, advice: Advice) -> list[str]:
         others.insert(0, chosen)
     lines += [f"  {_part(advice, choice):12} {_line(choice)}" for choice in others]
     lines += _verdicts(advice)
+    if bound is not None:
+        lines += bound.lines()
     if not advice.mixed and 0 < advice.read_share < 1:
-        lines.append("  weighted means of reads and writes alone: no mix was measured there, and mixes may be slower")
+        made = "weighted means" if advice.by == "mean" else "mixed from the distributions"
+        lines.append(f"  {made} of reads and writes alone: no mix was measured there, and mixes may be slower")
+    lines += [*notes.on_support(advice), *notes.on_one_start(advice), *notes.on_accuracy(latency_map)]
+    lines += notes.on_marks(advice)
     return lines + _other_workloads(latency_map) + _gaps(advice.replicas)
+
+
+def _by(latency_map: LatencyMap) -> str:
+    return "" if latency_map.by == "mean" else f", by {latency_map.by}"
 
 
 def _other_workloads(latency_map: LatencyMap) -> list[str]:
@@ -81,7 +100,10 @@ def _part(advice: Advice, choice: Choice) -> str:
     """Say what a setting is among the others."""
     surviving = advice.surviving
     names = {id(advice.best): "fastest", **{id(choice): "runner-up" for choice in surviving[1:2]}}
-    names |= {id(advice.recommended): "recommended"} if surviving else {id(advice.nearest): "nearest"}
+    if surviving:
+        names |= {id(advice.recommended): "recommended"}
+    elif not advice.unknown:
+        names |= {id(advice.nearest): "nearest"}
     return names.get(id(choice), "")
 
 
@@ -96,6 +118,9 @@ def _line(choice: Choice) -> str:
 def _verdicts(advice: Advice) -> list[str]:
     """Compare the recommended setting with the fastest, and with the next that survives as much."""
     surviving, fastest = advice.surviving, advice.best
+    if not surviving and advice.unknown:
+        listed = ", ".join(setting.name for setting in advice.unknown)
+        return [f"  nothing is recommended: {advice.by} of {listed} is not known"]
     if not surviving:
         nearest = advice.nearest
         return [f"  {_none(advice.survive)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
@@ -137,7 +162,7 @@ def _gaps(replicas: int) -> list[str]:
     return [f"  {', '.join(missing)} would be strong too, but Cassandra has no levels that wait for so many replicas"]
 
 
-def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
+def _as_dict(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -> dict[str, Any]:
     rows = {
         choice.setting.name: {
             "setting": choice.setting.name,
@@ -149,7 +174,10 @@ def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
             "blocks": choice.latency_us.n,
             "survives_reads": choice.survives[0],
             "survives_writes": choice.survives[1],
+            "marks": ";".join(sorted(choice.marks)),
         }
+        | ({"interval": choice.interval} if advice.by != "mean" else {})
+        | ({"keeps_bound": bound.keeps(choice)} if bound is not None else {})
         for choice in advice.choices
     }
 
@@ -158,26 +186,40 @@ def _as_dict(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
 
     chosen = advice.recommended
     survives = None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True))
-    return {
-        "run": latency_map.name,
-        "workloads": list(latency_map.workloads),
-        "threads": advice.threads,
-        "read_share": advice.read_share,
-        "replication": advice.replicas,
-        "survive": advice.survive,
-        "setting": row(chosen),
-        "survives": survives,
-        "nearest": row(advice.nearest) if chosen is None else None,
-        "fastest": row(advice.best),
-        "best": row(advice.best),
-        "runner_up": row(advice.runner_up),
-        "margin_percent": _number(advice.margin_percent),
-        "p_value": _number(advice.p_value, 4),
-        "distinguishable": advice.told,
-        "from_mixes": advice.mixed,
-        "without_levels": without_levels(advice.replicas),
-        "settings": list(rows.values()),
-    }
+    return (
+        {
+            "run": latency_map.name,
+            "workloads": list(latency_map.workloads),
+            "threads": advice.threads,
+            "read_share": advice.read_share,
+            "replication": advice.replicas,
+            "survive": advice.survive,
+            "setting": row(chosen),
+            "survives": survives,
+            "nearest": row(advice.nearest) if chosen is None and not advice.unknown else None,
+            "fastest": row(advice.best),
+            "best": row(advice.best),
+            "runner_up": row(advice.runner_up),
+            "margin_percent": _number(advice.margin_percent),
+            "p_value": _number(advice.p_value, 4),
+            "distinguishable": advice.told,
+            "from_mixes": advice.mixed,
+            "without_levels": without_levels(advice.replicas),
+            "settings": list(rows.values()),
+            "marks": notes.marks_as_dict(advice),
+        }
+        | _on_figure(latency_map, advice)
+        | ({} if bound is None else {"bound": bound.as_dict(rows)})
+    )
+
+
+def _on_figure(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
+    """What is said of an answer by a percentile alone."""
+    if advice.by == "mean":
+        return {}
+    accuracy = latency_map.mix_accuracy.round({"mean_percent": 1, "worst_percent": 1, "bias_percent": 1})
+    few = {setting.name: least for setting, least in advice.too_few.items()}
+    return {"by": advice.by, "too_few_operations": few, "mix_accuracy": accuracy.to_dict("records")}
 
 
 def _number(value: float, digits: int = 1) -> float | None:
@@ -192,7 +234,8 @@ def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
     """
     table, surviving = (latency_map.domain(read_shares=_shares(latency_map), survive=count) for count in (0, survive))
     if form == "text":
-        return "\n\n".join([*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)])
+        maps = [*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)]
+        return "\n\n".join([*maps, *_on_map(latency_map)])
     survives = {s.name: s.survives(latency_map.replicas) for s in latency_map.settings}
     renamed = surviving[["read_share", "threads", "best", "latency_us", "told"]].rename(
         columns={"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told"}
@@ -203,10 +246,20 @@ def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
             table[f"{name}_survives_{operation}"] = [
                 survives[pair][place] if pair in survives else None for pair in table[name]
             ]
+    if latency_map.by != "mean":
+        table["by"] = latency_map.by
+    for name in ("recommended", "best"):
+        table[f"{name}_marks"] = notes.marks_at(latency_map, table, name)
     if form == "csv":
         return table.to_csv(index=False, float_format="%.6g").rstrip()
     # pandas writes NaN as null
     return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
+
+
+def _on_map(latency_map: LatencyMap) -> list[str]:
+    """What a map of a percentile rests on."""
+    lines = [*notes.on_map_support(latency_map, _shares(latency_map)), *notes.on_accuracy(latency_map)]
+    return ["\n".join(line.strip() for line in lines)] if lines else []
 
 
 def _survivors(latency_map: LatencyMap, table: pd.DataFrame, survive: int) -> list[str]:
@@ -221,17 +274,17 @@ def _survivors(latency_map: LatencyMap, table: pd.DataFrame, survive: int) -> li
     else:
         lines = [
             f"{_of_what(latency_map)}: fastest strong setting that survives {dead_replicas(survive)}, over threads "
-            "(across) and share of reads (down).",
+            f"(across) and share of reads (down){_by(latency_map)}.",
             *(f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}" for pair in settings),
         ]
-        lines.insert(0, _grid(latency_map, table))
+        lines = [_grid(latency_map, table), *lines, *notes.on_map_marks(table, notes.marks_at(latency_map, table))]
     return ["\n".join(lines + _other_workloads(latency_map) + _gaps(latency_map.replicas))]
 
 
 def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
     legend = (
         f"{_of_what(latency_map)}: fastest strong setting by speed alone, over threads (across) and share of reads "
-        "(down).\n"
+        f"(down){_by(latency_map)}.\n"
         "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
     )
     survives = [
@@ -239,21 +292,27 @@ def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
         for pair in latency_map.settings
         if pair.name in set(table["best"])
     ]
-    return "\n".join([_grid(latency_map, table), legend, *survives])
+    marked = notes.on_map_marks(table, notes.marks_at(latency_map, table))
+    return "\n".join([_grid(latency_map, table), legend, *survives, *marked])
 
 
 def _grid(latency_map: LatencyMap, table: pd.DataFrame) -> str:
-    """Draw the winners over threads and share of reads."""
+    """Draw the winners over threads and share of reads; one that wins everywhere is named in a line."""
     alone = table["runner_up"] == ""
     signs = pd.Series(
         ["" if only else _SIGNS[told] for only, told in zip(alone, table["told"], strict=True)], table.index
     )
+    labels = table["best"] + signs
+    rows = [f"{share:.0%}" for share in _shares(latency_map)]
+    if len(rows) > 1 and len(set(labels)) == 1 and len(table) == len(rows) * len(latency_map.threads):
+        low, high = latency_map.threads[[0, -1]]
+        return f"{labels.iloc[0]} at every point: {low:g} to {high:g} threads, {rows[0]} to {rows[-1]} reads"
+    stars = ["*" if marks else "" for marks in notes.marks_at(latency_map, table)]
     shown = table.assign(
-        best=table["best"] + signs,
+        best=labels + stars,
         reads=table["read_share"].map("{:.0%}".format),
         threads=table["threads"].map("{:g}".format),
     )
-    rows = [f"{share:.0%}" for share in _shares(latency_map)]
     wide = shown.pivot_table("best", "reads", "threads", aggfunc="first", sort=False).reindex(rows).fillna("")
     wide = wide[[f"{count:g}" for count in latency_map.threads if f"{count:g}" in wide.columns]]
     return wide.to_string()

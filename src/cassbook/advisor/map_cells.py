@@ -1,0 +1,213 @@
+"""Cells of a map of latencies: which of them a point rests on, what marks they carry, and percentiles made of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import cast
+
+import numpy as np
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
+
+from cassbook.core.consistency import Setting
+from cassbook.core.errors import InputError
+from cassbook.latency import percentile_mixing, percentiles
+
+Floats = NDArray[np.float64]
+
+COLUMNS = ["setting", "block", "read_share", "threads", "cell_id", "operations", "marks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Cells of one setting, block, share of reads and thread count: one, or repeats of it.
+
+    Attributes
+    ----------
+    setting : str
+    block : int
+    read_share, threads : float
+    cell_ids : tuple of str
+    operations : float
+        Of the cell that has the fewest.
+    marks : frozenset of str
+    """
+
+    setting: str
+    block: int
+    read_share: float
+    threads: float
+    cell_ids: tuple[str, ...]
+    operations: float
+    marks: frozenset[str]
+
+
+#: One share of reads of a point: its weight, and the places on either side of its threads with their parts.
+_Part = tuple[float, list[tuple[float, Place]]]
+
+
+class Cells:
+    """The cells of a map.
+
+    Parameters
+    ----------
+    table : DataFrame
+        `COLUMNS`; what is not known of operations is NaN, of marks empty.
+    """
+
+    def __init__(self, table: pd.DataFrame) -> None:
+        self._ladders: dict[tuple[str, int], dict[float, list[Place]]] = {}
+        table = table.assign(marks=table["marks"].fillna("").astype(str))
+        keys = ["setting", "block", "read_share", "threads"]
+        for key, group in table.groupby(keys):
+            setting, block, share, threads = cast("tuple[str, int, float, float]", key)
+            marks = frozenset(mark for own in group["marks"] for mark in own.split(";") if mark)
+            ids = tuple(map(str, group["cell_id"]))
+            place = Place(
+                str(setting), block, float(share), float(threads), ids, float(group["operations"].min()), marks
+            )
+            self._ladders.setdefault((place.setting, place.block), {}).setdefault(place.read_share, []).append(place)
+
+    def __iter__(self) -> Iterator[Place]:
+        return (place for ladders in self._ladders.values() for ladder in ladders.values() for place in ladder)
+
+    def parts(self, setting: str, block: int, threads: float, read_share: float) -> list[_Part]:
+        """Return what a point is interpolated from in one block; nothing outside what was measured.
+
+        Between thread counts the parts go by distance, between shares of reads by operations, which is the same.
+        """
+        covering = [
+            (share, sides)
+            for share, ladder in sorted(self._ladders.get((setting, block), {}).items())
+            if (sides := _sides(ladder, threads))
+        ]
+        for share, sides in covering:
+            if share == read_share:
+                return [(1.0, sides)]
+        for (below, first), (above, second) in pairwise(covering):
+            if below < read_share < above:
+                weight = (read_share - below) / (above - below)
+                return [(1 - weight, first), (weight, second)]
+        return []
+
+    def around(self, setting: str, blocks: Iterable[int], threads: float, read_share: float) -> list[Place]:
+        """Return the places that a point rests on, in all blocks."""
+        return [
+            place
+            for block in blocks
+            for _, sides in self.parts(setting, block, threads, read_share)
+            for _, place in sides
+        ]
+
+
+def _sides(ladder: list[Place], threads: float) -> list[tuple[float, Place]]:
+    """Places on either side of a thread count, with their parts; one where it was measured."""
+    for place in ladder:
+        if place.threads == threads:
+            return [(1.0, place)]
+    for below, above in pairwise(ladder):
+        if below.threads < threads < above.threads:
+            part = (threads - below.threads) / (above.threads - below.threads)
+            return [(1 - part, below), (part, above)]
+    return []
+
+
+class Tails:
+    """Percentiles of latency at any point of a map (see `percentile_mixing`).
+
+    Parameters
+    ----------
+    cells : Cells
+    by : str
+        One of `percentiles.SHARES`.
+    recorded : mapping of str to HdrHistogram
+        Of the run, by tag.
+    name : str
+        Of the run, for messages.
+
+    Raises
+    ------
+    InputError
+        If the run has no histograms, or too few operations in every cell.
+    """
+
+    def __init__(self, cells: Cells, by: str, recorded: Mapping[str, HdrHistogram], name: str) -> None:
+        self._cells, self.by = cells, by
+        self._curves = percentile_mixing.cell_curves(recorded, {i for place in cells for i in place.cell_ids})
+        if not self._curves:
+            raise InputError(
+                f"by: {by} is made of the distributions of cells, and {name} has sums only; take mean, or logs that "
+                "hold single operations or histograms"
+            )
+        least: dict[tuple[str, float, float], float] = {}
+        for place in cells:
+            key = (place.setting, place.read_share, place.threads)
+            least[key] = min(place.operations, least.get(key, np.inf))
+        #: Operations of the cell of all blocks that has the fewest, where they do not support the percentile.
+        self._few = {key: n for key, n in least.items() if not percentiles.supported(by, n)}
+        if len(self._few) == len(least):
+            most = max(least.values())
+            raise InputError(
+                f"{name}: {by} needs {percentiles.needed(by):,} operations per cell, and its cells have {most:,.0f} at "
+                f"most, {percentiles.needed(by) - most:,.0f} more; measure longer, or take a lower percentile"
+            )
+
+    def at(self, setting: str, block: int, threads: float, read_share: float, share: float | None = None) -> float:
+        """Percentile of a setting in one block, in us; NaN where it is not known.
+
+        Parameters
+        ----------
+        setting : str
+        block : int
+        threads, read_share : float
+        share : float, optional
+            Another quantile than the percentile's own, from 0 to 1.
+        """
+        parts = self._cells.parts(setting, block, threads, read_share)
+        if not parts:
+            return float("nan")
+        curves = np.stack([sum(part * self._curve(place) for part, place in sides) for _, sides in parts])
+        shares = percentiles.SHARES[self.by] if share is None else share
+        if len(parts) == 1:
+            return float(np.exp(percentile_mixing.quantiles(curves[0], shares)))
+        return float(np.exp(percentile_mixing.mixed_quantiles(curves, [weight for weight, _ in parts], shares)))
+
+    def bounds_us(self, setting: str, block: int, threads: float, read_share: float) -> tuple[float, float]:
+        """Return the 95 % interval within one block, by order statistics of the cell of fewest operations.
+
+        The mixture is known at least as well as if all of it rested on that cell: of independent cells the variance of
+        the share below a latency is no more than that of the mixture's own share in so many operations.
+        """
+        parts = self._cells.parts(setting, block, threads, read_share)
+        least = min((place.operations for _, sides in parts for _, place in sides), default=np.nan)
+        if not np.isfinite(least):
+            return float("nan"), float("nan")
+        low, high = percentiles.order_bounds(percentiles.SHARES[self.by], least)
+        return self.at(setting, block, threads, read_share, low), self.at(setting, block, threads, read_share, high)
+
+    def fewest(self, places: Iterable[Place]) -> float:
+        """Return the operations of the smallest cell that does not support the percentile; NaN where all do."""
+        keys = [(place.setting, place.read_share, place.threads) for place in places]
+        return min((self._few[key] for key in keys if key in self._few), default=float("nan"))
+
+    def _curve(self, place: Place) -> Floats:
+        """Curve of a place, over its repeats; NaN where it has none, or where its operations are too few."""
+        known = [self._curves[cell_id] for cell_id in place.cell_ids if cell_id in self._curves]
+        if not known or (place.setting, place.read_share, place.threads) in self._few:
+            return np.full(percentile_mixing.GRID.shape, np.nan)
+        return np.asarray(np.mean(known, axis=0))
+
+
+def without_choices(name: str, by: str, threads: float, read_share: float, too_few: Mapping[Setting, float]) -> str:
+    """Say why a map has no answer at a point between those that were measured."""
+    at = f"{threads:g} threads and {read_share:.0%} reads"
+    if not too_few:
+        return f"{name}: nothing was measured around {at}, though it lies between what was"
+    least, needed = min(too_few.values()), percentiles.needed(by)
+    return (
+        f"{name}: {by} at {at} needs {needed:,} operations per cell, and a cell there has {least:,.0f}, "
+        f"{needed - least:,.0f} more; measure longer, or take a lower percentile"
+    )
