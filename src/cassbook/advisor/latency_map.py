@@ -5,9 +5,9 @@ reads, where pure workloads stand at shares 0 and 1; without mixed cells that is
 (10) of Gorbenko 2020. A point outside what was measured has no latency. Each block gives a map of its own, so intervals
 and comparisons rest on cluster starts.
 
-A map can be of a percentile instead of the mean. Over threads the logarithm of the quantile is then interpolated; over
-the share of reads distributions are mixed in proportion to operations, those of neighbouring measured mixes where there
-are some (see `latency.percentile_mixing`). Over blocks it is the geometric mean.
+A map can be of a percentile instead of the mean. Over threads the logarithm of the quantile is then interpolated, on
+that of threads; over the share of reads distributions are mixed in proportion to operations, those of neighbouring
+measured mixes where there are some (see `latency.percentile_mixing`). Over blocks it is the geometric mean.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ class Cells:
     def parts(self, setting: str, block: int, threads: float, read_share: float) -> list[_Part]:
         """Return what a point is interpolated from in one block; nothing outside what was measured.
 
-        Between thread counts the parts go by distance, between shares of reads by operations, which is the same.
+        Between thread counts the parts go by the logarithm of threads, between shares of reads by operations.
         """
         covering = [
             (share, sides)
@@ -104,13 +104,13 @@ class Cells:
 
 
 def _sides(ladder: list[Place], threads: float) -> list[tuple[float, Place]]:
-    """Places on either side of a thread count, with their parts; one where it was measured."""
+    """Places on either side of a thread count, with their parts on a logarithmic scale; one where it was measured."""
     for place in ladder:
         if place.threads == threads:
             return [(1.0, place)]
     for below, above in pairwise(ladder):
-        if below.threads < threads < above.threads:
-            part = (threads - below.threads) / (above.threads - below.threads)
+        if 0 < below.threads < threads < above.threads:  # 0 stands for a number that a log does not say
+            part = float(np.log(threads / below.threads) / np.log(above.threads / below.threads))
             return [(1 - part, below), (part, above)]
     return []
 

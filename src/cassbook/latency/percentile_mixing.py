@@ -5,8 +5,10 @@ writes is about the 90th of the writes. What mixes is the share of operations th
 distributions are mixed, each in proportion to its *operations*, and the percentile is read off the mixture.
 
 A distribution is kept as a curve: the logarithm of its quantile, in microseconds, at each share of `GRID`. Between two
-thread counts the logarithm of the quantile is taken as linear in threads, share by share; a mean is interpolated
-linearly itself, since means of a closed loop grow in proportion to threads while tails differ by factors.
+thread counts the logarithm of the quantile is taken as linear in the logarithm of threads, share by share: tails differ
+by factors, and quantiles of a closed loop grow about in proportion to threads, which this keeps. (Linear in threads
+themselves it would be too low, by a quarter and more over wide gaps between thread counts of the recorded runs.) A mean
+is interpolated linearly itself.
 """
 
 from __future__ import annotations

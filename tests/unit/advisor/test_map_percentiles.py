@@ -75,9 +75,11 @@ def test_a_measured_point_has_the_percentile_of_its_cells_and_their_geometric_me
 
 
 def test_over_threads_the_logarithm_of_the_quantile_is_interpolated():
+    """On the logarithm of threads, so that a quantile in proportion to threads stays so between the measured ones."""
     latency_map = p99_map()
-    ends, middle = latency_map.latencies_us([10, 40], [1.0])[0, 0, 0], latency_map.latencies_us([25], [1.0])[0, 0, 0, 0]
+    ends, middle = latency_map.latencies_us([10, 40], [1.0])[0, 0, 0], latency_map.latencies_us([20], [1.0])[0, 0, 0, 0]
     assert middle == pytest.approx(np.sqrt(ends[0] * ends[1]))
+    assert middle == pytest.approx(2 * ends[0], rel=0.01)
     by_mean = latency_map.judged_by("mean")
     assert by_mean.latencies_us([25], [1.0])[0, 0, 0, 0] == pytest.approx(
         by_mean.latencies_us([10, 40], [1.0])[0, 0, 0].mean()
