@@ -96,6 +96,23 @@ def check_nodes_by_hand(command):
     assert "there is no node 'node9'; there are node1 (127.0.0.1), node2 (127.0.0.2)" in refused.stderr
 
 
+def check_tools(command):
+    """Run nodetool and cassandra-stress of the release; neither writes where it is started."""
+
+    def tool(name, *arguments):
+        return subprocess.run([*command, name, *arguments], capture_output=True, text=True, check=False)
+
+    before = set(os.listdir())
+    done = tool("nodetool", "--node", "2", "status")
+    assert done.returncode == 0, done.stderr
+    assert re.findall(r"^(\w\w)  (127\S+)", done.stdout, re.MULTILINE) == [("UN", "127.0.0.1"), ("UN", "127.0.0.2")]
+    assert tool("nodetool", "nosuch").returncode == 1
+    done = tool("stress", "write", "n=100", "-rate", "threads=5")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"Total partitions +: 100 \[WRITE:100\]", done.stdout)
+    assert set(os.listdir()) == before
+
+
 def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
     command = [sys.executable, "-m", "cassbook.cli", "cluster"]
     up = subprocess.run(
@@ -111,6 +128,7 @@ def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
         again = subprocess.run([*command, "up"], capture_output=True, text=True, check=False)
         assert again.returncode == 1
         assert "in use by process" in again.stderr
+        check_tools(command)
         check_nodes_by_hand(command)
     finally:
         down = subprocess.run([*command, "down"], capture_output=True, text=True, check=False)

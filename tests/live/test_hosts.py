@@ -15,6 +15,7 @@ import psutil
 import pytest
 from distributed import Client, LocalCluster
 
+from cassbook.lab.engine import manual, tools
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls
 from cassbook.lab.engine.existing import ExistingCluster
@@ -134,12 +135,23 @@ def test_todays_release_with_the_one_right_that_is_needed(tmp_path):
         assert done.returncode == 0, done.stderr
         assert there.state() == before
         check_nothing_leaked(tmp_path / "run", done.stdout + done.stderr)
+        check_nodetool_of_today()
     assert "1 of 1 nodes answer (127.0.0.1)" in done.stderr
     assert "the 2 others there are not touched" in done.stderr  # shop, and the probe's of our own local cluster
     run = RecordedRun(tmp_path / "run")
     assert set(run.cells["engine"]) == {"5.0.9"}
     assert (run.cells["errors"] == "").all()
     assert run.manifest["cluster_starts"][0]["hints"] == "unknown"
+
+
+def check_nodetool_of_today():
+    """5.0.9 comes without scripts; its nodetool runs all the same, and writes nothing where it is started."""
+    (cluster,), before = manual.status(), set(os.listdir())
+    command = tools.nodetool(cluster, None, ["status"])
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "UN  127.0.0.1" in done.stdout
+    assert set(os.listdir()) == before
 
 
 def check_nothing_leaked(folder, output):

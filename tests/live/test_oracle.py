@@ -9,7 +9,7 @@ pytest.importorskip("thriftpy2", reason="optional: the extra `oracle` brings wha
 pytest.importorskip("jpype", reason="optional: the extra `oracle` brings what speaks to Cassandra 1.2")
 
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.engine import teardown
+from cassbook.lab.engine import jmx, teardown
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.experiments.staleness.oracle import Oracle, Question
 from cassbook.lab.experiments.staleness.oracle_trial import StudySideBySide
@@ -40,7 +40,7 @@ def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(t
     with setup.cluster("1.2.0", lambda _: None) as cluster:
         run = OracleRun(str(probed(tmp_path, trial, cluster)))
         assert listening(cluster) == {f"127.0.0.{node}" for node in range(1, 5)}
-        ports = [cluster.jmx_port(1)]
+        ports = [jmx.standard_port(1)]
         with (
             Oracle(cluster.java.home, cluster.installation.home / "lib", ports) as oracle,
             pytest.raises(LaboratoryError, match="r must be less than n"),

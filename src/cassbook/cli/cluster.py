@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 
 import click
@@ -12,7 +13,7 @@ from cassbook.cli.common import engine_option, format_option, log
 
 @click.group()
 def cluster() -> None:
-    """Keep a local cluster to try things on: up, status, down, and its nodes one by one."""
+    """Keep a local cluster to try things on: up, status, down, its nodes one by one, and Cassandra's tools."""
 
 
 @cluster.command()
@@ -81,3 +82,59 @@ _node_command("restart", "Stop a node in order and start it again.", "a node tha
 _node_command("kill", "Kill a node (SIGKILL), also a paused one.", "a node that is down")
 _node_command("pause", "Pause a node (SIGSTOP): connected, but silent.", "a node that is down or paused")
 _node_command("resume", "Let a paused node go on (SIGCONT).", "a node that is not paused")
+
+
+#: What follows a tool's name is the tool's own, but for --node right behind it.
+_PASSED_ON = {"ignore_unknown_options": True, "allow_interspersed_args": False}
+_arguments = click.argument("arguments", nargs=-1, type=click.UNPROCESSED, metavar="[ARGUMENT]...")
+_node = click.option(
+    "--node", metavar="NODE", help="Node to ask: node1, 1 or its address. Default: the first that runs."
+)
+
+
+def _become(command: list[str]) -> None:
+    """Become the tool, so that terminal, signals and exit code are its own."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(command[0], command)  # noqa: S606 - no shell is wanted
+
+
+@cluster.command(context_settings=_PASSED_ON)
+@_node
+@_arguments
+def nodetool(node: str | None, arguments: tuple[str, ...]) -> None:
+    """Run nodetool on a node; the exit code is its own.
+
+    Example: `cassbook cluster nodetool status`. Needs a whole Java: those of the Python index lack a module (exit 2).
+    """
+    from cassbook.lab.engine import tools
+    from cassbook.lab.engine.manual_nodes import by_hand
+
+    _become(tools.nodetool(by_hand(), node, arguments))
+
+
+@cluster.command(context_settings=_PASSED_ON)
+@_arguments
+def stress(arguments: tuple[str, ...]) -> None:
+    """Run the release's cassandra-stress on all nodes that run; the exit code is its own.
+
+    Example: `cassbook cluster stress write n=10000 -rate threads=50`. Not for 5.0.9, which comes without it (exit 2).
+    """
+    from cassbook.lab.engine import tools
+    from cassbook.lab.engine.manual_nodes import by_hand
+
+    _become(tools.stress(by_hand(), arguments))
+
+
+@cluster.command(context_settings=_PASSED_ON)
+@_node
+@_arguments
+def cqlsh(node: str | None, arguments: tuple[str, ...]) -> None:
+    """Run cqlsh on a node; the exit code is its own.
+
+    Example: `cassbook cluster cqlsh -e "SELECT * FROM system.peers"`. Needs `pip install cqlsh` (exit 2).
+    """
+    from cassbook.lab.engine import tools
+    from cassbook.lab.engine.manual_nodes import by_hand
+
+    _become(tools.cqlsh(by_hand(), node, arguments))

@@ -38,7 +38,9 @@ COMMANDS = {
     "doctor": Entry("doctor", "Measure", "Report what a cluster needs, what is missing and how to get it."),
     "run": Entry("run", "Measure", "Measure a profile on a local cluster or, with --hosts, on yours."),
     "cluster": Entry(
-        "cluster", "Measure", "Keep a local cluster to try things on: up, status, down, and its nodes one by one."
+        "cluster",
+        "Measure",
+        "Keep a local cluster to try things on: up, status, down, its nodes one by one, and Cassandra's tools.",
     ),
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
     "show": Entry("show", "Answer", "Show what a run measured: throughput, percentiles, errors and marks by cell."),

@@ -42,6 +42,8 @@ ELSEWHERE = {
         f"cluster {what}": ("tests/live/test_cluster.py", f'node("{what}"')
         for what in ("stop", "start", "restart", "kill", "pause", "resume")
     },
+    **{f"cluster {what}": ("tests/live/test_cluster.py", f'tool("{what}"') for what in ("nodetool", "stress")},
+    "cluster cqlsh": ("tests/unit/lab/engine/test_tools.py", '"cqlsh"'),
     "reproduce": ("tests/live/test_reproduce.py", '["make", "reproduce"'),
     "book": ("tests/unit/cli/test_every_command.py", '"book", "--recorded"'),
     "chapter": ("tests/unit/cli/test_chapter.py", '["chapter"'),

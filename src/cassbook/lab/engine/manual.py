@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import psutil
 
+from cassbook.core.releases import release
 from cassbook.core.signals import heeded
 from cassbook.lab.engine import teardown
 from cassbook.lab.engine.cluster import CassandraCluster, Spec, clusters_dir
 
 _SOME_DOWN = 3
+_NO_THRIFT = (4, 0)
 
 
 def _kept() -> list[Path]:
@@ -23,6 +25,8 @@ def _kept() -> list[Path]:
 
 def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
     """Start a cluster that outlives this process; its addresses."""
+    if release(engine).major < _NO_THRIFT:  # cassandra-stress of these speaks it, besides CQL
+        spec = replace(spec, options={"start_rpc": True, **spec.options})
     cluster = CassandraCluster(engine, spec, name="byhand", log=log)
     with heeded():
         cluster.start(keep=True)

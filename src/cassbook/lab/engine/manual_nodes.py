@@ -34,9 +34,11 @@ def by_hand() -> LocalCluster:
     LaboratoryError
         If there is none.
     """
-    kept = [cluster for cluster in manual.status() if cluster.by_hand]
+    there = manual.status()
+    kept = [cluster for cluster in there if cluster.by_hand]
     if not kept:
-        raise LaboratoryError("no cluster was started by hand; `cassbook cluster up` starts one")
+        found = "no cluster was started by hand" if there else "no cluster is up"
+        raise LaboratoryError(f"{found}; `cassbook cluster up` starts one")
     return kept[0]
 
 

@@ -6,14 +6,11 @@ cassandra-stress also makes the load.
 
 from __future__ import annotations
 
-import subprocess
-import tempfile
 import time
 from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,7 +18,7 @@ from cassandra.metadata import Murmur3Token
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.releases import STUDY, STUDY_TOOLS, Release
-from cassbook.lab.engine import fetch
+from cassbook.lab.engine import fetch, jmx
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.preflight import THRIFT_PORT
@@ -80,29 +77,13 @@ class StudyCluster(CassandraCluster):
         spec = spec or Spec()
         super().__init__(engine, replace(spec, options={"start_rpc": True, **spec.options}), name, log)
 
-    def jmx_port(self, node: int) -> int:
-        """Port of a node's MBeans, from node 1, on 127.0.0.1."""
-        return 7000 + 100 * node
-
     def open_jmx(self) -> list[int]:
-        """Have each node open its MBeans on loopback, and on nothing else; ports, in order of the nodes.
-
-        Told at its start, a JVM of this age would open a second port on all addresses.
-        """
+        """Have each node open its MBeans on loopback, and on nothing else; ports, in order of the nodes."""
         assert self.java is not None  # noqa: S101 - it is ready
-        ports = [self.jmx_port(node) for node in range(1, self.spec.nodes + 1)]
-        for node, port in enumerate(ports, start=1):
-            pid = self.node_process(node).pid
-            options = [f"jmxremote.{name}" for name in (
-                f"port={port}", f"rmi.port={port}", "host=127.0.0.1", "authenticate=false", "ssl=false",
-            )]  # fmt: skip
-            attach = [str(self.java.home / "bin" / "jcmd"), str(pid), "ManagementAgent.start", *options]
-            done = subprocess.run(attach, capture_output=True, text=True, check=False)
-            # The door that jcmd came by; a node that is killed would leave it there.
-            Path(tempfile.gettempdir(), f".java_pid{pid}").unlink(missing_ok=True)
-            if done.returncode:
-                raise LaboratoryError(f"node{node} does not open JMX: {done.stdout}{done.stderr}")
-        return ports
+        numbers = range(1, self.spec.nodes + 1)
+        for number in numbers:
+            jmx.start_agent(self.java.home, self.node_process(number).pid, jmx.standard_port(number), f"node{number}")
+        return [jmx.standard_port(number) for number in numbers]
 
     def replicas(self, keyspace: str) -> Callable[[bytes], tuple[str, ...]]:
         """Return a lookup of the replicas of a row, the owner of its range first, by the addresses that nodes use."""
