@@ -15,7 +15,6 @@ from cassbook.book.chapters import record
 from cassbook.claims.registry import ledger
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.doctor import browser
 from cassbook.records.run import RecordedRun
 from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
@@ -171,22 +170,6 @@ def served(html):
         threading.Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/"
         server.shutdown()
-
-
-@pytest.fixture
-def window():
-    """A tab of a browser for which no name resolves but this machine's: whatever a page asks of the world fails."""
-    chromium = browser()
-    if chromium is None:
-        pytest.skip("no Chromium on the PATH (Debian: package chromium); the page was not opened in a browser")
-    from playwright.sync_api import sync_playwright
-
-    rules = "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"
-    arguments = ["--no-sandbox", "--disable-background-networking", rules]
-    with sync_playwright() as tools:
-        opened = tools.chromium.launch(executable_path=chromium, args=arguments)
-        yield opened.new_page(viewport={"width": 1280, "height": 900})
-        opened.close()
 
 
 @pytest.mark.parametrize("page", [FRONT, CHAPTER, "notebooks/analyse/regressions.html", SCORECARD])

@@ -13,8 +13,10 @@ from cassbook.book.chapters import cold_start, measure
 from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
+from cassbook.core.schema import explained
 from cassbook.latency import histograms, summaries
 from cassbook.latency.cold_cells import cold_cells
+from cassbook.records import result_tables
 from cassbook.records.run import RecordedRun
 
 FORMS = ("csv", "latex", "both")
@@ -64,9 +66,9 @@ def quantiles(run: RecordedRun) -> pd.DataFrame:
     -------
     DataFrame
         cell_id, operation, time ('service', or 'response' of a paced load), n, columns of `QUANTILES`, max_us; all
-        to three significant digits.
+        to three significant digits; marks of the cell.
     """
-    rows = []
+    rows, marks = [], run.cells.set_index("cell_id")["marks"]
     for tag, counted in run.histograms.items():
         response = tag.endswith(".response")
         cell_id, operation = tag.removesuffix(".response").rsplit(".", 1)
@@ -76,8 +78,35 @@ def quantiles(run: RecordedRun) -> pd.DataFrame:
             "time": "response" if response else "service",
         }
         row |= {"n": counted.get_total_count(), "max_us": float(counted.get_max_value())}
-        rows.append(row | {name: histograms.quantile_us(counted, q) for name, q in QUANTILES.items()})
-    return pd.DataFrame(rows, columns=["cell_id", "operation", "time", "n", *QUANTILES, "max_us"])
+        row |= {name: histograms.quantile_us(counted, q) for name, q in QUANTILES.items()}
+        rows.append(row | {"marks": marks.get(cell_id, "")})
+    return pd.DataFrame(rows, columns=["cell_id", "operation", "time", "n", *QUANTILES, "max_us", "marks"])
+
+
+def marked(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return each mark of each cell in words.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `cell_statistics`.
+
+    Returns
+    -------
+    DataFrame
+        cell_id, kind, threads, read_cl, write_cl, read_share, block, little_ratio, mark, meaning; empty if no cell is
+        marked.
+    """
+    columns = ["cell_id", "kind", "threads", "read_cl", "write_cl", "read_share", "block", "little_ratio", "marks"]
+    marks = cells[columns].assign(mark=cells["marks"].str.split(";")).explode("mark").drop(columns="marks")
+    marks = marks[marks["mark"].fillna("") != ""].reset_index(drop=True)
+    return marks.assign(meaning=[explained(mark) for mark in marks["mark"]])
+
+
+def _with_marks(quantiles: pd.DataFrame, level_stats: pd.DataFrame) -> pd.DataFrame:
+    """Level quantiles with the marks of the cells that they are of."""
+    keys = ["operation", "level", "threads"]
+    return quantiles.merge(level_stats[[*keys, "marks"]], on=keys, how="left")
 
 
 def _measured(make: Callable[[], pd.DataFrame], of: pd.DataFrame, kind: str) -> Callable[[], pd.DataFrame]:
@@ -132,10 +161,14 @@ def tables_of(source: Source) -> list[Table]:
               _measured(lambda: cold_start.cold_conditions(source), cold_cells(run), "cold")),
         Table("little", "Little's law: throughput times mean latency by threads, over the steady window",
               lambda: measure.little(run)),
+        Table("results", "Every cell over its blocks, as `cassbook show` has it",
+              lambda: result_tables.of_run(run).table, in_latex=False),
+        Table("marks", "Marks of cells: what a reader must know of them",
+              _measured(lambda: marked(cells), marked(cells), "marked"), in_latex=False),
         Table("cell_statistics", "Every cell with its intervals within the cell", lambda: cells, in_latex=False),
         Table("levels", "Pure workloads, 95 % over blocks", lambda: level_stats, in_latex=False),
         Table("level_quantiles", "Means and quantiles of pure workloads; `interval` says what the bounds rest on",
-              lambda: summaries.level_quantiles(cells), in_latex=False),
+              lambda: _with_marks(summaries.level_quantiles(cells), level_stats), in_latex=False),
         Table("settings", "Mixed workloads, 95 % over blocks", lambda: mixed_stats, in_latex=False),
         Table("quantiles", "Quantiles of every cell and operation from its HdrHistogram",
               lambda: quantiles(run), in_latex=False),

@@ -56,6 +56,7 @@ COMMANDS = {
     "compare": Entry("compare", "Answer", "Compare two runs cell by cell: ratios with 95 % intervals."),
     "claims": Entry("claims", "Answer", "List every quantitative claim of the five texts, recomputed, with a verdict."),
     "read": Entry("read", "Read", "Convert logs of YCSB, cassandra-stress, easy-stress or HdrHistogram to Parquet."),
+    "report": Entry("report", "Read", "Write what runs measured as one HTML page to send to a colleague."),
     "export": Entry("export", "Read", "Write the tables of a run as CSV and LaTeX."),
     "book": Entry("book", "Book", "Render the book from recorded runs; needs neither Java nor a cluster."),
     "chapter": Entry("chapter", "Book", "Execute one chapter of the book and print the path of its page."),

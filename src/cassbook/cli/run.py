@@ -69,7 +69,7 @@ def run(
 
 def _show(folder: Path, form: str) -> None:
     """Print the results of a run that is complete."""
-    from cassbook.cli.answers.show import FORMATS
+    from cassbook.records.result_tables import FORMATS
     from cassbook.records.run import RecordedRun
 
     click.echo(FORMATS[form](RecordedRun(folder)))

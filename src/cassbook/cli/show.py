@@ -17,6 +17,7 @@ def show(name: str, form: str) -> None:
     Parquet. Each cell stands for its repeats in all blocks, with 95 % intervals over blocks; where there is one block,
     they are within it. A percentile that too few requests lie beyond is left out and named.
     """
-    from cassbook.cli.answers.show import FORMATS, opened
+    from cassbook.ingest.folder import open_results
+    from cassbook.records.result_tables import FORMATS
 
-    click.echo(FORMATS[form](opened(name)))
+    click.echo(FORMATS[form](open_results(name)))

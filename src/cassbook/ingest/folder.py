@@ -1,10 +1,11 @@
-"""Open what can be analysed as a run: a recorded run, or a folder of logs."""
+"""Open what can be analysed as a run: a recorded run, or a folder of logs; and what has results to be shown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from cassbook.core.paths import LOGS_INDEX
+from cassbook.records import sample_stream
 from cassbook.records.run import RecordedRun
 
 
@@ -23,3 +24,15 @@ def open_run(name_or_path: str | Path) -> RecordedRun:
 
         return LogFolder(folder)
     return RecordedRun(name_or_path)
+
+
+def open_results(name_or_path: str | Path) -> RecordedRun | sample_stream.SampleFile:
+    """Open what `open_run` does, or samples that `cassbook read` wrote as Parquet, which are streamed.
+
+    Raises
+    ------
+    InputError
+        If it is none of these, or cannot be read.
+    """
+    path = Path(name_or_path)
+    return sample_stream.SampleFile(path) if sample_stream.holds_samples(path) else open_run(name_or_path)

@@ -83,14 +83,45 @@ def overall(cell_stats: pd.DataFrame, of: str) -> pd.DataFrame:
     cells, key = (pure_cells(cell_stats), "operation") if of == "level" else (mixed_cells(cell_stats), "read_share")
     means = cells.groupby([key, "threads", "block", of])["latency_us"].mean()
     table = np.log(means).unstack(of).dropna()  # noqa: PD010 - one index level becomes the columns
-    rows = []
-    for value, group in table.groupby(level=key):
-        logs = group.groupby(level="block").mean()
-        names = logs.mean().sort_values(kind="stable").index.tolist()
-        differ, p_value = _paired(names, logs)
-        shown = (" < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value)
-        rows.append((value, group.index.unique("threads").size, *shown))
+    rows = [(value, group.index.unique("threads").size, *_order(group)) for value, group in table.groupby(level=key)]
     orders = pd.DataFrame(rows, columns=[key, "thread_counts", *_SHOWN])
+    return orders.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
+
+
+def _order(logs: pd.DataFrame) -> tuple[str, str, bool | None, float]:
+    """Return what `_SHOWN` names, of logarithms of latency with the blocks in their index and a column per label."""
+    by_block = logs.groupby(level="block").mean()
+    names = by_block.mean().sort_values(kind="stable").index.tolist()
+    differ, p_value = _paired(names, by_block)
+    return " < ".join(names), _with_signs(names, differ), all(differ) if differ else None, p_value
+
+
+def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataFrame:
+    """Order of the levels, or pairs of levels, of any cells by mean latency.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        From `labels.labelled`.
+    keys : list of str
+        What makes cells comparable.
+    loads : list of str
+        What is averaged over, as in `overall`, where all levels of `keys` were measured.
+
+    Returns
+    -------
+    DataFrame
+        keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of two
+        levels or more.
+    """
+    rows = []
+    for key, group in cells.groupby(keys, sort=False):
+        logs = np.log(group.groupby([*loads, "block", "level"])["latency_us"].mean())
+        table = logs.unstack("level").dropna()  # noqa: PD010 - one index level becomes the columns
+        if len(table) and len(table.columns) > 1:
+            n_loads = len(table.reset_index()[loads].drop_duplicates()) if loads else 1
+            rows.append((*key, n_loads, *_order(table)))
+    orders = pd.DataFrame(rows, columns=[*keys, "loads", *_SHOWN])
     return orders.assign(distinguishable=pd.Series([row[-2] for row in rows], dtype=object))
 
 

@@ -62,6 +62,17 @@ def test_csv_holds_what_the_functions_give(folder, run):
     assert set(rankings["distinguishable"]) <= {"yes", "no", "unknown"}
 
 
+def test_every_tidy_table_carries_the_marks_and_one_says_what_they_mean(folder, run):
+    tidy = ("results", "cell_statistics", "levels", "level_quantiles", "settings", "quantiles")
+    for name in tidy:
+        assert pd.read_csv(folder / f"{name}.csv")["marks"].notna().any(), name
+    marks = pd.read_csv(folder / "marks.csv")
+    expected = {(row.cell_id, mark) for row in run.statistics.itertuples() for mark in row.marks.split(";") if mark}
+    assert set(zip(marks["cell_id"], marks["mark"], strict=True)) == expected
+    assert marks["meaning"].str.contains("Little's law").any()
+    assert (marks.loc[marks["mark"] == "little", "little_ratio"] - 1).abs().min() > 0.05
+
+
 def test_quantiles_come_from_histograms(folder, run):
     table = pd.read_csv(folder / "quantiles.csv")
     assert set(table["time"]) == {"service"}

@@ -31,6 +31,7 @@ HERE = {
     "compare": ["standard-2.1.20", "standard-5.0.9", "--format", "json"],
     "claims": ["--paper", "pbs", "--format", "json"],
     "read": [str(LOGS / "ycsb-0.17.0" / "raw.txt"), "--output", "OUT"],
+    "report": [str(LOGS / "ycsb-0.17.0" / "raw.txt"), "--output", "OUT"],
     "export": ["standard-2.1.20", "--output", "OUT", "--format", "csv"],
 }
 #: Command -> the file of the test that runs it, and what it runs it with.
@@ -191,9 +192,10 @@ BARE = ["IPython", "cassandra", "ccmlib", "distributed", "matplotlib", "numba", 
         ([], "lab"),
         (["status"], "lab"),
         (["--recorded", "standard-2.1.20"], "book"),
+        (HERE["report"], "book"),
         ([*HERE["read"], "--dask", "tcp://127.0.0.1:1"], "dask"),
     ],
-    ids=["stale", "predict", "advise", "doctor", "cluster", "book", "read"],
+    ids=["stale", "predict", "advise", "doctor", "cluster", "book", "report", "read"],
 )
 def test_a_missing_extra_is_named_in_one_line(arguments, extra, request, tmp_path):
     name = request.node.callspec.id

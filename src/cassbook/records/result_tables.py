@@ -1,11 +1,10 @@
-"""What `cassbook show` prints, and `cassbook run` at its end: the results of a run by cell."""
+"""The results of a run by cell, as `cassbook show` and `cassbook run` print them and `cassbook report` has them."""
 
 from __future__ import annotations
 
 import json
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,7 +16,6 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
-from cassbook.records import sample_stream
 
 _WIDTH = 120
 #: Intervals that reach farther are only said to.
@@ -62,21 +60,6 @@ class Shown(Protocol):
     @property
     def histograms(self) -> Mapping[str, HdrHistogram]:
         """Of its cells and operations, in microseconds."""
-
-
-def opened(name: str) -> Shown:
-    """Open what is to be shown.
-
-    Raises
-    ------
-    InputError
-        If there is no such thing, or it cannot be read.
-    """
-    if sample_stream.holds_samples(Path(name)):
-        return sample_stream.SampleFile(Path(name))
-    from cassbook.ingest.folder import open_run
-
-    return open_run(name)
 
 
 def of_run(run: Shown) -> Results:

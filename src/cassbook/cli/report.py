@@ -1,0 +1,35 @@
+"""`cassbook report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cassbook.cli.common import output_option
+
+
+@click.command()
+@click.argument("names", nargs=-1, required=True, metavar="RUN...")
+@output_option("HTML file to write.", required=True)
+@click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
+def report(names: tuple[str, ...], output: Path, force: bool) -> None:
+    """Write what runs measured as one HTML page to send to a colleague.
+
+    It holds figures, tables, what settings survive, marks and the manifest, and needs no network. Each RUN after the
+    first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log.
+    """
+    from cassbook.core.errors import InputError
+    from cassbook.core.files import write_text
+
+    if output.exists() and (output.is_dir() or not force):
+        wrong = "is a folder; name a file" if output.is_dir() else "exists; --force overwrites it"
+        raise InputError(f"--output {output}: {wrong}")
+    if not output.parent.is_dir():
+        raise InputError(f"--output {output}: there is no folder {output.parent}")
+
+    from cassbook.book.report import page
+    from cassbook.ingest.folder import open_results
+
+    write_text(output, page([open_results(name) for name in names]))
+    click.echo(output)

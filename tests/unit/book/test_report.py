@@ -1,0 +1,122 @@
+"""The page of `cassbook report`: whole, by itself, and safe to send."""
+
+import re
+from html.parser import HTMLParser
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from cassbook.book import report
+from cassbook.cli.main import main
+from tests.helpers import made_runs
+from tests.helpers.data import ROOT
+
+RAW = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
+MANIFEST = {
+    "engine": "2.1.20", "begun": "2026-11-21T07:52:01+00:00", "seed": 20200908, "artefacts": {"cells.csv": "ab12"},
+    "machine": {"cpu": "made", "cores": 2}, "cluster_starts": [{"java": {"version": "8"}}], "load_before": 0.125,
+    "profile": {"name": "small", "cluster": {"nodes": 3, "replication_factor": 3}},
+}  # fmt: skip
+
+
+def made(name="mine", **how):
+    """A run of three blocks, made from demands; one cell is marked."""
+    cells = made_runs.run(**({"threads": (10, 100), "shares": (0.5,)} | how))
+    cells = cells.assign(workload="", condition="", rate_per_s=np.nan, n_ok=5000, n_errors=0, n_unknown=0)
+    for figure, factor in (("p50", 0.9), ("p95", 2.0), ("p99", 3.0)):
+        cells[f"{figure}_us"] = factor * cells["latency_us"]
+    cells.loc[0, "marks"] = "little"
+    return SimpleNamespace(name=name, manifest=MANIFEST, statistics=cells, histograms={}, has_histograms=True)
+
+
+def cassbook(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+@pytest.fixture(scope="module")
+def page():
+    return report.page([made()])
+
+
+class Page(HTMLParser):
+    """Names and addresses of a page; an error where its elements do not nest."""
+
+    ALONE = frozenset({"meta", "link", "use", "path", "rect"})
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.addresses, self.open = [], [], []
+        self.feed(text)
+        assert self.open == []
+
+    def handle_starttag(self, tag, attributes):
+        given = dict(attributes)
+        self.ids += [given["id"]] if "id" in given else []
+        self.addresses += [given[key] for key in ("href", "src", "xlink:href") if key in given]
+        if tag not in self.ALONE:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attributes):
+        self.handle_starttag(tag, attributes)
+        if tag not in self.ALONE:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        if tag not in self.ALONE:
+            assert self.open.pop() == tag
+
+
+def test_it_holds_everything_and_asks_nothing_of_a_network(page):
+    parts = Page(page)
+    assert len(parts.ids) == len(set(parts.ids))
+    assert {address for address in parts.addresses if not address.startswith("#")} == {"data:,"}
+    assert {address[1:] for address in parts.addresses if address.startswith("#")} <= set(parts.ids)
+    assert set(re.findall(r"url\(#([^)]*)\)", page)) <= set(parts.ids)
+    assert "http" not in page
+    assert len(page) < 200_000
+    for said in (
+        "mine: Cassandra 2.1.20, 18 cells in 3 blocks", "nodes and client share the 2 cores of one machine (made)",
+        '<td>QUORUM/QUORUM</td><td class="number">1</td><td class="number">1</td><td class="wide">goes on</td>',
+        "Over all loads together", "<figcaption>p99</figcaption>", "p99 against throughput",
+        "Mixes of reads and writes",
+        "p99.9 of 18 cells is not shown: it needs 10,000 operations per cell", "(Little&#x27;s law)", "<dd>0.12</dd>",
+        "The whole manifest", "&quot;seed&quot;: 20200908",
+    ):  # fmt: skip
+        assert said in page
+    assert "<figcaption>p99.9</figcaption>" not in page
+
+
+def test_the_sums_of_its_files_stay_out_and_names_are_escaped(page, tmp_path):
+    assert "artefacts" not in page
+    log = tmp_path / "<b>&.txt"
+    log.write_bytes(RAW.read_bytes())
+    assert cassbook("report", log, "--output", tmp_path / "r.html").exit_code == 0
+    text = (tmp_path / "r.html").read_text()
+    assert "&lt;b&gt;&amp;.txt" in text
+    assert "<b>" not in text
+    Page(text)
+
+
+def test_each_further_run_is_compared_with_the_first():
+    text = report.page([made("first"), made("second", seed=2), made("third", threads=(7,))])
+    Page(text)
+    assert "first and second compared" in text
+    assert "The largest differences, second by first:" in text
+    assert "no cell in common" in text[text.index("first and third compared") :]
+
+
+def test_an_output_that_exists_is_kept_and_none_is_left_half_made(tmp_path, monkeypatch):
+    place = tmp_path / "r.html"
+    place.write_text("mine")
+    done = cassbook("report", RAW, "--output", place)
+    assert (done.exit_code, place.read_text()) == (2, "mine")
+    assert f"--output {place}: exists; --force overwrites it" in done.output
+    assert f"{tmp_path}: is a folder" in cassbook("report", RAW, "--output", tmp_path, "--force").output
+    assert "there is no folder" in cassbook("report", RAW, "--output", tmp_path / "a" / "r.html").output
+    assert cassbook("report", "nothing", "--output", place, "--force").exit_code == 2
+    assert place.read_text() == "mine"
+    assert cassbook("report", RAW, "--output", place, "--force").exit_code == 0
+    assert place.read_text().startswith("<!doctype html>")
+    assert [path.name for path in tmp_path.iterdir()] == ["r.html"]
