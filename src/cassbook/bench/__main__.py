@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import click
 
-from cassbook.bench import adviser, clients, generator, library, logs, own_error, queueing, relay, staleness
+from cassbook.bench import adviser, clients, generator, library, logs, own_error, queueing, relay, samples, staleness
 from cassbook.core.signals import heeded
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
     "logs": logs.main,
+    "samples": samples.main,
     "own-error": own_error.main,
     "adviser": adviser.main,
     "relay": relay.main,

@@ -115,7 +115,7 @@ def compare(rows: int = 10_000_000, pairs: int = 3, folder: Path | None = None) 
         make_raw(raw, rows)
         make_raw(bare, rows, text=False)
         out = str(Path(scratch) / "out.parquet")
-        readings = [(_run(_OURS, str(raw), out), _run(_BARE, str(bare), out)) for _ in range(pairs)]
+        readings = [(run_apart(_OURS, str(raw), out), run_apart(_BARE, str(bare), out)) for _ in range(pairs)]
         ours, plain = zip(*readings, strict=True)
         return Comparison(
             rows, raw.stat().st_size // 10**6, [r[0] for r in ours], [r[0] for r in plain],
@@ -123,7 +123,7 @@ def compare(rows: int = 10_000_000, pairs: int = 3, folder: Path | None = None) 
         )  # fmt: skip
 
 
-def _run(work: str, *arguments: str) -> tuple[float, float]:
+def run_apart(work: str, *arguments: str) -> tuple[float, float]:
     """Seconds and most megabytes of a piece of work, in a fresh interpreter."""
     done = subprocess.run([sys.executable, "-c", work + _CHILD, *arguments], capture_output=True, text=True, check=True)
     seconds, megabytes = json.loads(done.stdout.splitlines()[-1])

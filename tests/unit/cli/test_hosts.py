@@ -1,5 +1,6 @@
 """Existing clusters, as far as no cluster is needed: what is asked, refused, counted and kept secret."""
 
+import importlib
 import json
 import pickle
 import re
@@ -310,6 +311,7 @@ def asked(tmp_path, monkeypatch, *options, answer=None, terminal=False, comment=
     measured = []
     monkeypatch.setattr(module, "ExistingCluster", lambda *a: Fake(a[0], a[1], a[2], a[3], comment))
     monkeypatch.setattr(measure, "measure", lambda profile, folder, **more: measured.append((profile, folder, more)))
+    monkeypatch.setattr(importlib.import_module("cassbook.cli.run"), "_show", lambda folder, form: None)
     monkeypatch.setattr(hosts, "_at_a_terminal", lambda: terminal)
     if answer is not None:
         monkeypatch.setattr(hosts.click, "confirm", lambda question, **_: answer)

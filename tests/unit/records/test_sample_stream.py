@@ -5,6 +5,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
+from cassbook.bench import samples as bench
 from cassbook.core.errors import InputError
 from cassbook.ingest import samples as writer
 from cassbook.latency.cells import cell_statistics
@@ -78,6 +79,14 @@ def test_one_row_group_is_in_memory_at_a_time(tmp_path, monkeypatch):
     monkeypatch.setattr(pq.ParquetFile, "read", None)
     assert sample_stream.SampleFile(tmp_path / "a.parquet").statistics["n_ok"].tolist() == [49_900]
     assert sizes == [5000] * 10
+
+
+@pytest.mark.slow
+def test_four_million_samples_take_little_more_than_reading_them_and_no_more_memory_than_one_million(tmp_path):
+    few, many = bench.compare(1_200_000, 1, tmp_path), bench.compare(4_000_000, 3, tmp_path)
+    assert min(many.ratios) < 6, many
+    assert many.ours_mb < many.bare_mb + 120, many
+    assert many.ours_mb < few.ours_mb + 80, (few, many)
 
 
 def test_what_holds_no_samples_is_told(tmp_path):
