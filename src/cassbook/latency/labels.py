@@ -6,13 +6,15 @@ import numpy as np
 import pandas as pd
 
 
-def labelled(statistics: pd.DataFrame) -> pd.DataFrame:
+def labelled(statistics: pd.DataFrame, failed_too: bool = False) -> pd.DataFrame:
     """Return the cells that have a latency, with operation and level as a reader names them.
 
     Parameters
     ----------
     statistics : DataFrame
         From `cells.cell_statistics`.
+    failed_too : bool
+        Also those in which no operation was successful.
 
     Returns
     -------
@@ -20,7 +22,7 @@ def labelled(statistics: pd.DataFrame) -> pd.DataFrame:
         Its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of reads and
         writes); rate_per_s is 0 in a closed loop, since NaN would equal nothing.
     """
-    cells = statistics[statistics["latency_us"].notna()].copy()
+    cells = statistics[statistics["latency_us"].notna() | failed_too].copy()
     reads, writes = cells["read_share"] == 1, cells["read_share"] == 0
     mixed = (100 * cells["read_share"]).map("reads {:.0f} %".format)
     mixed = mixed.where(cells["workload"] == "", "workload " + cells["workload"].astype(str))

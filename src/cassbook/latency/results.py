@@ -57,7 +57,7 @@ def results(
     replication_factor : int, optional
         Says what levels survive; None where it is unknown.
     """
-    cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded))
+    cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded), failed_too=True)
     rows, missing = [], {name: _Missing() for name in percentiles.SHARES}
     for key, group in cells.groupby(KEYS, sort=False):
         rows.append(dict(zip(KEYS, key, strict=True)) | _row(group, missing, replication_factor))
@@ -69,9 +69,9 @@ def results(
             key=_order, ignore_index=True, kind="stable",
         )  # fmt: skip
     notes = [text for name, of in missing.items() if (text := of.note(name, recorded is None))]
-    empty = len(statistics) - len(cells)
-    if empty:
-        notes.insert(0, f"{_cells(empty)} without a successful operation {'is' if empty == 1 else 'are'} left out.")
+    failed = int(table["latency_us"].isna().sum())
+    if failed:
+        notes.insert(0, f"{_cells(failed)} had no successful operation, so no latency either.")
     return Results(table, [*_on_figures(table), *notes, *explained_marks(table["marks"])])
 
 
@@ -100,7 +100,8 @@ class _Missing:
 
 def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: int | None) -> dict[str, Any]:
     """One cell over its blocks."""
-    paced = "response_us" in group.columns and bool(group["response_us"].notna().all())
+    known = group[group["latency_us"].notna()]
+    paced = "response_us" in group.columns and len(known) > 0 and bool(known["response_us"].notna().all())
     time, first = ("response_", group.iloc[0]) if paced else ("", group.iloc[0])
     row: dict[str, Any] = {name: first[name] for name in ("read_share", "read_cl", "write_cl")}
     row |= _survived(first, replication_factor)
@@ -111,7 +112,7 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
     _estimate(row, group, "throughput_per_s", "throughput_per_s")
     _estimate(row, group, f"{time or 'latency_'}us", "latency_us")
     least = float(group["n_ok"].min())
-    for name in percentiles.SHARES:
+    for name in percentiles.SHARES if len(known) else ():
         column = percentiles.COLUMNS[name]
         if not percentiles.supported(name, least):
             missing[name].few += 1

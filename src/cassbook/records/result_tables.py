@@ -79,7 +79,7 @@ def figure(row: pd.Series, column: str, scale: float) -> str:
     if np.isnan(value):
         return "-"
     # Three significant digits, but never more than nanoseconds.
-    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value)), 6)) if value > 0 else 0  # noqa: PLR2004
+    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value * (1 + 1e-9))), 6)) if value > 0 else 0  # noqa: PLR2004
     percent = max(high - value, value - low) / value * 100 if value else np.nan
     if np.isnan(percent):
         return f"{value:.{digits}f}"

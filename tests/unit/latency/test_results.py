@@ -79,18 +79,22 @@ def test_marks_failures_and_empty_cells_are_said():
         cells(
             {"marks": "lag;little", "n_errors": 3, "n_unknown": 2},
             {"marks": "moonlight", "read_cl": "ALL"},
-            {"latency_us": np.nan, "n_ok": 0, "read_cl": "TWO"},
+            {"latency_us": np.nan, "n_ok": 0, "n_errors": 7, "read_cl": "TWO"},
         ),
         None,
     )
     text = "\n".join(of.notes)
-    assert "1 cell without a successful operation is left out." in text
-    assert "Of 3 errors, 2 are writes that may have taken effect all the same." in text
+    assert "1 cell had no successful operation, so no latency either." in text
+    assert not any("the fewest are 0" in note for note in of.notes)
+    failed = of.table[of.table["level"] == "TWO"].iloc[0]
+    assert (failed["operations"], failed["errors"]) == (7, 7)
+    assert np.isnan(failed["latency_us"])
+    assert "Of 10 errors, 2 are writes that may have taken effect all the same." in text
     assert "Marked lag (1 cell): the client's event loop was late" in text
     assert "Marked moonlight (1 cell): a mark that this cassbook does not know." in text
 
 
-def test_a_run_without_any_latency_is_an_empty_table():
-    of = shown.results(cells({"latency_us": np.nan, "n_ok": 0}), None, 3)
+def test_a_run_without_cells_is_an_empty_table():
+    of = shown.results(cells({}).iloc[:0], None, 3)
     assert of.table.empty
-    assert of.notes == ["1 cell without a successful operation is left out."]
+    assert of.notes == []
