@@ -137,8 +137,9 @@ def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) 
         return False
     values = group[column].to_numpy(dtype=float)
     positive = bool((values[~np.isnan(values)] > 0).all())  # a client that answers itself may take 0 us
-    logs = group.assign(value=np.log(values) if positive else values)
-    by_block = logs.groupby("block")["value"].mean().to_numpy()
+    by_block = np.log(values) if positive else values
+    if group["block"].duplicated().any():  # repeats within a block are averaged first
+        by_block = pd.Series(by_block).groupby(group["block"].to_numpy()).mean().to_numpy()
     sides = [summaries.bound(column, side) for side in ("low", "high")]
     alone = len(group) == 1 and set(sides) <= set(group.columns)
     bounds = [float(group[side].iloc[0]) if alone else np.nan for side in sides]

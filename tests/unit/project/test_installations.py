@@ -92,6 +92,12 @@ def test_it_answers_without_a_checkout(cassbook, tmp_path):
     log = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
     assert "samples" in cassbook("read", log, "--output", "samples.parquet")
     assert (tmp_path / "samples.parquet").is_file()
+    assert "694" in cassbook("show", "samples.parquet", "--format", "csv")
+    runs = ("standard-2.1.20", "uniform-2.1.20")
+    whole, partly = (json.loads(cassbook("show", name, "--format", "json")) for name in runs)
+    assert any(cell["p999_us"] for cell in whole["cells"])
+    assert all(cell["p99_us"] for cell in partly["cells"])
+    assert any("histograms are not in the installed package" in note for note in partly["notes"])
     cassbook("export", "standard-2.1.20", "--output", "tables")
     assert list((tmp_path / "tables").iterdir())
 
