@@ -61,7 +61,7 @@ def made_client(owner, profile, place, seed, epoch, process, processes):
     while True:
         order = owner.hear()
         window, done = Window(), 0
-        recorder = Recorder(order.path, order.cell.cell_id, ["node1"], order.epoch, window)
+        recorder = Recorder(order.path, [order.group[0].cell_id], ["node1"], order.epoch, window)
         until = clock() + order.bound.ramp_s
         owner_said = None
         while clock() < until:

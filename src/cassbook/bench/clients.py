@@ -111,14 +111,14 @@ def _filled(cluster: CassandraCluster) -> Place:
         if client.fill(client.table, 64):
             raise LaboratoryError("the table could not be loaded")
         warm = Cell("warm", "warmup", 100, "QUORUM", "QUORUM", 0.5, 1, 1, -1)
-        client.run(warm, Bound(until=WarmUp(_PROFILE.warm_up)), Path(folder) / "warm.parquet")
+        client.run([warm], Bound(until=WarmUp(_PROFILE.warm_up)), Path(folder) / "warm.parquet")
     return place
 
 
 def _throughput_per_s(processes: ClientProcesses, point: tuple[str, str, int], path: Path) -> float:
     operation, level, threads = point
     cell = Cell("turn", "pure", threads, level, level, float(operation == "READ"), 1, 1, 0)
-    _, samples = processes.run(cell, Bound(_RAMP_S, _STEADY_S), path)
+    _, samples = processes.run([cell], Bound(_RAMP_S, _STEADY_S), path)
     return _steady(samples) / _STEADY_S
 
 

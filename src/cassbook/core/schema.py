@@ -11,11 +11,13 @@ import pyarrow as pa
 
 from cassbook.core.errors import InputError
 
-#: Raised whenever a column changes its meaning; readers refuse another version.
-SCHEMA_VERSION = 1
+#: Raised whenever a column changes its meaning; readers refuse versions they do not know. 2 has slices.
+SCHEMA_VERSION = 2
+READ_VERSIONS = (1, 2)
 
 OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW")
-PHASES = ("warmup", "steady", "drain")
+#: Where levels alternate, what is sent right after a change is the guard's and does not count.
+PHASES = ("warmup", "steady", "drain", "guard")
 
 _LABEL = pa.dictionary(pa.int8(), pa.string())
 
@@ -30,6 +32,7 @@ SAMPLES = pa.schema(
         pa.field("outcome", _LABEL),
         pa.field("phase", _LABEL),
         pa.field("coordinator", _LABEL),
+        pa.field("slice", pa.int16()),  # number of its slice; null where cells do not alternate, and outside of slices
     ],
     metadata={b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
 )
@@ -43,6 +46,7 @@ CELLS: dict[str, str] = {
     "condition": "str",  # what was done before or during the cell: restarted_client, cold_pages, paused_node, ...
     "engine": "str",
     "deployment": "str",
+    "cell_group": "str",  # cells of one group alternate in slices under one load; empty for a cell of its own
     "threads": "int64",
     "read_cl": "str",
     "write_cl": "str",
@@ -56,6 +60,8 @@ CELLS: dict[str, str] = {
     "steady_from_s": "float64",
     "steady_to_s": "float64",
     "ended_s": "float64",
+    "measured_s": "float64",  # of the steady window what counts: all of it, or this cell's slices without guards
+    "slices": "int64",  # how many slices it had; 0 for a cell of its own
     "operations": "int64",  # all that were started, in every phase
     "errors": "str",  # "read_timeout:3;unavailable:1", empty if none
     "client_processes": "int64",
@@ -78,6 +84,8 @@ UNKNOWN_THREADS = 0
 _BEFORE: dict[str, Any] = {
     "workload": "",
     "condition": "",
+    "cell_group": "",
+    "slices": 0,
     "rate_per_s": float("nan"),
     "client_processes": 1,
     "client_hosts": 1.0,
@@ -195,7 +203,10 @@ def read_cells(path: Path) -> pd.DataFrame:
         cells = pd.read_csv(path, dtype=CELLS, keep_default_na=False, na_values=numbers)
     except (OSError, ValueError) as error:  # pandas' own errors are kinds of ValueError
         raise InputError(f"{path}: is damaged ({error})") from None
-    missing = [name for name in CELLS if name not in cells.columns and name not in _BEFORE]
+    missing = [name for name in CELLS if name not in cells.columns and name not in {*_BEFORE, "measured_s"}]
     if missing:
         raise InputError(f"{path}: is damaged (no column {', '.join(missing)})")
-    return cells.assign(**{name: value for name, value in _BEFORE.items() if name not in cells.columns})[list(CELLS)]
+    before = {name: value for name, value in _BEFORE.items() if name not in cells.columns}
+    if "measured_s" not in cells.columns:
+        before["measured_s"] = cells["steady_to_s"] - cells["steady_from_s"]
+    return cells.assign(**before)[list(CELLS)]

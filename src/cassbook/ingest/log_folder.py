@@ -189,7 +189,13 @@ class LogFolder(RecordedRun):
         first = logs.iloc[0]
         row: dict[str, Any] = {name: first[name] for name in CELLS if name in logs.columns}
         row |= {name: "" if kind == "str" else np.nan for name, kind in CELLS.items() if name not in row}
-        row |= {"schema_version": SCHEMA_VERSION, "order": 0, "cluster_start": first["block"], "started_s": 0.0}
+        row |= {
+            "schema_version": SCHEMA_VERSION,
+            "order": 0,
+            "slices": 0,
+            "cluster_start": first["block"],
+            "started_s": 0.0,
+        }
         row |= {"client_processes": len(logs), "steady_from_s": float(first["ramp_s"])}
         if self.has_samples(cell_id):
             table = pq.read_table(self._sample_path(cell_id), columns=["started_s", "latency_us", "outcome"])
@@ -200,9 +206,9 @@ class LogFolder(RecordedRun):
             window_s = max(last - row["steady_from_s"], 0.0)
             ratio = busy_s / window_s / row["threads"] if window_s and row["threads"] else np.nan
             row |= {"little_ratio": ratio, "errors": _errors(table)}
-            return row | {"ended_s": ends, "steady_to_s": last, "operations": table.num_rows}
+            return row | {"ended_s": ends, "steady_to_s": last, "measured_s": window_s, "operations": table.num_rows}
         sums = self._summed[cell_id]
-        window = {"ended_s": sums.length_s, "steady_to_s": sums.length_s}
+        window = {"ended_s": sums.length_s, "steady_to_s": sums.length_s, "measured_s": sums.length_s}
         return row | window | {"operations": sums.operations}
 
 

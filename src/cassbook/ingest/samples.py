@@ -210,6 +210,7 @@ def to_batch(operations: Operations, epoch_us: int, cell_id: str, ramp_s: float 
         pa.DictionaryArray.from_arrays(pa.array(operations.outcome), list(OUTCOMES)),
         pa.DictionaryArray.from_arrays(pa.array(phase), list(PHASES)),  # warm-up or steady
         pa.DictionaryArray.from_arrays(pa.nulls(rows, pa.int8()), pa.array([], pa.string())),
+        pa.nulls(rows, pa.int16()),
     ]
     return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
 

@@ -36,13 +36,18 @@ def errors_by_kind(samples: pa.Table) -> str:
     return ";".join(f"{c['values']}:{c['counts']}" for c in counts if c["values"] != "ok")
 
 
-def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict[str, Any]:
+def check_cell(
+    samples: pa.Table, row: dict[str, Any], marks: list[str], load: pa.Table | None = None
+) -> dict[str, Any]:
     """Little's law, the rate, the client's share and its lag over the steady window, and the marks they earn.
 
     Parameters
     ----------
     samples : pyarrow.Table
         The cell's samples.
+    load : pyarrow.Table, optional
+        Those of all cells that it alternated with, its own among them: Little's law, the rate and the client's time
+        are of the load that was never broken off.
     row : dict
         Its row so far; `client_cpu_s` is turned into microseconds an operation.
     marks : list of str
@@ -53,24 +58,25 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
     dict
         `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
-    steady = samples.filter(pc.equal(samples["phase"].cast(pa.string()), "steady"))
+    load = samples if load is None else load
+    steady, unbroken = (_of_phases(samples, "steady"), _of_phases(load, "steady", "guard"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
     paced = not math.isnan(row["rate_per_s"])
-    if paced and sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
+    if paced and sent_per_s(load, row) < RATE_SHARE * row["rate_per_s"]:
         marks.append(Mark.RATE)
     ratio = cpu_us = float("nan")
     if steady.num_rows:
         window_s = row["steady_to_s"] - row["steady_from_s"]
         # Sum of latencies begun in the window over threads x window: throughput x mean latency / threads.
-        in_flight_us = pc.sum(steady["latency_us"]).as_py()
-        cpu_us = row["client_cpu_s"] * 1e6 / steady.num_rows
+        in_flight_us = pc.sum(unbroken["latency_us"]).as_py()
+        cpu_us = row["client_cpu_s"] * 1e6 / unbroken.num_rows
         if not paced:  # a rate that is given ties nothing to the number of threads
             ratio = in_flight_us / 1e6 / (window_s * row["threads"])
         if abs(ratio - 1) > LITTLE_TOLERANCE:
             marks.append(Mark.LITTLE)
         if row["client_cpu_share"] > CLIENT_SHARE:
             marks.append(Mark.CLIENT)
-        if row["loop_lag_us"] > LAG_SHARE * in_flight_us / steady.num_rows:
+        if row["loop_lag_us"] > LAG_SHARE * pc.mean(steady["latency_us"]).as_py():
             marks.append(Mark.LAG)
     elif row["kind"] != "warmup":
         marks.append(Mark.EMPTY)
@@ -80,6 +86,10 @@ def check_cell(samples: pa.Table, row: dict[str, Any], marks: list[str]) -> dict
         "client_cpu_us_per_op": round(cpu_us, 2),
         "marks": ";".join(marks),
     }
+
+
+def _of_phases(samples: pa.Table, *phases: str) -> pa.Table:
+    return samples.filter(pc.is_in(samples["phase"].cast(pa.string()), pa.array(phases)))
 
 
 def missed_rate(samples: pa.Table, row: Mapping[str, Any]) -> str:

@@ -49,6 +49,7 @@ _FIRST = (
 )
 
 _Mask = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 
 
 def _is(column: pd.Series, *labels: str) -> _Mask:
@@ -107,13 +108,15 @@ class _ByCell:
         self.steady = _is(samples["phase"], "steady") & (self._place >= 0)
         self.ok = self.steady & _is(samples["outcome"], "ok")
         self.latency_us, self._started_s = (samples[name].to_numpy(dtype=float) for name in ("latency_us", "started_s"))
+        self._measured_at_s = _without_gaps(samples, self._place, self._started_s)
 
     def windows(self, cells: pd.DataFrame) -> tuple[_Mask, NDArray[np.float64]]:
-        """Which samples began within their cell's steady window, and each window's length, NaN if it has none."""
+        """Which samples began within their cell's steady window, and how much of it counts, NaN if there is none."""
         from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
+        measured_s = cells["measured_s"].to_numpy(dtype=float)
         within, at, started_s = self.steady.copy(), self._place[self.steady], self._started_s[self.steady]
         within[self.steady] = (started_s >= from_s[at]) & (started_s < to_s[at])
-        return within, np.where(to_s > from_s, to_s - from_s, np.nan)
+        return within, np.where(measured_s > 0, measured_s, np.nan)
 
     def count(self, mask: _Mask) -> NDArray[np.int64]:
         return np.bincount(self._place[mask], minlength=self._cells)
@@ -125,7 +128,21 @@ class _ByCell:
 
     def uncertain(self, mask: _Mask, values_us: NDArray[np.float64]) -> uncertainty.Within:
         shares = list(QUANTILES.values())
-        return uncertainty.within_cells(self._place[mask], self._started_s[mask], values_us[mask], self._cells, shares)
+        return uncertainty.within_cells(
+            self._place[mask], self._measured_at_s[mask], values_us[mask], self._cells, shares
+        )
+
+
+def _without_gaps(samples: pd.DataFrame, place: NDArray[np.int64], started_s: Floats) -> Floats:
+    """When each operation began in the time that its cell was measured: slices of a cell are put end to end."""
+    if "slice" not in samples.columns or samples["slice"].isna().all():
+        return started_s
+    frame = pd.DataFrame({"place": place, "slice": samples["slice"].to_numpy(dtype=float), "at": started_s})
+    bounds = frame.groupby(["place", "slice"], sort=True)["at"].agg(["min", "max"])
+    lengths = bounds["max"] - bounds["min"]
+    shift = bounds["min"] - (lengths.groupby(level="place").cumsum() - lengths)
+    moved = frame["at"] - frame.join(shift.rename("shift"), on=["place", "slice"])["shift"]
+    return moved.fillna(frame["at"]).to_numpy(dtype=float)
 
 
 def _known_threads(cells: pd.DataFrame) -> np.ndarray:
@@ -151,9 +168,10 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         phase by outcome; n_unknown, those writes among the errors that may have taken effect all the same;
         latency_us, read_latency_us, update_latency_us (means), sd_us, cv_percent, p50_us, p95_us and p99_us,
         all of successful steady operations, NaN where there is none; throughput_per_s,
-        successful steady operations started in [steady_from_s, steady_to_s) by the length of that window;
+        successful steady operations started in [steady_from_s, steady_to_s) by measured_s;
         little_ratio, the same throughput but with every outcome, times the mean latency of every outcome, by
-        the threads: 1 where the client loses no time between requests (failures hold a thread as well).
+        the threads: 1 where the client loses no time between requests (failures hold a thread as well). Of a cell
+        that alternated with others it is that of the whole group, from `cells`.
 
         The mean and each quantile have 95 % bounds *within the cell* that respect autocorrelation (see
         `uncertainty`): latency_low_us and latency_high_us, p50_low_us and p50_high_us and so on, and the throughput
@@ -188,7 +206,11 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         "throughput_per_s": throughput_per_s,
         "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
         "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
-        "little_ratio": count(within) / window_s * mean_us(steady) * 1e-6 / _known_threads(cells),
+        "little_ratio": np.where(
+            cells["slices"] > 0,
+            cells["little_ratio"],
+            count(within) / window_s * mean_us(steady) * 1e-6 / _known_threads(cells),
+        ),
     }
     order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
     return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))

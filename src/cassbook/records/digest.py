@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from cassbook.profile.profile import Profile
 
 STATISTICS = "statistics.csv"
+SLICES = "slices.csv"
 HISTOGRAMS = "histograms.hlog"
 #: Thread count of the cells whose single requests are drawn: the paper's Figs. 2 and 3 are of 500 threads.
 DRAWN_THREADS = 500
 #: Kinds of cell that are drawn request by request, or as a series from their first request on.
 _DRAWN_KINDS = frozenset({"warmup", "cold", "paced"})
 #: Columns of the samples that statistics and histograms need.
-COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase"]
+COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase", "slice"]
 
 #: Gives the samples of one cell, columns as in `schema.SAMPLES`.
 ReadSamples = Callable[[str], pd.DataFrame]
@@ -87,7 +88,7 @@ def read_statistics(path: Path) -> pd.DataFrame:
     try:
         names = pd.read_csv(path, nrows=0).columns
         kinds = {name: CELLS[name] for name in names if name in CELLS}
-        numbers = {name: [""] for name in names if kinds.get(name) != "str"}
+        numbers = {name: [""] for name in names if kinds.get(name) != "str" and name != "after"}
         table = pd.read_csv(path, dtype=kinds, keep_default_na=False, na_values=numbers)
         return table.set_index("cell_id").reset_index()  # a table without that column is none of ours
     except (OSError, ValueError, KeyError) as error:  # pandas' own errors are kinds of ValueError
@@ -95,7 +96,7 @@ def read_statistics(path: Path) -> pd.DataFrame:
 
 
 def with_block(path: Path, block: pd.DataFrame) -> str:
-    """Text of a `statistics.csv` with the rows of one more block; rows of the same cells are replaced."""
+    """Text of a `statistics.csv` or `slices.csv` with further rows; those of the same cells are replaced."""
     if path.exists():
         before = read_statistics(path)
         before = before[~before["cell_id"].isin(block["cell_id"])]

@@ -8,7 +8,7 @@ from typing import Any
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
-from cassbook.core.schema import SCHEMA_VERSION
+from cassbook.core.schema import READ_VERSIONS
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -31,8 +31,9 @@ def read(folder: Path) -> dict[str, Any]:
         raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
     if experiment is not None:
         raise InputError(f"{folder}: is the record of an experiment, {experiment}, and no run of a profile")
-    if schema_version != SCHEMA_VERSION:
-        raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {SCHEMA_VERSION}")
+    if schema_version not in READ_VERSIONS:
+        known = " and ".join(map(str, READ_VERSIONS))
+        raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {known}")
     if missing:
         raise InputError(f"{path}: is damaged ({', '.join(sorted(missing))} missing); restore it or measure again")
     return dict(notes)
@@ -40,6 +41,6 @@ def read(folder: Path) -> dict[str, Any]:
 
 def sums(folder: Path) -> dict[str, str]:
     """SHA-256 of each artefact of a run folder, by relative path: tables, histograms, and each block's samples."""
-    tables = [folder / name for name in ("cells.csv", "statistics.csv", "histograms.hlog")]
+    tables = [folder / name for name in ("cells.csv", "slices.csv", "statistics.csv", "histograms.hlog")]
     files = [*(p for p in tables if p.exists()), *sorted((folder / "samples").glob("block-*.parquet"))]
     return {p.relative_to(folder).as_posix(): sha256(p) for p in files}

@@ -17,7 +17,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.files import check_recorded
 from cassbook.core.paths import is_packaged, runs_dir
 from cassbook.core.schema import SAMPLES, read_cells
-from cassbook.latency import summaries
+from cassbook.latency import slices, summaries
 from cassbook.records import digest, manifest
 
 
@@ -85,6 +85,13 @@ class RecordedRun:
     def cells(self) -> pd.DataFrame:
         """The cells, columns as in `schema.CELLS`."""
         return read_cells(self.folder / "cells.csv")
+
+    @cached_property
+    def slices(self) -> pd.DataFrame:
+        """Each slice of the cells that alternated (`slices.slice_statistics`); no row where none did."""
+        if digest.SLICES not in self.manifest["artefacts"]:
+            return pd.DataFrame(columns=list(slices.COLUMNS))
+        return digest.read_statistics(self.folder / digest.SLICES)
 
     @cached_property
     def statistics(self) -> pd.DataFrame:

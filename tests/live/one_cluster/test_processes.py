@@ -54,7 +54,7 @@ def place(profile, cluster):
 @pytest.mark.parametrize("threads", [1, 7, 40])
 def test_two_processes_make_one_cell(profile, place, tmp_path, threads):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
-        outcome, samples = processes.run(cell(threads), BOUND, tmp_path / "c.parquet")
+        outcome, samples = processes.run([cell(threads)], BOUND, tmp_path / "c.parquet")
     assert set(samples["outcome"].to_pylist()) == {"ok"}
     assert samples.num_rows == outcome.operations
     assert sorted(p.name for p in tmp_path.iterdir()) == ["c.parquet"]
@@ -79,7 +79,7 @@ def most_in_flight(samples):
 
 def test_a_rate_is_shared_out(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
-        _, samples = processes.run(cell(20, rate_per_s=400.0), BOUND, tmp_path / "c.parquet")
+        _, samples = processes.run([cell(20, rate_per_s=400.0)], BOUND, tmp_path / "c.parquet")
     steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
     assert abs(steady.num_rows - 400 * 0.8) <= 4
     assert steady["intended_s"].null_count == 0
@@ -88,7 +88,7 @@ def test_a_rate_is_shared_out(profile, place, tmp_path):
 def test_no_process_outlives_the_block(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
         pids = [child.pid for child in processes.children]
-        processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+        processes.run([cell(10)], BOUND, tmp_path / "c.parquet")
     assert len(set(pids)) == 2
     assert not [pid for pid in pids if psutil.pid_exists(pid) and psutil.Process(pid).status() != "zombie"]
 
@@ -97,7 +97,7 @@ def test_a_process_that_dies_is_told_of(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
         psutil.Process(processes.children[1].pid).kill()
         with pytest.raises(LaboratoryError, match=r"client process 2 \(process \d+\) has died, exit status -9"):
-            processes.run(cell(10), BOUND, tmp_path / "c.parquet")
+            processes.run([cell(10)], BOUND, tmp_path / "c.parquet")
 
 
 def test_one_that_cannot_connect_says_why(profile, place, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 from cassbook.core import progress
 from cassbook.core.progress import WeighedBar
 from cassbook.core.time_left import START, Part, TimeLeft
+from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import forecast_s, parts, plan
 from cassbook.profile.profile import load_profile
 
@@ -77,11 +78,13 @@ def test_what_has_been_spent_on_the_part_in_hand_is_not_left():
 
 
 @pytest.mark.parametrize("name", ["quick", "standard", "workloads", "distance"])
-def test_the_parts_of_a_profile_are_its_cells_and_its_starts_in_order(name):
+def test_the_parts_of_a_profile_are_its_groups_and_its_starts_in_order(name):
     profile = load_profile(name)
     cells = [cell for block in plan(profile) for cell in block]
     forecast = parts(profile, cells)
-    assert [part.kind.split()[0] for part in forecast if part.kind != START] == [cell.kind for cell in cells]
+    assert [part.kind.split()[0] for part in forecast if part.kind != START] == [
+        group[0].kind for group in groups(cells)
+    ]
     starts = len({(cell.block, cell.deployment) for cell in cells})
     assert sum(part.kind == START for part in forecast) == starts
     assert forecast[0].kind == START

@@ -15,7 +15,7 @@ def cell(sent_per_second, rate_per_s=1000.0, lag_us=0.0, **changes):
     columns = {
         "cell_id": ["b1-x"] * 2000, "started_s": started, "intended_s": due, "operation": ["READ"] * 2000,
         "latency_us": [1000.0] * 2000, "outcome": ["ok"] * 2000, "phase": ["steady"] * 2000,
-        "coordinator": ["node1"] * 2000,
+        "coordinator": ["node1"] * 2000, "slice": [None] * 2000,
     }  # fmt: skip
     samples = pa.table({field.name: pa.array(columns[field.name]).cast(field.type) for field in SAMPLES}, SAMPLES)
     row = {

@@ -22,7 +22,8 @@ def make_cells(*rows):
     defaults = {name: {"str": "", "int64": 0, "float64": 0.0}[kind] for name, kind in CELLS.items()}
     defaults |= {"kind": "pure", "engine": "2.1.20", "deployment": "[C]", "threads": 4, "read_share": 1.0}
     defaults |= {"read_cl": "ONE", "write_cl": "ONE", "steady_from_s": 10.0, "steady_to_s": 20.0}
-    return pd.DataFrame([defaults | row for row in rows], columns=list(CELLS)).astype(CELLS)
+    table = pd.DataFrame([defaults | row for row in rows], columns=list(CELLS)).astype(CELLS)
+    return table.assign(measured_s=table["steady_to_s"] - table["steady_from_s"])
 
 
 def make_samples(**columns):

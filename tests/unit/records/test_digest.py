@@ -47,7 +47,7 @@ def measure(store, cell, rows=400):
     """Put a cell down as a block does: samples 2 ms apart from 1.5 ms after their turn, one in ten a time-out."""
     rng = np.random.default_rng([cell.block, *cell.cell_id.encode()])
     window = Window() if cell.kind == "warmup" else WINDOW
-    recorder = Recorder(store.sample_path(cell.cell_id), cell.cell_id, NODES, 0.0, window)
+    recorder = Recorder(store.sample_path(cell.cell_id), [cell.cell_id], NODES, 0.0, window)
     for i, latency_us in enumerate(rng.integers(500, 5000, rows).tolist()):
         intended = [i / 500 - 0.0015] if cell.kind == "paced" else []
         recorder.add(

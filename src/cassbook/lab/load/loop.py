@@ -20,15 +20,21 @@ from cassbook.lab.load import wire
 from cassbook.lab.load.lag import LagProbe
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
+from cassbook.lab.load.slices import AlternatingTurns, Alternation, Trial, Turns
 from cassbook.lab.load.ycsb import UPDATE, Request
 
 _POLL_S = 0.02
 _HOUSEKEEPING_S = 0.5
 _NEVER = float("inf")
+#: Answers of each thread for which a variant is tried before slices begin.
+_TRIAL_ANSWERS = 2
 _clock = time.perf_counter
 
-#: Takes (started, latency_s, operation, outcome, node, intended) of a finished request; times on the client's clock.
-Record = Callable[[float, float, int, int, int, float], None]
+#: Takes (started, latency_s, operation, outcome, node, intended, slice) of a finished request; times on the client's
+#: clock, slices as `Turns` numbers them.
+Record = Callable[[float, float, int, int, int, float, int], None]
+#: First parts of the frames, by kind of operation and statement.
+Prefixes = list[list[bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,18 +42,30 @@ class Bound:
     """Where a cell ends: after `steady_s` of steady load, or `operations_per_thread` in each thread.
 
     With neither, there is no steady phase: it ends when the requests run out, or when `until`, asked every few
-    milliseconds with the number of operations done, says so.
+    milliseconds with the number of operations done, says so. With an `alternation` steady load lasts for all of its
+    slices, whose lengths the loop finds out.
     """
 
     ramp_s: float = 0.0
     steady_s: float | None = None
     operations_per_thread: int | None = None
     until: Callable[[int], bool] | None = None
+    alternation: Alternation | None = None
+
+    @property
+    def endless(self) -> bool:
+        """Whether there is no steady phase."""
+        return self.steady_s is None and self.operations_per_thread is None and self.alternation is None
 
 
 def alone() -> float:
     """Agreement of a loop with itself: now."""
     return _clock()
+
+
+def _own(value: float) -> float:
+    """Agreement of a loop with itself on a figure."""
+    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +100,9 @@ class Slot:
         "intended",
         "left",
         "operation",
+        "prefixes",
         "request",
+        "slice",
         "started",
         "ticket",
     )
@@ -98,6 +118,8 @@ class Slot:
         self.operation = 0
         self.started = _NEVER
         self.intended = float("nan")  # when it was meant to start, in a paced loop
+        self.slice = 0  # as `Turns` numbers it
+        self.prefixes: Prefixes = []
         self.ticket: list[bool] = []  # popped by whoever settles the request: answer, time-out or loss
 
     def send(self, at: float | None = None) -> None:
@@ -122,11 +144,16 @@ class Slot:
             loop.fail(error)
             return
         self.left -= 1
+        self.slice, self.prefixes = loop.turns.at(self._begins(at))
         self._submit(self.operation, self.request, at)
+
+    def _begins(self, at: float | None) -> float:
+        """Moment that decides whose turn it is."""
+        return _clock() if at is None else at
 
     def _submit(self, operation: int, request: Request, at: float | None, first: bool = True) -> None:
         loop = self._loop
-        body = loop.prefixes[operation][request.statement] + request.tail
+        body = self.prefixes[operation][request.statement] + request.tail
         pool = loop.connections[request.node]
         connection = self._connection = pool[loop.turn(len(pool))] if len(pool) > 1 else pool[0]
         ticket = self.ticket = [True]
@@ -156,7 +183,8 @@ class Slot:
             self.request = request.then
             self._submit(UPDATE, request.then, now, first=False)
             return
-        loop.record(self.started, now - self.started, self.operation, outcome, request.node, self.intended)
+        latency_s = now - self.started
+        loop.record(self.started, latency_s, self.operation, outcome, request.node, self.intended, self.slice)
         self.done += 1
         self.send(now)
 
@@ -177,8 +205,8 @@ class Slot:
             ticket.pop()
         except IndexError:  # the answer came first
             return
-        node = self.request.node
-        self._loop.record(self.started, now - self.started, self.operation, outcome, node, self.intended)
+        node, latency_s = self.request.node, now - self.started
+        self._loop.record(self.started, latency_s, self.operation, outcome, node, self.intended, self.slice)
         self.done += 1
         then(self)
 
@@ -207,6 +235,10 @@ class ClosedLoop:
     agree : callable
         Where several loops make one load: blocks until all have come as far, and returns one moment for all. Asked
         when the steady window may begin, and when all of it has been answered.
+    agree_on : callable
+        Takes a loop's own figure and returns the largest of all; asked for the latency that slices go by.
+    variants : list of list of list of bytes
+        Prefixes that alternate, if the bound asks for it; `prefixes` alone unless they are set.
     """
 
     slot = Slot
@@ -227,6 +259,9 @@ class ClosedLoop:
         self.operations, self.requests, self.prefixes, self.record = operations, requests, prefixes, record
         self._timeout_s = timeout_s
         self.agree: Callable[[], float] = alone
+        self.agree_on: Callable[[float], float] = _own
+        self.variants = [prefixes]
+        self.turns: Turns[Prefixes] = Turns(prefixes)
         self.stopping = False
         self.to_flush: set[Any] = set()
         self.leaving: list[Slot] = []
@@ -270,7 +305,7 @@ class ClosedLoop:
 
     def run(self, bound: Bound, window: Window) -> Outcome:
         """Run until the bound; steady time is from when every thread has had an answer (and `ramp_s` is over)
-        to `steady_s` later, or to when the first thread has sent its last request.
+        to `steady_s` later, or to when the first thread has sent its last request, or to when all slices are over.
 
         After that the load is kept up until all that began in the window has ended, so that the last of the
         window are not answered by a cluster that is already at rest.
@@ -297,29 +332,52 @@ class ClosedLoop:
         begun = _clock()
         self._slots = [self.slot(self, left) for _ in range(self.threads)]
         self._start()
-        if bound.steady_s is None and bound.operations_per_thread is None:
+        if bound.endless:
             until = bound.until or (lambda done: False)
             self._wait_until(lambda: until(self._done()))
             self.stopping = True
             self._wait_until(self._all_idle.is_set)
             return Outcome(window, 0.0, self._done())
         self._wait_until(lambda: _clock() - begun >= bound.ramp_s and all(s.done for s in self._slots))
-        window.steady_from = self.agree()
+        steady_s = self._open(bound, window)
         cpu_from = time.process_time()
         lag = LagProbe(self._nodes.create_timer)
-        if bound.steady_s is not None:
-            window.steady_to = window.steady_from + bound.steady_s
+        if steady_s is not None:
+            window.steady_to = window.steady_from + steady_s
             self._wait_until(lambda: _clock() >= window.steady_to, lag)
         else:
             self._wait_until(lambda: bool(self._idle), lag)
             window.steady_to = max(_clock(), window.steady_from)
         cpu_s = time.process_time() - cpu_from
-        if bound.steady_s is not None:
+        if steady_s is not None:
             self._wait_until(lambda: self._over(window.steady_to))
             self.agree()
             self.stopping = True
         self._wait_until(self._all_idle.is_set)
         return Outcome(window, cpu_s, self._done(), lag.mean_us)
+
+    def _open(self, bound: Bound, window: Window) -> float | None:
+        """Begin the steady window; return how long it is to last, if that is known."""
+        if bound.alternation is None:
+            window.steady_from = self.agree()
+            return bound.steady_s
+        window.slices = slices = bound.alternation.slices(self.agree_on(self._slowest_s()))
+        window.steady_from = self.agree()
+        self.turns = AlternatingTurns(self.variants, slices, window.steady_from)
+        return slices.whole_s
+
+    def _slowest_s(self) -> float:
+        """Try each variant and return the 95th percentile of latency of the slowest."""
+        record, slowest_s = self.record, 0.0
+        for number, variant in enumerate(self.variants):
+            self.turns = Turns(variant, number)
+            tried = Trial(self.turns.slice, record)
+            self.record = tried
+            begun, enough = _clock(), _TRIAL_ANSWERS * self.threads
+            self._wait_until(lambda: tried.enough(enough, _clock() - begun))  # noqa: B023 - called here
+            self.record = record
+            slowest_s = max(slowest_s, tried.p95_s(_clock() - begun))
+        return slowest_s
 
     def _start(self) -> None:
         for slot in self._slots:

@@ -36,6 +36,10 @@ class PacedSlot(Slot):
             self.intended = intended
             super().send(at)
 
+    def _begins(self, at: float | None) -> float:
+        """When it was meant to be sent: one that waits keeps the variant that it was meant for."""
+        return self.intended
+
 
 class PacedLoop(ClosedLoop):
     """Start `rate_per_s` requests per second, evenly spaced, as long as fewer than `threads` are in flight.
@@ -61,7 +65,8 @@ class PacedLoop(ClosedLoop):
 
     def run(self, bound: Bound, window: Window) -> Outcome:
         """Run until the bound, as `ClosedLoop.run`."""
-        self._patience_s = max(bound.steady_s or 0.0, _LEAST_PATIENCE_S)
+        part = bound.alternation
+        self._patience_s = max(bound.steady_s or (part.measured_s if part else 0.0), _LEAST_PATIENCE_S)
         return super().run(bound, window)
 
     def _start(self) -> None:

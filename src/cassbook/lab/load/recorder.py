@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import whole
 from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
+from cassbook.lab.load.slices import Slices, outside
 
 #: Rows, and seconds, that are collected before it hands them over.
 _CHUNK = 4096
@@ -23,6 +24,7 @@ _CHUNK_S = 0.5
 #: Samples keep a microsecond; finer bits of a float64 are noise that would not compress.
 _PER_SECOND = 2.0**20
 _NONE = float("nan")
+_STEADY, _GUARD = PHASES.index("steady"), PHASES.index("guard")
 
 
 @dataclass(slots=True)
@@ -35,25 +37,31 @@ class Chunk:
     operation: array[int] = field(default_factory=lambda: array("b"))
     outcome: array[int] = field(default_factory=lambda: array("b"))
     node: array[int] = field(default_factory=lambda: array("b"))
+    slice: array[int] = field(default_factory=lambda: array("h"))
 
 
 @dataclass(slots=True)
 class Window:
-    """Bounds of a cell's steady phase on the client's monotonic clock, in seconds; infinite until known."""
+    """Bounds of a cell's steady phase on the client's monotonic clock, in seconds; infinite until known.
+
+    Where several cells alternate it is the phase of all of them, and `slices` says how it is divided.
+    """
 
     steady_from: float = float("inf")
     steady_to: float = float("inf")
+    slices: Slices | None = None
 
 
 class Recorder:
-    """Write the samples of one cell.
+    """Write the samples of one cell, or of several that alternate.
 
     Parameters
     ----------
     path : Path
         The Parquet file to be; until `close` a stream of Arrow batches grows next to it (`.partial`),
         readable up to its last batch whenever the process dies.
-    cell_id : str
+    cell_ids : list of str
+        By variant of the load.
     nodes : list of str
         Coordinators, by index.
     epoch : float
@@ -62,10 +70,10 @@ class Recorder:
         Filled in by the loop; decides each sample's phase.
     """
 
-    def __init__(self, path: Path, cell_id: str, nodes: list[str], epoch: float, window: Window) -> None:
+    def __init__(self, path: Path, cell_ids: list[str], nodes: list[str], epoch: float, window: Window) -> None:
         self.path = path
         self._partial = path.with_suffix(".partial")
-        self._cell_id, self._nodes, self._epoch, self._window = cell_id, nodes, epoch, window
+        self._cell_ids, self._nodes, self._epoch, self._window = cell_ids, nodes, epoch, window
         self._queue: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
         self._failure: BaseException | None = None
         # The event loop settles most operations, but time-outs and lost connections come from other threads.
@@ -73,17 +81,26 @@ class Recorder:
         self.chunk = Chunk()
         self._due = 0.0  # when the chunk goes to the disk even if it is not full
         self._stream = pa.ipc.new_stream(str(self._partial), SAMPLES)
-        self._thread = threading.Thread(target=self._drain, name=f"recorder {cell_id}", daemon=True)
+        self._thread = threading.Thread(target=self._drain, name=f"recorder {path.stem}", daemon=True)
         self._thread.start()
 
     def add(
-        self, started: float, latency_s: float, operation: int, outcome: int, node: int, intended: float = _NONE
+        self,
+        started: float,
+        latency_s: float,
+        operation: int,
+        outcome: int,
+        node: int,
+        intended: float = _NONE,
+        slice_: int = outside(0),
     ) -> None:
-        """Take one finished operation, from whichever thread settled it; `intended` is NaN in a closed loop."""
+        """Take one finished operation, from whichever thread settled it; see `loop.Record`."""
         with self._lock:
-            self._add(started, latency_s, operation, outcome, node, intended)
+            self._add(started, latency_s, operation, outcome, node, intended, slice_)
 
-    def _add(self, started: float, latency_s: float, operation: int, outcome: int, node: int, intended: float) -> None:
+    def _add(
+        self, started: float, latency_s: float, operation: int, outcome: int, node: int, intended: float, slice_: int
+    ) -> None:
         chunk = self.chunk
         chunk.started.append(started)
         chunk.latency_s.append(latency_s)
@@ -91,6 +108,7 @@ class Recorder:
         chunk.operation.append(operation)
         chunk.outcome.append(outcome)
         chunk.node.append(node)
+        chunk.slice.append(slice_)
         if len(chunk.node) >= _CHUNK or started + latency_s > self._due:
             self.chunk = Chunk()
             self._due = started + latency_s + _CHUNK_S
@@ -139,20 +157,36 @@ class Recorder:
         started = np.frombuffer(chunk.started, dtype=np.float64)
         intended = np.frombuffer(chunk.intended, dtype=np.float64)
         begun = np.where(np.isnan(intended), started, intended)
-        phase = (begun >= self._window.steady_from).astype(np.int8) + (begun >= self._window.steady_to)
-        rows = len(started)
+        slice_ = np.frombuffer(chunk.slice, dtype=np.int16)
         latency_us = np.round(np.frombuffer(chunk.latency_s, dtype=np.float64) * 1e6)
         columns = [
-            pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int16)), [self._cell_id]),
+            pa.DictionaryArray.from_arrays(pa.array(self._variant(slice_)), self._cell_ids),
             pa.array(self._since_epoch(started)),
             pa.array(self._since_epoch(intended), from_pandas=True),  # NaN, no intention, becomes null
             _labels(chunk.operation, OPERATIONS),
             pa.array(latency_us),
             _labels(chunk.outcome, OUTCOMES),
-            _labels(phase.astype(np.int8), PHASES),
+            _labels(self._phase(begun, slice_), PHASES),
             _labels(chunk.node, self._nodes),
+            pa.array(slice_, mask=slice_ < 0),
         ]
         return pa.RecordBatch.from_arrays(columns, schema=SAMPLES)
+
+    def _variant(self, slice_: np.ndarray) -> np.ndarray:
+        """Which cell each operation belongs to."""
+        slices = self._window.slices
+        of_slice = np.array(slices.order if slices else [0], dtype=np.int16)
+        return np.where(slice_ < 0, -1 - slice_, of_slice[np.maximum(slice_, 0)]).astype(np.int16)
+
+    def _phase(self, begun: np.ndarray, slice_: np.ndarray) -> np.ndarray:
+        """Phase of each operation, by when it began: a slice begins with a guard; what is in none does not count."""
+        window, slices = self._window, self._window.slices
+        phase = (begun >= window.steady_from).astype(np.int8) + (begun >= window.steady_to)
+        if slices is not None:
+            slice_begun = window.steady_from + slice_ * slices.length_s
+            counts = np.where(begun - slice_begun < slices.guard_s, _GUARD, _STEADY)
+            phase = np.where(slice_ >= 0, counts, np.where(phase == _STEADY, _GUARD, phase))
+        return phase.astype(np.int8)
 
     def _since_epoch(self, moments: np.ndarray) -> np.ndarray:
         return np.round((moments - self._epoch) * _PER_SECOND) / _PER_SECOND

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 import psutil
+import pyarrow as pa
 from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
@@ -19,12 +20,13 @@ from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run import conditions, workloads
-from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.distance import Seen, Watch
+from cassbook.lab.run.plan import alternation
 from cassbook.lab.run.processes import ClientProcesses, LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
-from cassbook.lab.run.store import RunStore
+from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import check_cell, errors_by_kind, missed_rate
 from cassbook.profile.profile import Profile
@@ -37,6 +39,11 @@ _TRIES = 4
 
 Log = Callable[[str], None]
 AnyCluster = CassandraCluster | ExistingCluster
+
+
+def _name(group: Group) -> str:
+    """How messages call what is measured together."""
+    return group[0].cell_group or group[0].cell_id
 
 
 class Block:
@@ -93,7 +100,7 @@ class Block:
         self._clock_resolution_ns = clock_resolution_ns()
         self._watch = Watch(cluster)
         self._hints_at_start = self._hints()
-        self._previous: Cell | None = None
+        self._previous: Group = []
 
     @property
     def _session(self) -> Session:
@@ -135,8 +142,8 @@ class Block:
         cell_id = f"b{self._number}-s{self._start}-warmup"
         cell = Cell(cell_id, "warmup", rule.threads, "QUORUM", "QUORUM", 0.5, self._number, self._number, -1)
         warm = WarmUp(rule)
-        self._run(cell, Bound(until=warm))
-        self._previous = cell
+        self._run([cell], Bound(until=warm))
+        self._previous = [cell]
         self._notes["warm_up"] = {
             "ended": warm.reason,
             "throughput_per_s": [round(x, 1) for x in warm.throughput],
@@ -144,17 +151,19 @@ class Block:
         self._store.save_notes()
         self._log(f"block {self._number}: warm-up over after {len(warm.throughput)} windows ({warm.reason})")
 
-    def measure(self, cell: Cell) -> None:
-        """Measure one cell, after what the last one left has been drained."""
-        load = self._profile.load
+    def measure(self, group: Group) -> None:
+        """Measure a cell, or a group of cells that alternate, after what the last group left has been drained."""
+        load, cell = self._profile.load, group[0]
         marks: list[str] = [] if self._settle() else [Mark.HINTS]
         if cell.workload:
             self._load_workload(cell.workload)
         if cell.kind in conditions.KINDS:
             conditions.measure(cell, self._bench(), self._previous, marks)
+        elif turns := alternation(self._profile, group):
+            self._run(group, Bound(load.ramp_s, alternation=turns), marks)
         else:
-            self._run(cell, Bound(load.ramp_s, load.steady_s, load.operations_per_thread), marks)
-        self._previous = cell
+            self._run(group, Bound(load.ramp_s, load.steady_s, load.operations_per_thread), marks)
+        self._previous = group
 
     def _bench(self) -> conditions.Bench:
         store, table = self._store, self._client.table.name
@@ -177,65 +186,78 @@ class Block:
 
     def _run(
         self,
-        cell: Cell,
+        group: Group,
         bound: Bound,
         marks: list[str] | None = None,
         during: conditions.During | None = None,
     ) -> None:
-        """Run one cell, within what is to be done during it, and put down its samples, then its row."""
+        """Run a group, within what is to be done during it, and put down its samples, then its rows."""
         for attempt in range(1, _TRIES + 1):
             try:
-                self._run_once(cell, bound, [*(marks or []), *([Mark.AGAIN] if attempt > 1 else [])], during, attempt)
+                self._run_once(group, bound, [*(marks or []), *([Mark.AGAIN] if attempt > 1 else [])], during, attempt)
                 return
             except LostClientError as error:
-                self._lost(cell, error, last=attempt == _TRIES)
+                self._lost(group, error, last=attempt == _TRIES)
 
     def _run_once(
-        self, cell: Cell, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int
+        self, group: Group, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int
     ) -> None:
-        path = self._store.sample_path(cell.cell_id)
-        client, count = self._runner(cell, attempt)
+        path = self._store.sample_path(_name(group))
+        client, count = self._runner(group[0], attempt)
         began = time.perf_counter()
         self._watch.begin()
         try:
-            outcome, samples = client.run(cell, bound, path, during)
+            outcome, samples = client.run(group, bound, path, during)
         finally:
-            seen = self._seen(cell)
-        row = (
-            seen.columns
-            | self._row(cell, outcome, began)
-            | {"client_processes": count, "errors": errors_by_kind(samples)}
-        )
+            seen = self._seen(group)
+        common = seen.columns | self._row(outcome, began) | {"client_processes": count}
         if isinstance(client, RemoteProcesses):
-            self._notes["clients"]["clocks"][cell.cell_id] = client.offsets
+            self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()
-            row, marks = row | client.columns, marks + client.marks
-        row |= check_cell(samples, row, [*marks, *seen.marks])
-        self._store.finish_cell(row)
+            common, marks = common | client.columns, marks + client.marks
+        rows = [self._checked(cell, group, outcome, samples, common, [*marks, *seen.marks]) for cell in group]
+        if outcome.window.slices:
+            self._store.finish_group(rows, samples, outcome.window)
+        else:
+            self._store.finish_cell(rows[0])
+
+    def _checked(
+        self, cell: Cell, group: Group, outcome: Outcome, samples: pa.Table, common: dict[str, Any], marks: list[str]
+    ) -> dict[str, Any]:
+        """Return a cell's row, with the marks it earns; `samples` are of its whole group."""
+        own, slices = of_cell(samples, cell.cell_id), outcome.window.slices
+        place = list(group).index(cell)
+        row = common | {name: getattr(cell, name) for name in Cell.__slots__} | {"errors": errors_by_kind(own)}
+        row["operations"] = outcome.operations if len(group) == 1 else own.num_rows
+        row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
+        row["slices"] = slices.order.count(place) if slices else 0
+        row |= check_cell(own, row, marks, samples)
         if sentence := missed_rate(samples, row):
             self._log(sentence)
+        return row
 
-    def _lost(self, cell: Cell, error: LostClientError, last: bool) -> None:
-        """Note that a client process was lost, and look for workers to measure the cell again on."""
-        self._cut_off(cell, error)
+    def _lost(self, group: Group, error: LostClientError, last: bool) -> None:
+        """Note that a client process was lost, and look for workers to measure the group again on."""
+        self._cut_off(group, error)
         self.renew_client()
         if last or self._clients is None:
-            raise LaboratoryError(f"{cell.cell_id}: {error}; `--resume` measures this cell again") from None
-        self._log(f"{cell.cell_id}: {error}; it is measured again")
+            raise LaboratoryError(f"{_name(group)}: {error}; `--resume` measures this again") from None
+        self._log(f"{_name(group)}: {error}; it is measured again")
         self._clients.look_again()
         self._notes["clients"] |= self._clients.notes()
 
-    def _seen(self, cell: Cell) -> Seen:
-        """What is said of distances; a cell whose relay has died is put down as such, and measured again later."""
+    def _seen(self, group: Group) -> Seen:
+        """What is said of distances; a group whose relay has died is put down as such, and measured again later."""
         try:
             return self._watch.end()
         except LaboratoryError as error:
-            self._cut_off(cell, error)
-            raise LaboratoryError(f"{cell.cell_id}: {error}; `--resume` measures this cell again") from None
+            self._cut_off(group, error)
+            raise LaboratoryError(f"{_name(group)}: {error}; `--resume` measures this again") from None
 
-    def _cut_off(self, cell: Cell, error: LaboratoryError) -> None:
-        """Put down a cell that came to nothing."""
-        self._store.notes.setdefault("cut_off", []).append({"cell_id": cell.cell_id, "reason": str(error)})
+    def _cut_off(self, group: Group, error: LaboratoryError) -> None:
+        """Put down cells that came to nothing."""
+        entries = [{"cell_id": cell.cell_id, "reason": str(error)} for cell in group]
+        self._store.notes.setdefault("cut_off", []).extend(entries)
         self._store.save_notes()
 
     def _runner(self, cell: Cell, attempt: int) -> tuple[Client | ClientProcesses, int]:
@@ -254,13 +276,13 @@ class Block:
             self._processes = place(count, self._profile, self._place, seed, self._store.epoch)
         return self._processes, count
 
-    def _row(self, cell: Cell, outcome: Outcome, began: float) -> dict[str, Any]:
+    def _row(self, outcome: Outcome, began: float) -> dict[str, Any]:
+        """Return what the rows of all cells of a group have in common."""
         epoch, window = self._store.epoch, outcome.window
         length_s = window.steady_to - window.steady_from  # NaN for a warm-up, which has no steady phase
         cores = psutil.cpu_count() or 1
         steady = length_s > 0
         return {
-            **{name: getattr(cell, name) for name in Cell.__slots__},
             "engine": self._profile.engine,
             "deployment": self._cluster.deployment,
             "cluster_start": self._cluster_start,
@@ -268,7 +290,6 @@ class Block:
             "steady_from_s": round(window.steady_from - epoch, 6) if steady else float("nan"),
             "steady_to_s": round(window.steady_to - epoch, 6) if steady else float("nan"),
             "ended_s": round(time.perf_counter() - epoch, 6),
-            "operations": outcome.operations,
             "loop_lag_us": round(outcome.loop_lag_us, 1),
             "clock_resolution_ns": round(self._clock_resolution_ns, 1),
             "client_cpu_s": outcome.client_cpu_s,
@@ -285,8 +306,7 @@ class Block:
         A write at ALL through each node queues behind them; hints, should there be any, get a while to go.
         Returns whether all are gone, as far as can be known.
         """
-        last = self._previous
-        if last is None or last.read_share == 1.0 or last.write_cl == "ALL":
+        if all(cell.read_share == 1.0 or cell.write_cl == "ALL" for cell in self._previous):
             return True
         if self._cluster.barrier(self._session):
             return False

@@ -1,8 +1,10 @@
-"""What is measured at a time."""
+"""What is measured: cells, and groups of them that are measured together."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +27,8 @@ class Cell:
         Intended rate of a paced cell; NaN in a closed loop.
     deployment : str
         Name that the profile gives to where the hosts are; empty if all are side by side.
+    cell_group : str
+        Cells of one group alternate in slices under one load; empty for a cell of its own.
     """
 
     cell_id: str
@@ -40,3 +44,13 @@ class Cell:
     condition: str = ""
     rate_per_s: float = float("nan")
     deployment: str = ""
+    cell_group: str = ""
+
+
+Group = Sequence[Cell]
+"""Cells that are measured together: alike but for their levels; mostly in slices, or one alone."""
+
+
+def groups(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Return what is measured together, in order."""
+    return [list(group) for _, group in groupby(cells, key=lambda cell: (cell.block, cell.cell_group or cell.cell_id))]

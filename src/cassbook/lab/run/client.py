@@ -8,20 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 import numpy as np
 import pyarrow as pa
 from cassandra.cluster import Session
 
 from cassbook.core.schema import OPERATIONS
-from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record, alone
+from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.pacing import PacedLoop
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.workloads import Workload
 from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Request, Usertable
 from cassbook.lab.run import workloads
-from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.cell import Group
 from cassbook.profile.profile import Profile
 
 During = Callable[[Window], AbstractContextManager[None]]
@@ -44,6 +45,16 @@ class Place:
     addresses: list[str]
     labels: list[str]
     keyspace: str
+
+
+class Agreeing(Protocol):
+    """How the loops of several clients agree; see `ClosedLoop.agree` and `agree_on`."""
+
+    def moment(self) -> float:
+        """Wait until all have come as far, and return one moment for all."""
+
+    def figure(self, own: float) -> float:
+        """Return the largest of all figures."""
 
 
 class Client:
@@ -110,30 +121,32 @@ class Client:
 
     def run(
         self,
-        cell: Cell,
+        group: Group,
         bound: Bound,
         path: Path,
         during: During | None = None,
-        agree: Callable[[], float] = alone,
+        agreeing: Agreeing | None = None,
     ) -> tuple[Outcome, pa.Table]:
-        """Run a cell and put down its samples.
+        """Run a cell, or a group of cells that alternate, and put down the samples.
 
         Parameters
         ----------
-        cell : Cell
+        group : sequence of Cell
+            Alike but for their levels.
         bound : Bound
         path : Path
             Of the Parquet file to be.
         during : callable, optional
             Makes the block of code that the load runs in, from the cell's window.
-        agree : callable
-            See `ClosedLoop`.
+        agreeing : Agreeing, optional
+            What `ClosedLoop` asks where others take part in the load.
         """
         window = Window()
-        recorder = Recorder(path, cell.cell_id, self._place.labels, self.epoch, window)
+        recorder = Recorder(path, [cell.cell_id for cell in group], self._place.labels, self.epoch, window)
         try:
-            loop = self._loop(cell, recorder.add)
-            loop.agree = agree
+            loop = self._loop(group, recorder.add)
+            if agreeing:
+                loop.agree, loop.agree_on = agreeing.moment, agreeing.figure
             with during(window) if during else nullcontext():
                 outcome = loop.run(bound, window)
             return outcome, recorder.close()
@@ -141,8 +154,9 @@ class Client:
             recorder.abandon()
             raise
 
-    def _loop(self, cell: Cell, record: Record) -> ClosedLoop:
-        """Build the loop of a cell; closed unless the cell has a rate."""
+    def _loop(self, group: Group, record: Record) -> ClosedLoop:
+        """Build the loop of a group; closed unless its cells have a rate."""
+        cell = group[0]
         if cell.workload:
             statements: Usertable | Workload = self.workloads[cell.workload].workload
             operations = self.workloads[cell.workload].workload.operations(self._rng)
@@ -150,24 +164,12 @@ class Client:
         else:
             statements, operations = self.table, mix(cell.read_share, self._rng)
             requests = [statements.requests(READ), statements.requests(UPDATE)]
-        prefixes = statements.prefixes(cell.read_cl, cell.write_cl)
-        if math.isnan(cell.rate_per_s):
-            return self._closed(cell.threads, operations, requests, prefixes, record)
+        variants = [statements.prefixes(each.read_cl, each.write_cl) for each in group]
         timeout_s = self._profile.load.request_timeout_s
-        return PacedLoop(
-            self._nodes, cell.threads, operations, requests, prefixes, record, timeout_s, rate_per_s=cell.rate_per_s
-        )
-
-    def _closed(
-        self,
-        threads: int,
-        operations: Iterator[int],
-        requests: Sequence[Iterator[Request]],
-        prefixes: list[list[bytes]],
-        record: Record,
-    ) -> ClosedLoop:
-        timeout_s = self._profile.load.request_timeout_s
-        return ClosedLoop(self._nodes, threads, operations, requests, prefixes, record, timeout_s)
+        common = (self._nodes, cell.threads, operations, requests, variants[0], record, timeout_s)
+        loop = ClosedLoop(*common) if math.isnan(cell.rate_per_s) else PacedLoop(*common, rate_per_s=cell.rate_per_s)
+        loop.variants = variants
+        return loop
 
 
 def fill(nodes: Nodes, table: workloads.Loadable, threads: int, timeout_s: float) -> int:

@@ -24,7 +24,7 @@ from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
-from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.cell import Cell, Group
 from cassbook.profile.conditions import COLD_CONDITIONS, PauseSection
 from cassbook.profile.profile import Profile
 
@@ -61,7 +61,7 @@ class Bench:
     renew_client : callable
         Has the next cell run by a client that has just been started.
     run : callable
-        Takes a cell, its bound, its marks and what is to be done during it; runs it and puts it down.
+        Takes a group of cells, its bound, its marks and what is to be done during it; runs it and puts it down.
     """
 
     profile: Profile
@@ -72,7 +72,7 @@ class Bench:
     flush: Callable[[], None]
     reconnect: Callable[[], None]
     renew_client: Callable[[], None]
-    run: Callable[[Cell, Bound, list[str], During | None], None]
+    run: Callable[[Group, Bound, list[str], During | None], None]
 
     @property
     def own_cluster(self) -> CassandraCluster:
@@ -170,7 +170,7 @@ def for_existing(profile: Profile) -> tuple[Profile, list[str]]:
     return profile.model_copy(update={"cold": cold, "paced": paced}), left_out
 
 
-def measure(cell: Cell, bench: Bench, previous: Cell | None, marks: list[str]) -> None:
+def measure(cell: Cell, bench: Bench, previous: Group, marks: list[str]) -> None:
     """Make a cell's condition and measure it.
 
     Parameters
@@ -178,7 +178,7 @@ def measure(cell: Cell, bench: Bench, previous: Cell | None, marks: list[str]) -
     cell : Cell
         Of kind 'cold' or 'paced'.
     bench : Bench
-    previous : Cell or None
+    previous : sequence of Cell
         Measured before it in this block.
     marks : list of str
         Marks it has already.
@@ -193,18 +193,18 @@ def measure(cell: Cell, bench: Bench, previous: Cell | None, marks: list[str]) -
         assert part is not None  # noqa: S101 - the cell comes from it
         _flush_once(bench, previous)
         marks = [*marks, *_MAKE[cell.condition](cell, bench)]
-        bench.run(cell, Bound(0.0, part.steady_s), marks, None)
+        bench.run([cell], Bound(0.0, part.steady_s), marks, None)
         return
     paced = bench.profile.paced
     assert paced is not None  # noqa: S101 - the cell comes from it
     pause = paced.pause if cell.condition == "paused_node" else None
     bound = Bound(bench.profile.load.ramp_s, paced.steady_s)
-    bench.run(cell, bound, marks, (lambda window: pausing(bench, pause, cell, window)) if pause else None)
+    bench.run([cell], bound, marks, (lambda window: pausing(bench, pause, cell, window)) if pause else None)
 
 
-def _flush_once(bench: Bench, previous: Cell | None) -> None:
+def _flush_once(bench: Bench, previous: Group) -> None:
     """See to it that all conditions find the same SSTables, and no row in a memtable."""
-    if previous is None or previous.kind != "cold" or previous.read_share < 1:
+    if not previous or any(cell.kind != "cold" or cell.read_share < 1 for cell in previous):
         bench.flush()
 
 

@@ -13,8 +13,9 @@ from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
+from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place
-from cassbook.lab.run.plan import Cell, left_out, parts, plan
+from cassbook.lab.run.plan import left_out, parts, plan
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
@@ -126,8 +127,8 @@ def _measure_cells(
             block.load()
             block.warm_up()
             progress.part_done()
-            for cell in cells:
-                block.measure(cell)
-                progress.part_done(1)
+            for group in groups(cells):
+                block.measure(group)
+                progress.part_done(len(group))
         finally:
             block.close()

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import replace
 from itertools import groupby
 
 import numpy as np
 
-from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS
+from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.time_left import START, Part
+from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
-from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.cell import Cell, Group, groups
 from cassbook.profile.profile import Profile
 
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
 _OPERATIONS_PER_S = 4000
 _CLUSTER_START_S = 25
 _CELL_OVERHEAD_S = 0.35
+#: The 95th percentile of latency over its mean, about.
+_TAIL = 2.0
 
 
 def plan(profile: Profile) -> list[list[Cell]]:
@@ -60,38 +64,56 @@ def _block(profile: Profile, block: int) -> list[Cell]:
 
 
 def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: str) -> list[Cell]:
-    points: list[tuple[str, int, str, str, float, str]] = []
+    name = f"b{block}-{deployment}" if deployment else f"b{block}"
+    cells = []
     if profile.pure and block <= profile.pure.repeats:
         for threads in profile.pure.threads:
             for level in profile.pure.levels:
-                if level in READ_LEVELS:
-                    points.append(("pure", threads, level, level, 1.0, f"read-{level}"))
-                if level in WRITE_LEVELS:
-                    points.append(("pure", threads, level, level, 0.0, f"write-{level}"))
+                for among, what, share in ((READ_LEVELS, "read", 1.0), (WRITE_LEVELS, "write", 0.0)):
+                    if level in among:
+                        start = f"{name}-t{threads:04d}-{what}"
+                        cells.append(Cell(f"{start}-{level}", "pure", threads, level, level, share, block, block, 0,
+                                          deployment=deployment, cell_group=start))  # fmt: skip
     if profile.mixed and block <= profile.mixed.repeats:
         for threads in profile.mixed.threads:
             for share in profile.mixed.read_shares:
-                for name in profile.mixed.settings:
-                    pair = profile.setting(name)
-                    points.append(
-                        (
-                            "mixed",
-                            threads,
-                            pair.read_cl,
-                            pair.write_cl,
-                            share,
-                            f"mix{100 * share:02g}-{name.replace('/', '+')}",
-                        )
-                    )
-    order = np.random.default_rng(seed).permutation(len(points))
-    name = f"b{block}-{deployment}" if deployment else f"b{block}"
-    return [
-        Cell(
-            f"{name}-t{threads:04d}-{what}", kind, threads, read_cl, write_cl, share, block, block, place,
-            deployment=deployment,
-        )
-        for place, (kind, threads, read_cl, write_cl, share, what) in enumerate(points[i] for i in order)
-    ]  # fmt: skip
+                for setting in profile.mixed.settings:
+                    pair, start = profile.setting(setting), f"{name}-t{threads:04d}-mix{100 * share:02g}"
+                    cells.append(Cell(f"{start}-{setting.replace('/', '+')}", "mixed", threads, *_levels(pair), share,
+                                      block, block, 0, deployment=deployment, cell_group=start))  # fmt: skip
+    return _drawn(profile, cells, seed)
+
+
+def _levels(setting: Setting) -> tuple[str, str]:
+    """Return the levels of a setting."""
+    return setting.read_cl, setting.write_cl
+
+
+def _drawn(profile: Profile, cells: list[Cell], seed: list[int], start: int = 0) -> list[Cell]:
+    """Put cells into random order: all of them, or, where those of a group alternate, the groups.
+
+    Parameters
+    ----------
+    cells : list of Cell
+        Each with the group that it would belong to.
+    start : int
+        Place of the first.
+    """
+    if profile.design == "sequential":
+        units = [[replace(cell, cell_group="")] for cell in cells]
+    else:
+        units = list(_grouped(cells).values())
+    order = np.random.default_rng(seed).permutation(len(units))
+    drawn = [cell for place in order for cell in units[place]]
+    return [replace(cell, order=place) for place, cell in enumerate(drawn, start=start)]
+
+
+def _grouped(cells: list[Cell]) -> dict[str, list[Cell]]:
+    """Return cells by group; one that is alone in its group is a cell of its own."""
+    grouped: dict[str, list[Cell]] = {}
+    for cell in cells:
+        grouped.setdefault(cell.cell_group, []).append(cell)
+    return {name: of if len(of) > 1 else [replace(of[0], cell_group="")] for name, of in grouped.items()}
 
 
 def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
@@ -109,36 +131,36 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     loads = [(f"t{threads:04d}", threads, math.nan, list(shares)) for threads in part.threads]
     for what, (workload, _) in shares.items():
         loads += [(f"paced{rate:g}", max(part.threads), rate, [what]) for rate in part.rates_of(workload)]
-    points = [
-        (load, threads, rate, profile.setting(name), f"{what}-{name.replace('/', '+')}", *shares[what])
-        for load, threads, rate, among in loads
-        for what in among
-        for name in part.settings
-    ]
-    order = np.random.default_rng([profile.seed, block, 1]).permutation(len(points))
-    return [
-        Cell(
-            f"b{block}-{load}-{what}",
-            "workload",
-            threads,
-            pair.read_cl,
-            pair.write_cl,
-            share,
-            block,
-            block,
-            i,
-            name,
-            rate_per_s=rate,
-        )
-        for i, (load, threads, rate, pair, what, name, share) in enumerate((points[i] for i in order), start=place)
-    ]
+    cells = []
+    for load, threads, rate, among in loads:
+        for what in among:
+            for name in part.settings:
+                pair, start = profile.setting(name), f"b{block}-{load}-{what}"
+                workload, share = shares[what]
+                cell_id = f"{start}-{name.replace('/', '+')}"
+                cells.append(Cell(cell_id, "workload", threads, *_levels(pair), share, block, block, 0, workload,
+                                  rate_per_s=rate, cell_group=start))  # fmt: skip
+    return _drawn(profile, cells, [profile.seed, block, 1], place)
 
 
-def cell_seconds(profile: Profile, cell: Cell) -> float:
-    """About how long a cell takes here."""
+def alternation(profile: Profile, group: Group) -> Alternation | None:
+    """Return how the cells of a group alternate; None for a cell of its own."""
+    if len(group) == 1:
+        return None
+    first = group[0]
+    assert profile.load.steady_s is not None  # noqa: S101 - the profile was checked
+    return Alternation(len(group), profile.load.steady_s, (profile.seed, first.block, 4, first.order))
+
+
+def group_seconds(profile: Profile, group: Group) -> float:
+    """About how long a group takes here."""
+    cell, load = group[0], profile.load
     if cell.kind in conditions.KINDS:
         return conditions.seconds(profile, cell)
-    load = profile.load
+    if turns := alternation(profile, group):
+        latency_s = _TAIL * cell.threads / _OPERATIONS_PER_S
+        trial_s = max(LEAST_TRIAL_S, 2 * latency_s) * len(group)
+        return load.ramp_s + trial_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
     if load.steady_s is not None:
         return load.ramp_s + load.steady_s + _CELL_OVERHEAD_S
     assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
@@ -159,8 +181,8 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     Returns
     -------
     list of Part
-        Before the cells of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
-        warm-up. A cell with which the tables of its workload are loaded has a kind of its own.
+        Before the groups of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
+        warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
     before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
     before_s += _CLUSTER_START_S if starts else 0
@@ -168,11 +190,12 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
         forecast.append(Part(START, before_s))
         loaded: set[str] = set()
-        for cell in of_start:
+        for group in groups(of_start):
+            cell = group[0]
             rows = 0 if cell.workload in loaded else rows_to_load(profile, cell.workload)
             loaded.add(cell.workload)
             kind = f"{cell.kind} {cell.condition}" + (" and its table" if rows else "")
-            forecast.append(Part(kind, cell_seconds(profile, cell) + rows / _OPERATIONS_PER_S))
+            forecast.append(Part(kind, group_seconds(profile, group) + rows / _OPERATIONS_PER_S))
     return forecast
 
 

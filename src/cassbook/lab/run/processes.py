@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.load.loop import Bound, Outcome, alone
 from cassbook.lab.load.recorder import Window, write_samples
-from cassbook.lab.run.cell import Cell
+from cassbook.lab.run.cell import Group
 from cassbook.lab.run.client import Client, During, Place
 from cassbook.lab.wan.child import Child, Owner
 from cassbook.profile.profile import Profile
@@ -33,9 +33,9 @@ class LostClientError(LaboratoryError):
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One process's share of a cell, where its samples go, and when the run began by its clock."""
+    """One process's share of a group of cells, where its samples go, and when the run began by its clock."""
 
-    cell: Cell
+    group: Group
     bound: Bound
     path: Path
     epoch: float
@@ -138,22 +138,27 @@ class ClientProcesses:
         for child in self.children:
             child.stop()
 
-    def run(self, cell: Cell, bound: Bound, path: Path, during: During | None = None) -> tuple[Outcome, pa.Table]:
-        """Run a cell, its threads shared out, and merge the samples; as `Client.run`.
+    def run(self, group: Group, bound: Bound, path: Path, during: During | None = None) -> tuple[Outcome, pa.Table]:
+        """Run a group of cells, its threads shared out, and merge the samples; as `Client.run`.
 
         A bound by operations is not for several processes: their first thread to end would not be the first of all.
         """
-        shares = [share for share in _shared_out(cell.threads, len(self.children)) if share]
+        threads = group[0].threads
+        shares = [share for share in _shared_out(threads, len(self.children)) if share]
         children, parts = self.children[: len(shares)], [path.with_suffix(f".{n}.parquet") for n in range(len(shares))]
         window = Window()
         self._begin(children)
         for child, share, part in zip(children, shares, parts, strict=True):
-            own = replace(cell, threads=share, rate_per_s=cell.rate_per_s * share / cell.threads)
+            own = [replace(cell, threads=share, rate_per_s=cell.rate_per_s * share / threads) for cell in group]
             child.tell(Order(own, bound, child.writes_at(part), self._epoch + child.offset_s))
         with during(window) if during else nullcontext():
+            steady_s = bound.steady_s
+            if bound.alternation:
+                window.slices = bound.alternation.slices(self._agree_on_figure(children))
+                steady_s = window.slices.whole_s
             window.steady_from = self._agree(children, self.lead_s)
-            if bound.steady_s is not None:
-                window.steady_to = window.steady_from + bound.steady_s
+            if steady_s is not None:
+                window.steady_to = window.steady_from + steady_s
                 self._agree(children)
             outcomes: list[Outcome] = [child.hear() for child in children]
         ends = [each.window.steady_to - child.offset_s for child, each in zip(children, outcomes, strict=True)]
@@ -185,6 +190,13 @@ class ClientProcesses:
             self._announce(child, moment, ahead=lead_s > 0)
         return float(moment)
 
+    def _agree_on_figure(self, children: Sequence[Member]) -> float:
+        """Wait for each one's figure, and tell all the largest."""
+        largest = max(float(child.hear()) for child in children)
+        for child in children:
+            child.tell(largest)
+        return largest
+
     def _announce(self, child: Member, moment: float, ahead: bool) -> None:
         """Tell a member a moment of ours by its own clock; `ahead` if it is still to come."""
         child.tell(moment + child.offset_s)
@@ -204,21 +216,31 @@ def _merged(outcomes: list[Outcome], window: Window) -> Outcome:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class _WithOwner:
+    """How a client process agrees with the others: through its owner."""
+
+    owner: Owner
+
+    def moment(self) -> float:
+        self.owner.tell(alone())
+        moment = float(self.owner.hear())
+        time.sleep(max(0.0, moment - alone()))
+        return moment
+
+    def figure(self, own: float) -> float:
+        self.owner.tell(own)
+        return float(self.owner.hear())
+
+
 def serve(
     owner: Owner, profile: Profile, place: Place, seed: list[int], epoch: float, process: int, processes: int
 ) -> None:
     """Be a client process: connect and report it, then run what is ordered until the owner is gone."""
-
-    def agree() -> float:
-        owner.tell(alone())
-        moment = float(owner.hear())
-        time.sleep(max(0.0, moment - alone()))
-        return moment
-
     client = Client(profile, place, seed, epoch, process, processes)
     owner.tell(None)
     while True:
         order: Order = owner.hear()
         client.epoch = order.epoch
-        outcome, _ = client.run(order.cell, order.bound, order.path, agree=agree)
+        outcome, _ = client.run(order.group, order.bound, order.path, agreeing=_WithOwner(owner))
         owner.tell(outcome)

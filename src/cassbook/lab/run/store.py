@@ -3,6 +3,7 @@
 manifest.json          complete: false until the last file is in place
 cells.csv              one row per finished cell; the row is its completion mark
 cells/CELL.parquet     samples of the finished cells of the block in hand
+slices.csv             statistics of each slice of cells that alternate
 statistics.csv         statistics of each cell of finished blocks, made of all its samples
 histograms.hlog        histograms of the same
 samples/block-N.parquet  samples that are kept of a finished block (`digest.kept`); the block's completion mark
@@ -21,16 +22,19 @@ from typing import Any
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
-from cassbook.lab.load.recorder import write_samples
+from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
+from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
 from cassbook.records import digest, manifest
+from cassbook.records.digest import SLICES
 
 
 class RunStore:
@@ -160,8 +164,26 @@ class RunStore:
         return self.folder / "samples" / f"block-{block}.parquet"
 
     def finish_cell(self, row: dict[str, Any]) -> None:
-        """Put down a cell's row: from now on it is finished."""
-        self._rows.append({"schema_version": SCHEMA_VERSION, **row})
+        """Put down the row of a cell whose samples are at `sample_path`: from now on it is finished."""
+        self._put_down([row])
+
+    def finish_group(self, rows: list[dict[str, Any]], samples: pa.Table, window: Window) -> None:
+        """Put down cells that alternated, all at once: their samples cell by cell, their slices, then their rows."""
+        cell_ids, slices = [row["cell_id"] for row in rows], window.slices
+        assert slices is not None  # noqa: S101 - they alternated
+        for cell_id in cell_ids:
+            write_samples(of_cell(samples, cell_id), self.sample_path(cell_id))
+        statistics = slice_statistics(
+            samples.select(["phase", "outcome", "slice", "latency_us"]).to_pandas(), cell_ids, slices.order,
+            slices.guard_s, slices.counted_s, window.steady_from - self.epoch,
+        )  # fmt: skip
+        path = self.folder / SLICES
+        write_text(path, digest.with_block(path, statistics))
+        self._put_down(rows)
+        self.sample_path(rows[0]["cell_group"]).unlink(missing_ok=True)
+
+    def _put_down(self, rows: list[dict[str, Any]]) -> None:
+        self._rows += [{"schema_version": SCHEMA_VERSION, **row} for row in rows]
         write_text(self.folder / "cells.csv", self._cells().to_csv(index=False, lineterminator="\n"))
 
     def _cells(self) -> pd.DataFrame:
@@ -204,6 +226,11 @@ class RunStore:
         self.notes["complete"] = True
         self.save_notes()
         shutil.rmtree(self.folder / "cells", ignore_errors=True)
+
+
+def of_cell(samples: pa.Table, cell_id: str) -> pa.Table:
+    """Return the samples of one cell of a group."""
+    return samples.filter(pc.equal(samples["cell_id"].cast(pa.string()), cell_id))
 
 
 def _same_profile(content: dict[str, Any], profile: Profile) -> bool:

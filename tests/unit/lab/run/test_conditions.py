@@ -149,14 +149,14 @@ class Recorded:
             self.run,
         )
 
-    def run(self, cell, bound, marks, during):
-        self.done.append((cell.condition, bound, marks))
+    def run(self, group, bound, marks, during):
+        self.done.append((group[0].condition, bound, marks))
 
     def measure(self, cells):
-        previous = None
+        previous = []
         for cell in cells:
             conditions.measure(cell, self.bench, previous, [])
-            previous = cell
+            previous = [cell]
         return self.done
 
 

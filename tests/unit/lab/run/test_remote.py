@@ -85,8 +85,8 @@ def test_two_workers_with_clocks_far_apart_make_one_cell(made, tmp_path):
     workers = MadeWorkers()
     before = time.perf_counter()
     with processes_on(workers) as processes:
-        outcome, samples = processes.run(CELL, BOUND, tmp_path / "c.parquet")
-        again, _ = processes.run(CELL, BOUND, tmp_path / "d.parquet")
+        outcome, samples = processes.run([CELL], BOUND, tmp_path / "c.parquet")
+        again, _ = processes.run([CELL], BOUND, tmp_path / "d.parquet")
     after = time.perf_counter()
     assert samples.num_rows == outcome.operations
     assert again.operations > 0
@@ -122,21 +122,21 @@ def test_nothing_is_left_on_the_workers(made, tmp_path):
 def test_clocks_that_are_known_badly_mark_the_cell(made, tmp_path, monkeypatch):
     monkeypatch.setattr(remote, "measure_offset", lambda read: measure_offset(read, rounds=2))
     with processes_on(MadeWorkers(reading_s=0.02)) as processes:
-        processes.run(CELL, BOUND, tmp_path / "c.parquet")
+        processes.run([CELL], BOUND, tmp_path / "c.parquet")
     assert processes.marks == ["clock"]
     assert processes.columns["clock_bound_us"] > 9000
 
 
 def test_news_that_come_after_the_window_began_lose_the_cell(made, tmp_path):
     with processes_on(MadeWorkers(slow_s=0.3)) as processes, pytest.raises(LostClientError, match="heard too late"):
-        processes.run(CELL, BOUND, tmp_path / "c.parquet")
+        processes.run([CELL], BOUND, tmp_path / "c.parquet")
 
 
 def test_a_client_that_is_killed_is_lost_and_not_an_error(made, tmp_path):
     with processes_on(MadeWorkers()) as processes:
         psutil.Process(on_worker._hosted[processes.children[1].key].child.pid).kill()
         with pytest.raises(LostClientError, match=r"client process 2 \(worker 2\) is lost"):
-            processes.run(CELL, BOUND, tmp_path / "c.parquet")
+            processes.run([CELL], BOUND, tmp_path / "c.parquet")
 
 
 def test_who_is_not_asked_for_is_ended(made, monkeypatch):

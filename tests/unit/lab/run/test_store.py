@@ -11,8 +11,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from cassbook.core.errors import InputError
-from cassbook.core.schema import CELLS, SAMPLES
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION
 from cassbook.lab.load.recorder import Recorder, Window
+from cassbook.lab.load.slices import AlternatingTurns, Slices
 from cassbook.lab.run.plan import Cell
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
@@ -29,7 +30,7 @@ def profile():
 def record(store, cell_id, rows=1000, window=None):
     """Write `rows` samples of a cell, 1 ms apart, latencies 1 to `rows` us."""
     window = window or Window(0.1, 0.9)
-    recorder = Recorder(store.sample_path(cell_id), cell_id, NODES, 0.0, window)
+    recorder = Recorder(store.sample_path(cell_id), [cell_id], NODES, 0.0, window)
     for i in range(rows):
         recorder.add(i / 1000, (i + 1) / 1e6, i % 2, 0 if i % 10 else 8, i % 3)
     return recorder
@@ -91,7 +92,49 @@ def test_a_run_comes_back_as_it_was_written(tmp_path, profile):
     assert len(run.samples(["latency_us"], cells=["b2-x"])) == 1000
     schema = pq.read_schema(run.folder / "samples" / "block-1.parquet")
     assert schema.names == SAMPLES.names
-    assert schema.metadata[b"cassbook_schema_version"] == b"1"
+    assert schema.metadata[b"cassbook_schema_version"] == str(SCHEMA_VERSION).encode()
+
+
+def alternate(store, slices, begins=0.1):
+    """Put down two cells that alternated: 1 ms apart, latencies of 1 ms in x and 2 ms in y."""
+    names, window = ["b1-x", "b1-y"], Window(begins, begins + slices.whole_s, slices)
+    recorder = Recorder(store.sample_path("b1-g"), names, NODES, store.epoch, window)
+    window.steady_from += store.epoch
+    window.steady_to += store.epoch
+    turns = AlternatingTurns([0, 1], slices, window.steady_from)
+    for i in range(1500):
+        number, variant = turns.at(store.epoch + i / 1000)
+        recorder.add(store.epoch + i / 1000, (variant + 1) / 1000, 0, 0, 0, slice_=number)
+    rows = [
+        row(name) | {"cell_group": "b1-g", "slices": 2, "measured_s": slices.measured_s(number),
+                     "steady_from_s": begins, "steady_to_s": begins + slices.whole_s, "little_ratio": 1.01}
+        for number, name in enumerate(names)
+    ]  # fmt: skip
+    store.finish_group(rows, recorder.close(), window)
+
+
+def test_cells_that_alternated_come_back_cell_by_cell_and_slice_by_slice(tmp_path, profile):
+    store = RunStore.create(tmp_path / "run", profile)
+    slices = Slices(0.1, 0.2, (1, 0, 0, 1))
+    alternate(store, slices)
+    assert sorted(path.name for path in (store.folder / "cells").iterdir()) == ["b1-x.parquet", "b1-y.parquet"]
+    store.finish_block(1)
+    store.complete()
+    store.close()
+    run = RecordedRun(store.folder)
+    assert "slices.csv" in run.manifest["artefacts"]
+    table = run.slices
+    assert table["cell_id"].tolist() == ["b1-y", "b1-x", "b1-x", "b1-y"]
+    assert table["after"].tolist() == ["", "b1-y", "b1-x", "b1-x"]
+    assert table["round"].tolist() == [0, 0, 1, 1]
+    assert table["n_ok"].tolist() == pytest.approx([200] * 4, abs=1)
+    assert table["latency_us"].tolist() == [2000.0, 1000.0, 1000.0, 2000.0]
+    assert table["from_s"].tolist() == pytest.approx([0.1, 0.4, 0.7, 1.0])
+    statistics = run.statistics.set_index("cell_id")
+    assert statistics["latency_us"].to_dict() == {"b1-x": 1000.0, "b1-y": 2000.0}
+    assert statistics["n_ok"].tolist() == pytest.approx([400, 400], abs=2)
+    assert statistics["throughput_per_s"].tolist() == pytest.approx([1000, 1000], rel=0.01)
+    assert statistics["little_ratio"].tolist() == [1.01, 1.01]
 
 
 def test_resume_keeps_finished_cells_and_clears_the_rest(tmp_path, profile):
@@ -157,7 +200,7 @@ def test_an_incomplete_run_is_not_read(tmp_path, profile):
 def test_another_schema_version_is_not_read(tmp_path, profile):
     folder = complete(tmp_path, profile)
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace('"schema_version": 1', '"schema_version": 99', 1))
+    path.write_text(path.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99', 1))
     with pytest.raises(InputError, match="99"):
         RecordedRun(folder)
     with pytest.raises(InputError, match="99"):
@@ -258,7 +301,7 @@ def test_a_file_in_the_place_of_a_folder(tmp_path, profile):
 def test_many_threads_may_add(tmp_path, profile):
     """Time-outs and lost connections are recorded by other threads than the event loop's."""
     store = RunStore.create(tmp_path / "run", profile)
-    recorder = Recorder(store.sample_path("b1-x"), "b1-x", NODES, 0.0, Window(0.0, 1e9))
+    recorder = Recorder(store.sample_path("b1-x"), ["b1-x"], NODES, 0.0, Window(0.0, 1e9))
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

@@ -55,7 +55,7 @@ def load(processes: ClientProcesses | None, threads: int, seconds: float) -> Ite
 
     def keep_up(_: threading.Event) -> None:
         with tempfile.TemporaryDirectory() as folder:
-            outcome, samples = processes.run(cell, Bound(_SETTLE_S, seconds), Path(folder) / "samples.parquet")
+            outcome, samples = processes.run([cell], Bound(_SETTLE_S, seconds), Path(folder) / "samples.parquet")
         window = outcome.window
         steady = samples.filter(pc.equal(samples["phase"], "steady"))
         measured.throughput_per_s = steady.num_rows / (window.steady_to - window.steady_from)

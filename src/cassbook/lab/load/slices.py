@@ -1,0 +1,239 @@
+"""Slices of time in which the variants of a load alternate, under one load that is never broken off.
+
+The load's slots and connections stay; only what the next request asks for changes, a consistency level or a pair of
+them. A request belongs to the slice in which it was sent, and counts whenever it is answered: to leave out those that
+straddle a change would leave out the long ones. Those sent within a guard after a change are left out, by the time at
+which they were sent alone.
+
+Randomised multiple interleaved trials: Abedi and Brecht, Conducting repeatable experiments in highly variable cloud
+computing environments, ICPE 2017.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+
+#: A slice and its guard last for so many of the slowest variant's 95th percentile of latency, and no less than so long:
+#: within one such latency nearly all that the variant before has sent is answered, in the next the queues settle.
+GUARD_LATENCIES, LEAST_GUARD_S = 1.5, 0.1
+COUNTED_LATENCIES, LEAST_COUNTED_S = 4.0, 0.4
+#: Each variant has at least so many slices, however long they are.
+LEAST_ROUNDS = 4
+#: How long each variant is tried beforehand, at least and at most.
+LEAST_TRIAL_S, MOST_TRIAL_S = 0.15, 3.0
+#: Up to so many variants all orders of a round are weighed; of more, as many are drawn.
+_ALL_ORDERS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Slices:
+    """When which variant has its turn, counted from the start of the steady window.
+
+    Attributes
+    ----------
+    guard_s, counted_s : float
+        Each slice begins with a guard; what is sent in the rest counts.
+    order : tuple of int
+        Variant of each slice. In each round of as many slices as there are variants, each has one.
+    """
+
+    guard_s: float
+    counted_s: float
+    order: tuple[int, ...]
+
+    @property
+    def length_s(self) -> float:
+        """Of one slice."""
+        return self.guard_s + self.counted_s
+
+    @property
+    def whole_s(self) -> float:
+        """Of all of them."""
+        return self.length_s * len(self.order)
+
+    def measured_s(self, variant: int) -> float:
+        """Seconds that count of a variant."""
+        return self.counted_s * self.order.count(variant)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """What is asked for: lengths follow when it is known how long requests take.
+
+    Attributes
+    ----------
+    variants : int
+    measured_s : float
+        Seconds that each variant is measured at the least.
+    seed : tuple of int
+        Of the order.
+    """
+
+    variants: int
+    measured_s: float
+    seed: tuple[int, ...]
+
+    def slices(self, latency_s: float) -> Slices:
+        """Return the slices for a latency: the 95th percentile of the slowest variant.
+
+        Examples
+        --------
+        >>> made = Alternation(3, 3.5, (1,)).slices(0.01)
+        >>> made.guard_s, made.counted_s, len(made.order)
+        (0.1, 0.4375, 24)
+        """
+        guard_s, counted_s, rounds = self._lengths(latency_s)
+        return Slices(guard_s, counted_s, balanced_order(self.variants, rounds, self.seed))
+
+    def forecast_s(self, latency_s: float) -> float:
+        """Return how long all slices take for such a latency."""
+        guard_s, counted_s, rounds = self._lengths(latency_s)
+        return (guard_s + counted_s) * rounds * self.variants
+
+    def _lengths(self, latency_s: float) -> tuple[float, float, int]:
+        guard_s = max(LEAST_GUARD_S, GUARD_LATENCIES * latency_s)
+        counted_s = max(LEAST_COUNTED_S, COUNTED_LATENCIES * latency_s)
+        rounds = max(math.floor(self.measured_s / counted_s), LEAST_ROUNDS)
+        return guard_s, max(counted_s, self.measured_s / rounds), rounds
+
+
+Variant = TypeVar("Variant")
+
+
+class Turns(Generic[Variant]):
+    """Whose turn it is: always the same variant's.
+
+    Slices are numbered from 0. What is sent outside of them has -1 less the number of its variant, so that either tells
+    the variant.
+
+    Parameters
+    ----------
+    variant
+        What requests are made with.
+    number : int
+        Of it.
+    """
+
+    def __init__(self, variant: Variant, number: int = 0) -> None:
+        self.slice = outside(number)
+        self._always = self.slice, variant
+
+    def at(self, moment: float) -> tuple[int, Variant]:
+        """Return the slice that a request of this moment belongs to, and the variant."""
+        return self._always
+
+
+class AlternatingTurns(Turns[Variant]):
+    """Whose turn it is by the moment: each slice's variant, before them the first one's, after them the last one's.
+
+    Parameters
+    ----------
+    variants : sequence
+    slices : Slices
+    begins : float
+        When the first begins, on the client's clock.
+    """
+
+    def __init__(self, variants: Sequence[Variant], slices: Slices, begins: float) -> None:
+        first, last = slices.order[0], slices.order[-1]
+        super().__init__(variants[first], first)
+        self._begins, self._per_s = begins, 1 / slices.length_s
+        self._turns = [(place, variants[number]) for place, number in enumerate(slices.order)]
+        self._after = outside(last), variants[last]
+
+    def at(self, moment: float) -> tuple[int, Variant]:
+        """Return the slice that a request of this moment belongs to, and the variant."""
+        if moment < self._begins:
+            return self._always
+        place = int((moment - self._begins) * self._per_s)
+        return self._turns[place] if place < len(self._turns) else self._after
+
+
+def outside(variant: int) -> int:
+    """Return what stands for the slice of a request of a variant that belongs to none.
+
+    >>> outside(0), outside(2)
+    (-1, -3)
+    """
+    return -1 - variant
+
+
+class Trial:
+    """Latencies of what is sent outside of slices with one variant; takes the place of a loop's record.
+
+    Parameters
+    ----------
+    slice_ : int
+        As `Turns` numbers what is tried.
+    record : callable
+        What it hands everything on to.
+    """
+
+    def __init__(self, slice_: int, record: Callable[..., None]) -> None:
+        self._slice, self._record = slice_, record
+        self._latency_s: list[float] = []
+
+    def __call__(self, started: float, latency_s: float, *rest: Any) -> None:
+        """Note a finished request, and hand it on."""
+        if rest[-1] == self._slice:
+            self._latency_s.append(latency_s)
+        self._record(started, latency_s, *rest)
+
+    def enough(self, answers: int, gone_s: float) -> bool:
+        """Whether the trial may end: after so many answers and a while, or when it has taken too long."""
+        return gone_s >= MOST_TRIAL_S or (gone_s >= LEAST_TRIAL_S and len(self._latency_s) >= answers)
+
+    def p95_s(self, gone_s: float) -> float:
+        """Return the 95th percentile of latency; where nothing was answered, how long that was waited for."""
+        return float(np.quantile(self._latency_s, 0.95)) if self._latency_s else gone_s
+
+
+def balanced_order(variants: int, rounds: int, seed: Sequence[int]) -> tuple[int, ...]:
+    """Draw the order of variants, round by round, so that each follows each of the others about equally often.
+
+    Parameters
+    ----------
+    variants, rounds : int
+        A round has each variant once. No variant follows itself where there is another.
+    seed : sequence of int
+
+    Returns
+    -------
+    tuple of int
+        Of `variants` x `rounds` places. Each round is drawn among those orders that leave the counts of (predecessor,
+        successor) most even.
+    """
+    rng = np.random.default_rng(list(seed))
+    follows = np.zeros((variants, variants), dtype=np.int64)
+    order: list[int] = []
+    for _ in range(rounds):
+        drawn = _candidates(variants, rng)
+        costs = [_unevenness(follows, order[-1:], candidate) for candidate in drawn]
+        best = [candidate for candidate, cost in zip(drawn, costs, strict=True) if cost == min(costs)]
+        chosen = best[rng.integers(len(best))]
+        for before, after in itertools.pairwise([*order[-1:], *chosen]):
+            follows[before, after] += 1
+        order += chosen
+    return tuple(order)
+
+
+def _candidates(variants: int, rng: np.random.Generator) -> list[tuple[int, ...]]:
+    if variants <= _ALL_ORDERS:
+        return list(itertools.permutations(range(variants)))
+    return [tuple(map(int, rng.permutation(variants))) for _ in range(math.factorial(_ALL_ORDERS))]
+
+
+def _unevenness(follows: np.ndarray, last: list[int], candidate: tuple[int, ...]) -> float:
+    """Sum of squares of how often each follows each, with this round; infinite if one followed itself."""
+    counts = follows.copy()
+    for before, after in itertools.pairwise([*last, *candidate]):
+        if before == after:
+            return math.inf
+        counts[before, after] += 1
+    return float((counts**2).sum())

@@ -1,0 +1,78 @@
+"""What each slice of an interleaved measurement says, and ratios of cells that alternated.
+
+A ratio is taken within each round of slices, where both levels met the same machine within a second or two, then over
+the rounds of a block, then over blocks: what varies from minute to minute and from start to start falls out of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+#: One row per slice of a cell.
+COLUMNS = (
+    "cell_id",
+    "slice",  # its number in the group, from 0
+    "round",  # which round of the group, from 0; each cell has one slice in it
+    "after",  # the cell whose slice came before; empty for the group's first
+    "from_s",  # seconds since the run began; the guard is behind it
+    "guard_s",
+    "counted_s",
+    "n_ok",
+    "n_errors",
+    "latency_us",
+    "p50_us",
+    "p95_us",
+    "p99_us",
+    "throughput_per_s",
+)
+_QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
+
+
+def slice_statistics(
+    samples: pd.DataFrame, cells: Sequence[str], order: Sequence[int], guard_s: float, counted_s: float, from_s: float
+) -> pd.DataFrame:
+    """Statistics of every slice of a group of cells that alternated.
+
+    Parameters
+    ----------
+    samples : DataFrame
+        Of the group, columns `schema.SAMPLES`; those of phase steady count.
+    cells : sequence of str
+        Identifiers, by variant.
+    order : sequence of int
+        Variant of each slice.
+    guard_s, counted_s : float
+        Of each slice.
+    from_s : float
+        When the first began, in seconds since the run began.
+
+    Returns
+    -------
+    DataFrame
+        Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is none.
+    """
+    steady = samples[samples["phase"] == "steady"]
+    ok = steady[steady["outcome"] == "ok"]
+    numbers = np.arange(len(order))
+    by_slice = ok.groupby(ok["slice"].astype("int64"))["latency_us"]
+    n_ok = by_slice.size().reindex(numbers, fill_value=0).to_numpy()
+    n_all = steady["slice"].astype("int64").value_counts().reindex(numbers, fill_value=0).to_numpy()
+    names = [cells[variant] for variant in order]
+    columns = {
+        "cell_id": names,
+        "slice": numbers,
+        "round": numbers // len(cells),
+        "after": ["", *names[:-1]],
+        "from_s": np.round(from_s + numbers * (guard_s + counted_s), 6),
+        "guard_s": round(guard_s, 6),
+        "counted_s": round(counted_s, 6),
+        "n_ok": n_ok,
+        "n_errors": n_all - n_ok,
+        "latency_us": by_slice.mean().reindex(numbers).round(1).to_numpy(),
+        **{name: by_slice.quantile(share).reindex(numbers).to_numpy() for name, share in _QUANTILES.items()},
+        "throughput_per_s": np.round(n_ok / counted_s, 1),
+    }
+    return pd.DataFrame(columns)[list(COLUMNS)]
