@@ -113,6 +113,14 @@ CATALOGUE: Catalogue = {
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
         45, "calibration.cells:calibration",
     ),
+    "interleaving-carry-over": Entry(
+        "Levels that alternate in slices: for how long does a change of level show in latency, and whose?",
+        40, "interleaving.carry_over:carry_over",
+    ),
+    "interleaving-designs": Entry(
+        "How much narrower are ratios of levels that alternate in slices than of levels measured one after the other?",
+        30, "interleaving.designs:designs",
+    ),
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
         160, "adviser.shift:shift", needs="map",

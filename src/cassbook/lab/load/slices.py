@@ -73,11 +73,17 @@ class Alternation:
         Seconds that each variant is measured at the least.
     seed : tuple of int
         Of the order.
+    lengths_s : tuple of float, optional
+        Guard and rest of each slice, where they do not follow the latency.
+    whole_s : float, optional
+        Seconds that all slices take together, guards included, in place of `measured_s`.
     """
 
     variants: int
     measured_s: float
     seed: tuple[int, ...]
+    lengths_s: tuple[float, float] | None = None
+    whole_s: float | None = None
 
     def slices(self, latency_s: float) -> Slices:
         """Return the slices for a latency: the 95th percentile of the slowest variant.
@@ -97,8 +103,15 @@ class Alternation:
         return (guard_s + counted_s) * rounds * self.variants
 
     def _lengths(self, latency_s: float) -> tuple[float, float, int]:
-        guard_s = max(LEAST_GUARD_S, GUARD_LATENCIES * latency_s)
-        counted_s = max(LEAST_COUNTED_S, COUNTED_LATENCIES * latency_s)
+        if self.lengths_s:
+            guard_s, counted_s = self.lengths_s
+        else:
+            guard_s = max(LEAST_GUARD_S, GUARD_LATENCIES * latency_s)
+            counted_s = max(LEAST_COUNTED_S, COUNTED_LATENCIES * latency_s)
+        if self.whole_s:
+            round_s = self.whole_s / self.variants
+            rounds = max(math.floor(round_s / (guard_s + counted_s)), LEAST_ROUNDS)
+            return guard_s, max(round_s / rounds - guard_s, LEAST_COUNTED_S), rounds
         rounds = max(math.floor(self.measured_s / counted_s), LEAST_ROUNDS)
         return guard_s, max(counted_s, self.measured_s / rounds), rounds
 

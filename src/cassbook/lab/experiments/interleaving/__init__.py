@@ -1,0 +1,1 @@
+"""Experiments about interleaving: what one slice leaves to the next, and what the design buys."""

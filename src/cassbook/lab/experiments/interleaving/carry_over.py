@@ -1,0 +1,103 @@
+"""What a slice finds when another level was before it: latency by the time since the change, and by predecessor."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.experiments.experiment import Row, SideBySide
+from cassbook.lab.experiments.interleaving.loading import SHARES, Seen, compared, warmed_up
+from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.slices import Alternation
+from cassbook.profile.profile import TableSection, WarmUpSection
+
+
+@dataclass(frozen=True, slots=True)
+class CarryOver:
+    """The experiment.
+
+    Attributes
+    ----------
+    setups : mapping of str to SideBySide
+    threads : tuple of int
+    slice_s, bin_s : float
+        Slices are so long that what was before is forgotten at their end; their beginning is looked at in bins.
+    rounds : int
+        Each level follows each other one half as often.
+    records : int
+    ramp_s : float
+    """
+
+    setups: Mapping[str, SideBySide] = field(
+        default_factory=lambda: {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
+    )
+    threads: tuple[int, ...] = (10, 100, 500, 1000)
+    slice_s: float = 3.0
+    bin_s: float = 0.05
+    rounds: int = 6
+    records: int = 100_000
+    ramp_s: float = 0.4
+
+    def notes(self) -> dict[str, Any]:
+        """Return every number."""
+        names = ("threads", "slice_s", "bin_s", "rounds", "records", "ramp_s")
+        return {name: getattr(self, name) for name in names}
+
+    def rows(self, setup: str) -> int:
+        """Return how many groups a cluster start has."""
+        return len(SHARES) * len(self.threads)
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Measure all groups, in random order.
+
+        Returns
+        -------
+        iterator of dict
+            panel, operation (READ, UPDATE, MIX), threads, n, errors; and a table, bins: level, after (the level
+            before), bin_ms (since the change), n, latency_ms (mean of those sent in it).
+        """
+        groups = list(itertools.product(SHARES, self.threads))
+        rule = WarmUpSection(windows=5, cap_s=40)
+        with warmed_up(cluster, TableSection(record_count=self.records), rule, rng) as loader:
+            for number, place in enumerate(rng.permutation(len(groups))):
+                operation, threads = groups[place]
+                levels = compared(operation)
+                alternation = Alternation(
+                    len(levels), self.slice_s * self.rounds, (int(rng.integers(1 << 31)),), (0.0, self.slice_s)
+                )
+                loader.settle()
+                seen = loader.run(
+                    operation, list(levels.values()), threads, Bound(self.ramp_s, alternation=alternation)
+                )
+                failed = int((~seen.operations["ok"]).sum())
+                row: Row = {"panel": number, "operation": operation, "threads": threads}
+                yield row | {"n": len(seen.operations), "errors": failed, "bins": self._bins(seen, list(levels))}
+
+    def _bins(self, seen: Seen, levels: list[str]) -> pd.DataFrame:
+        slices = seen.window.slices
+        assert slices is not None  # noqa: S101 - it was measured in slices
+        done = seen.operations[seen.operations["ok"] & (seen.operations["slice"] > 0)]
+        number = done["slice"].to_numpy()
+        order = np.array(slices.order)
+        since_s = done["started_s"].to_numpy() - number * slices.length_s
+        table = pd.DataFrame(
+            {
+                "level": np.array(levels)[order[number]],
+                "after": np.array(levels)[order[number - 1]],
+                "bin_ms": np.round(np.floor(np.maximum(since_s, 0.0) / self.bin_s) * self.bin_s * 1000, 3),
+                "latency_ms": done["latency_ms"].to_numpy(),
+            }
+        )
+        by = table.groupby(["level", "after", "bin_ms"], sort=True)["latency_ms"]
+        return by.agg(n="size", latency_ms="mean").round(4).reset_index()
+
+
+def carry_over() -> CarryOver:
+    """Return the experiment as the catalogue has it."""
+    return CarryOver()

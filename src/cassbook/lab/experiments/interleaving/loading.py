@@ -1,0 +1,109 @@
+"""One group of levels, measured in slices or one after the other, with all of its operations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
+from cassbook.core.schema import OK
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.experiments.workbench import TIMEOUT_S, Workbench
+from cassbook.lab.load.loop import Bound, ClosedLoop
+from cassbook.lab.load.recorder import Window
+from cassbook.lab.load.ycsb import READ, UPDATE, Usertable
+from cassbook.lab.run.client import mix
+from cassbook.lab.run.warmup import WarmUp
+from cassbook.profile.profile import TableSection, WarmUpSection
+
+#: What is asked, with its share of reads, and the names and levels that are compared in it.
+PURE = {level: (level, level) for level in LEVELS}
+MIXED = {pair.name: (pair.read_cl, pair.write_cl) for pair in STRONG_SETTINGS}
+SHARES = {"READ": 1.0, "UPDATE": 0.0, "MIX": 0.5}
+
+
+def compared(operation: str) -> dict[str, tuple[str, str]]:
+    """Return names and levels that are compared in an operation: levels, or strong settings where both are done."""
+    return MIXED if operation == "MIX" else PURE
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a group gave.
+
+    Attributes
+    ----------
+    operations : DataFrame
+        started_s (since the window began), latency_ms, ok, slice (negative outside of slices); those of the window.
+    window : Window
+    """
+
+    operations: pd.DataFrame
+    window: Window
+
+
+class Loader:
+    """A loaded table, and groups of levels on it.
+
+    Parameters
+    ----------
+    bench : Workbench
+    part : TableSection
+    rng : numpy.random.Generator
+    """
+
+    def __init__(self, bench: Workbench, part: TableSection, rng: np.random.Generator) -> None:
+        self._bench, self._rng = bench, rng
+        self._table: Usertable = bench.table(part, coordinator="token_aware")
+        bench.cluster.flush(bench.session, self._table.name)
+
+    def warm_up(self, rule: WarmUpSection) -> None:
+        """Load the cluster until its throughput has settled."""
+        self.run("MIX", [("QUORUM", "QUORUM")], rule.threads, Bound(until=WarmUp(rule)))
+
+    @staticmethod
+    def now() -> float:
+        """Return the time by the loop's clock, in seconds."""
+        return time.perf_counter()
+
+    def settle(self) -> None:
+        """Wait for writes that nobody waited for: a write at ALL through each node queues behind them."""
+        self._bench.cluster.barrier(self._bench.session)
+
+    def run(self, operation: str, levels: Sequence[tuple[str, str]], threads: int, bound: Bound) -> Seen:
+        """Run a group, or one pair of levels alone."""
+        rows: list[tuple[float, float, int, int]] = []
+
+        def note(started: float, latency_s: float, _: int, outcome: int, *rest: float) -> None:
+            rows.append((started, latency_s, outcome, int(rest[-1])))
+
+        requests = [self._table.requests(READ), self._table.requests(UPDATE)]
+        variants = [self._table.prefixes(*pair) for pair in levels]
+        kinds = mix(SHARES[operation], self._rng)
+        loop = ClosedLoop(self._bench.nodes, threads, kinds, requests, variants[0], note, TIMEOUT_S)
+        loop.variants = variants
+        window = Window()
+        loop.run(bound, window)
+        started, latency_s, outcome, slices = (np.array(column) for column in zip(*rows, strict=True))
+        within = (started >= window.steady_from) & (started < window.steady_to)
+        columns = {
+            "started_s": started - window.steady_from, "latency_ms": latency_s * 1000, "ok": outcome == OK,
+            "slice": slices,
+        }  # fmt: skip
+        return Seen(pd.DataFrame(columns)[within].reset_index(drop=True), window)
+
+
+@contextmanager
+def warmed_up(
+    cluster: CassandraCluster, part: TableSection, rule: WarmUpSection, rng: np.random.Generator
+) -> Iterator[Loader]:
+    """Give a loader on a cluster that is warm; its connections are closed with the block."""
+    with Workbench(cluster, rng) as bench:
+        loader = Loader(bench, part, rng)
+        loader.warm_up(rule)
+        yield loader
