@@ -147,7 +147,7 @@ class Profile(Section):
     cold: ColdSection | None = None
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
-    design: Literal["interleaved", "sequential"] = "interleaved"  # see `run.plan`
+    design: Literal["interleaved", "sequential"] = "sequential"  # see `run.plan`
     keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
 
     @model_validator(mode="before")
@@ -161,15 +161,6 @@ class Profile(Section):
         named = {"settings": [pair.name for pair in strong_settings(replicas)]}
         sections = {key: content[key] for key in ("mixed", "workloads") if isinstance(content.get(key), dict)}
         return content | {key: named | section for key, section in sections.items()}
-
-    @model_validator(mode="before")
-    @classmethod
-    def _sequential_where_counted(cls, content: Any) -> Any:
-        """Measure one cell after the other where cells are bounded by operations: slices are of time."""
-        load = content.get("load") if isinstance(content, dict) else None
-        if isinstance(load, dict) and load.get("operations_per_thread") is not None:
-            return {"design": "sequential"} | content
-        return content
 
     @model_validator(mode="after")
     def _slices_have_a_time(self) -> Self:

@@ -14,6 +14,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.staleness import background
 from cassbook.lab.load.loop import Bound
+from cassbook.lab.load.slices import Alternation
 from cassbook.lab.load.ycsb import KEYSPACE, create_table
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Client, Place
@@ -83,6 +84,24 @@ def test_a_rate_is_shared_out(profile, place, tmp_path):
     steady = samples.filter(pc.equal(samples["phase"].cast("string"), "steady"))
     assert abs(steady.num_rows - 400 * 0.8) <= 4
     assert steady["intended_s"].null_count == 0
+
+
+def test_levels_alternate_in_both_processes_at_once(profile, place, tmp_path):
+    levels = ["ONE", "QUORUM", "ALL"]
+    group = [Cell(level, "pure", 20, level, level, 1.0, 1, 1, 0, cell_group="g") for level in levels]
+    alternation = Alternation(3, 0.8, (1,), lengths_s=(0.05, 0.15))
+    with ClientProcesses(2, profile, place, [1], 0.0) as processes:
+        outcome, samples = processes.run(group, Bound(0.1, alternation=alternation), tmp_path / "g.parquet")
+    made, table = outcome.window.slices, samples.to_pandas()
+    assert len(made.order) == 15
+    inside = table[table["slice"].notna()]
+    number = inside["slice"].astype(int)
+    assert (inside["cell_id"].astype(str) == [levels[made.order[place]] for place in number]).all()
+    since_s = inside["started_s"] - outcome.window.steady_from - number * made.length_s
+    assert since_s.between(-1e-5, made.length_s + 0.05).all()
+    assert set(inside["phase"].astype(str)) == {"steady", "guard"}
+    assert set(number) == set(range(15))
+    assert most_in_flight(samples) == 20
 
 
 def test_no_process_outlives_the_block(profile, place, tmp_path):

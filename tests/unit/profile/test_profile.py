@@ -1,5 +1,6 @@
 import json
 import re
+from dataclasses import replace
 
 import pytest
 import yaml
@@ -8,7 +9,8 @@ from click.testing import CliRunner
 from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
-from cassbook.lab.run.plan import forecast_s, left_out, plan
+from cassbook.lab.run.cell import groups
+from cassbook.lab.run.plan import alternation, forecast_s, left_out, plan
 from cassbook.profile.profile import Profile, load_profile
 
 QUICK = yaml.safe_load((resource("profiles") / "quick.yaml").read_text())
@@ -120,6 +122,32 @@ def test_order_is_random_but_recorded():
     assert sorted(c.cell_id[3:] for c in first) == sorted(c.cell_id[3:] for c in second)
     ids = [c.cell_id for block in (first, second) for c in block]
     assert len(ids) == len(set(ids))
+
+
+def test_what_is_compared_alternates_and_the_groups_are_in_random_order(tmp_path):
+    parts = {"pure__threads": [10, 100, 500], "pure__repeats": 2, "mixed": None}
+    profile = load_profile(written(tmp_path, design="interleaved", **parts))
+    blocks = plan(profile)
+    first, second = (groups(block) for block in blocks)
+    names = [[group[0].cell_group[3:] for group in made] for made in (first, second)]
+    assert sorted(names[0]) == sorted(names[1]) == sorted(
+        f"t{threads:04d}-{what}" for threads in (10, 100, 500) for what in ("read", "write")
+    )  # fmt: skip
+    assert names[0] != names[1]
+    for group in first:
+        start = group[0].cell_group
+        assert [cell.cell_id for cell in group] == [f"{start}-{level}" for level in ("ONE", "QUORUM", "ALL")]
+        assert alternation(profile, group).variants == 3
+    assert len({alternation(profile, group).seed for group in (*first, *second)}) == 12
+    assert [cell.order for cell in blocks[0]] == list(range(18))
+    one_by_one = plan(load_profile(written(tmp_path, **parts)))[0]
+    assert {replace(cell, cell_group="", order=0) for cell in blocks[0]} == {replace(c, order=0) for c in one_by_one}
+
+
+def test_slices_need_a_time(tmp_path):
+    path = written(tmp_path, design="interleaved", load={"operations_per_thread": 10})
+    with pytest.raises(InputError, match=r"interleaved needs load\.steady_s"):
+        load_profile(path)
 
 
 def test_levels_that_only_reads_or_only_writes_have_make_one_cell_each(tmp_path):
