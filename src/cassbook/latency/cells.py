@@ -149,6 +149,11 @@ def _known_threads(cells: pd.DataFrame) -> np.ndarray:
     return cells["threads"].astype(float).replace(UNKNOWN_THREADS, np.nan).to_numpy()
 
 
+def _little_ratio(cells: pd.DataFrame, per_s: Floats, mean_us: Floats) -> Floats:
+    """Little's ratio of cells of their own; of those that alternated it is their group's, which their rows have."""
+    return np.where(cells["slices"] > 0, cells["little_ratio"], per_s * mean_us * 1e-6 / _known_threads(cells))
+
+
 def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     """Statistics of every cell over its steady window.
 
@@ -170,8 +175,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         all of successful steady operations, NaN where there is none; throughput_per_s,
         successful steady operations started in [steady_from_s, steady_to_s) by measured_s;
         little_ratio, the same throughput but with every outcome, times the mean latency of every outcome, by
-        the threads: 1 where the client loses no time between requests (failures hold a thread as well). Of a cell
-        that alternated with others it is that of the whole group, from `cells`.
+        the threads: 1 where the client loses no time between requests (failures hold a thread as well).
 
         The mean and each quantile have 95 % bounds *within the cell* that respect autocorrelation (see
         `uncertainty`): latency_low_us and latency_high_us, p50_low_us and p50_high_us and so on, and the throughput
@@ -206,11 +210,7 @@ def cell_statistics(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
         "throughput_per_s": throughput_per_s,
         "throughput_low_per_s": throughput_per_s * (1 - service.rate_half),
         "throughput_high_per_s": throughput_per_s * (1 + service.rate_half),
-        "little_ratio": np.where(
-            cells["slices"] > 0,
-            cells["little_ratio"],
-            count(within) / window_s * mean_us(steady) * 1e-6 / _known_threads(cells),
-        ),
+        "little_ratio": _little_ratio(cells, count(within) / window_s, mean_us(steady)),
     }
     order = [*_FIRST, *(name for name in figures if name not in _FIRST)]
     return cells[CELL_COLUMNS].join(pd.DataFrame({name: figures[name] for name in order}))
