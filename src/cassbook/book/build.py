@@ -12,17 +12,18 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from multiprocessing import get_context
+from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, notebooks, showable
+from cassbook.book import execution, fingerprint, kernels, notebooks, showable
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
+from cassbook.core.signals import held_back
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
@@ -221,26 +222,42 @@ def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
     """Execute notebooks, two at a time."""
     if not jobs:
         return
-    # Spawned, not forked: a kernel's event loop does not survive a fork.
-    with (
-        ProcessPoolExecutor(min(_WORKERS, len(jobs)), mp_context=get_context("spawn")) as pool,
-        bar(len(jobs), 0, "page") as done,
-    ):
-        running = [pool.submit(_execute_whole, *job) for job in jobs]
-        try:
+    others = set(active_children())
+    try:
+        with kernels.signals_later():
+            # Spawned, not forked: a kernel's event loop does not survive a fork.
+            pool = ProcessPoolExecutor(min(_WORKERS, len(jobs)), get_context("spawn"), initializer=kernels.alone)
+            running = [pool.submit(_execute_whole, *job) for job in jobs]
+        _wait_for(running, pool)
+    except (KeyboardInterrupt, SystemExit):
+        with held_back():
+            kernels.end_workers(worker.pid for worker in set(active_children()) - others if worker.pid)
+            for _, copy, _ in jobs:
+                _draft(copy).unlink(missing_ok=True)
+        raise
+
+
+def _wait_for(running: Sequence[Future[None]], pool: ProcessPoolExecutor) -> None:
+    """Wait for notebooks that are executed; where one fails, those under way are finished and no other is begun."""
+    try:
+        with bar(len(running), 0, "page") as done:
             for job in as_completed(running):
                 job.result()
                 done.update()
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+    except Exception:
+        pool.shutdown(cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any]) -> None:
     """Execute a chapter; its copy appears under its name only when every cell has run."""
-    draft = copy.with_suffix(".draft.ipynb")
-    execution.execute(notebook, draft, parameters)
-    draft.replace(copy)
+    execution.execute(notebook, _draft(copy), parameters)
+    _draft(copy).replace(copy)
+
+
+def _draft(copy: Path) -> Path:
+    return copy.with_suffix(".draft.ipynb")
 
 
 def _forget(folder: Path, slug: str) -> None:
@@ -263,8 +280,9 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     if done.returncode or not index.is_file():
         lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
         raise LaboratoryError("the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:]))
-    shutil.rmtree(target, ignore_errors=True)
-    index.parent.rename(target)
+    with held_back():
+        shutil.rmtree(target, ignore_errors=True)
+        index.parent.rename(target)
     return target / "index.html"
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import papermill
 
 from cassbook.book import notebooks
-from cassbook.book.kernels import QuietKernelManager
+from cassbook.book.kernels import QuietKernelManager, ended_on_error
 from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
@@ -54,16 +54,17 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
     os.environ[PLOTLY_VARIABLE] = "../../_static/plotly.min.js"
     streams = {"stdout_file": sys.stderr, "stderr_file": sys.stderr} if loud else {}
     try:
-        papermill.execute_notebook(
-            str(notebook),
-            str(output),
-            parameters=parameters,
-            kernel_name="python3",
-            progress_bar=False,
-            cwd=str(paths.project_root()),
-            kernel_manager_class=QuietKernelManager,
-            **streams,
-        )
+        with ended_on_error():
+            papermill.execute_notebook(
+                str(notebook),
+                str(output),
+                parameters=parameters,
+                kernel_name="python3",
+                progress_bar=False,
+                cwd=str(paths.project_root()),
+                kernel_manager_class=QuietKernelManager,
+                **streams,
+            )
     except papermill.PapermillExecutionError as error:
         tail = "\n".join(error.traceback[-3:])
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None

@@ -1,23 +1,114 @@
-"""Kernels whose own chatter goes to a file: warnings about loopback sockets, traces of a kernel that is interrupted."""
+"""Kernels whose own chatter goes to a file, and that end with the command that started them.
+
+nbclient takes SIGINT and SIGTERM for itself when it executes a notebook, and lets the notebook go on. So the command's
+own handler is installed anew as each kernel starts; and processes that execute notebooks are ended from outside.
+"""
 
 from __future__ import annotations
 
 import os
+import signal
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+import psutil
 from jupyter_client.manager import AsyncKernelManager
 
 from cassbook.book.settings import LOG_VARIABLE
+from cassbook.core import signals
+
+#: How long what a kernel has started may take to notice that it is gone: a watchdog then removes a cluster.
+_PATIENCE_S = 10.0
 
 
 class QuietKernelManager(AsyncKernelManager):
     """Start kernels with their standard error appended to the file that CASSBOOK_KERNEL_LOG names."""
 
     async def _async_start_kernel(self, **options: Any) -> None:
+        signals.take()
         path = Path(os.environ.get(LOG_VARIABLE, os.devnull))
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab") as log:
             await super()._async_start_kernel(stderr=log, **options)
 
     start_kernel = _async_start_kernel
+
+
+@contextmanager
+def ended_on_error() -> Iterator[None]:
+    """Kill the kernels that the block has started, if it ends with an error, and wait for what they had started.
+
+    That clears up by itself, for a kernel may die at any time: the watchdog of a cluster removes it.
+    """
+    before = set(psutil.Process().children())
+    try:
+        yield
+    except BaseException:
+        with signals.held_back():
+            _end([one for one in psutil.Process().children() if one not in before and _is_kernel(one)])
+        raise
+
+
+def _is_kernel(process: psutil.Process) -> bool:
+    with suppress(psutil.NoSuchProcess):
+        return "ipykernel_launcher" in process.cmdline()
+    return False
+
+
+def _end(kernels: list[psutil.Process]) -> None:
+    for kernel in kernels:
+        with suppress(psutil.NoSuchProcess):
+            kernel.suspend()  # nothing more is started
+            started = kernel.children(recursive=True)
+            kernel.kill()
+            _wait([kernel, *started])
+
+
+def end_workers(pids: Iterable[int]) -> None:
+    """Kill processes that execute chapters, with all that they have started, and wait until they are gone."""
+    gone = []
+    for pid in pids:
+        with suppress(psutil.NoSuchProcess):
+            worker = psutil.Process(pid)
+            worker.suspend()
+            gone += [*worker.children(recursive=True), worker]
+    for process in gone:
+        with suppress(psutil.NoSuchProcess):
+            process.kill()
+    _wait(gone)
+
+
+def _wait(ending: list[psutil.Process]) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while any(map(_runs, ending)) and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it does anything yet; one that has ended may be listed until its parent, or init, looks."""
+    try:
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    except psutil.NoSuchProcess:
+        return False
+
+
+@contextmanager
+def signals_later() -> Iterator[None]:
+    """Within the block signals wait, and do in processes that it starts, until they are `alone`."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals.HEEDED)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def alone() -> None:
+    """Make this process, a worker, one that signals of a terminal do not reach: it is ended by who started it."""
+    os.setsid()
+    former = {number: signal.signal(number, signal.SIG_IGN) for number in signals.HEEDED}  # forgets those that wait
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, signals.HEEDED)
+    for number, handler in former.items():
+        signal.signal(number, handler)
