@@ -22,6 +22,7 @@ from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.engine.hosts import Hosts
 from cassbook.lab.load.nodes import Nodes
 from cassbook.records.run import RecordedRun
+from tests.helpers.waiting import heed_ctrl_c, wait_for_cells, wait_until
 
 pytestmark = [
     pytest.mark.live,
@@ -199,19 +200,10 @@ def kill_in_the_middle(secured, folder):
     process = subprocess.Popen(
         secured.command(folder), env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
-    deadline = time.monotonic() + 60
-    while not (folder / "cells.csv").exists() or len((folder / "cells.csv").read_text().splitlines()) < 3:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for_cells(process, folder, 2)
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert not json.loads((folder / "manifest.json").read_text())["complete"]
-
-
-def heed_ctrl_c():
-    """Undo what a shell does to jobs in the background: they ignore SIGINT."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def test_five_signals_at_drawn_moments_end_runs_that_drop_their_keyspace(secured, tmp_path):
@@ -223,11 +215,7 @@ def test_five_signals_at_drawn_moments_end_runs_that_drop_their_keyspace(secured
             env=environment(), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
             preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread of ours holds a lock here
         )  # fmt: skip
-        deadline = time.monotonic() + 60
-        while "cassbook" not in secured.state()[0]:
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.05)
+        wait_until(lambda: "cassbook" in secured.state()[0], process)
         time.sleep(float(draw.uniform(0.0, 3.0)))
         process.send_signal(number)
         sent = time.monotonic()
@@ -299,7 +287,7 @@ def test_load_from_two_workers_of_which_one_is_killed(secured, tmp_path):
     with workers(**{USERNAME: USER, PASSWORD: SECRET}) as (scheduler, kill_one):
         command = secured.command(out, "--clients", scheduler)
         process = subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, text=True)
-        wait_for_rows(process, out, 4)
+        wait_for_cells(process, out, 3)
         kill_one()
         errors = process.communicate(timeout=240)[1]
     assert process.returncode == 0, errors
@@ -319,14 +307,6 @@ def test_load_from_two_workers_of_which_one_is_killed(secured, tmp_path):
     noted = [start["clients"] for start in run.manifest["cluster_starts"]]
     assert {worker["host"] for each in noted for worker in each["workers"]} == {1}
     assert {name for each in noted for name in each["clocks"]} == set(cells.index)
-
-
-def wait_for_rows(process, folder, rows):
-    deadline = time.monotonic() + 120
-    while not (folder / "cells.csv").exists() or len((folder / "cells.csv").read_text().splitlines()) < rows:
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
 
 
 def test_a_worker_without_a_password_is_refused_before_anything_is_written(secured, tmp_path):

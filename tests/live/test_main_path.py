@@ -8,7 +8,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +22,7 @@ from cassbook.latency import summaries
 from cassbook.latency.cell_checks import LITTLE_TOLERANCE
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
+from tests.helpers.waiting import wait_for_cells, wait_until
 
 pytestmark = [pytest.mark.live, pytest.mark.main_path, pytest.mark.usefixtures("nothing_left")]
 NOTEBOOK = paths.project_root() / "notebooks" / "measure" / "measure.ipynb"
@@ -50,17 +50,10 @@ def kill_in_the_middle(profile, folder):
     """Start a run as a person would, SIGKILL it when some cells are done; the rows it had put down."""
     command = [sys.executable, "-m", "cassbook.cli", "run", "--profile", str(profile), "--out", str(folder)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while len(rows_of(folder)) < 5:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.1)
+    wait_for_cells(process, folder, 5)
     process.send_signal(signal.SIGKILL)
     process.wait()
-    deadline = time.monotonic() + 30
-    while list(clusters_dir().glob(f"*-{process.pid}")):  # it is the watchdog that removes the cluster
-        assert time.monotonic() < deadline
-        time.sleep(0.2)
+    wait_until(lambda: not list(clusters_dir().glob(f"*-{process.pid}")), within_s=30)  # the watchdog removes it
     rows = rows_of(folder)
     assert len(rows) < 16
     return rows

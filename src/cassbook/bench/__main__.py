@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 
 import click
 
 from cassbook.bench import adviser, clients, generator, library, logs, own_error, queueing, relay, samples, staleness
-from cassbook.core.signals import heeded
+from cassbook.core.signals import Terminated, heeded
 
 _COMPARISONS: dict[str, Callable[[], None]] = {
     "library": library.main,
@@ -27,10 +28,14 @@ _COMPARISONS: dict[str, Callable[[], None]] = {
 @click.argument("what", nargs=-1, type=click.Choice(list(_COMPARISONS)))
 def main(what: tuple[str, ...]) -> None:
     """Compare the library with what bounds it; all of it takes about 50 minutes, most of it `generator`."""
-    for name in what or _COMPARISONS:
-        click.echo(f"--- {name}")
-        with heeded():
-            _COMPARISONS[name]()
+    try:
+        with heeded(last=True):
+            for name in what or _COMPARISONS:
+                click.echo(f"--- {name}")
+                _COMPARISONS[name]()
+    except (KeyboardInterrupt, Terminated) as ended:
+        click.echo("cassbook.bench: interrupted; what it had started is removed", err=True)
+        sys.exit(ended.code if isinstance(ended, Terminated) else 130)
 
 
 if __name__ == "__main__":

@@ -10,25 +10,22 @@ import numpy as np
 import psutil
 import pytest
 
+from tests.helpers.waiting import heed_ctrl_c, wait_until
+
 #: A signal is acted on within; and Python, with all that a chapter imports, finishes within.
 ACTED_ON_S, FINISHED_S = 2.0, 2.0
 
 
-def heed_ctrl_c():
-    """Undo what a shell does to jobs in the background: they ignore SIGINT."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
 def executing(process):
     """Wait until a kernel is at work on the notebook; the processes that the command has started."""
-    deadline = time.monotonic() + 60
-    while True:
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        started = psutil.Process(process.pid).children(recursive=True)
-        if any("ipykernel_launcher" in words(one) for one in started):
-            return started
-        time.sleep(0.02)
+    started = []
+
+    def kernel_runs():
+        started[:] = psutil.Process(process.pid).children(recursive=True)
+        return any("ipykernel_launcher" in words(one) for one in started)
+
+    wait_until(kernel_runs, process)
+    return started
 
 
 def words(process):
@@ -65,9 +62,7 @@ def test_a_chapter_ends_at_a_drawn_moment_and_leaves_nothing(number, send, seed,
     took_s = time.monotonic() - sent
     assert process.returncode == 128 + number, said
     assert took_s < ACTED_ON_S + FINISHED_S
-    while time.monotonic() - sent < ACTED_ON_S + FINISHED_S and any(map(runs, started)):
-        time.sleep(0.01)  # Python's tracker of semaphores sees its parent go, and goes
-    assert not [words(one) for one in started if runs(one)]
+    wait_until(lambda: not any(map(runs, started)), within_s=2)  # Python's tracker of semaphores goes last
     assert out == ""
     assert said.splitlines()[-1].startswith("cassbook: interrupted")
     assert "Traceback" not in said
