@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 
 import click
@@ -96,6 +97,7 @@ def _become(command: list[str]) -> None:
     """Become the tool, so that terminal, signals and exit code are its own."""
     sys.stdout.flush()
     sys.stderr.flush()
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # Python ignores it, and the tool would inherit that
     os.execv(command[0], command)  # noqa: S606 - no shell is wanted
 
 

@@ -2,6 +2,7 @@
 
 import json
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -45,6 +46,7 @@ def become(monkeypatch):
     """What the command becomes, in place of becoming it."""
     became = []
     monkeypatch.setattr(os, "execv", lambda program, command: became.append(command))
+    monkeypatch.setattr(signal, "SIGPIPE", signal.SIGUSR1)  # pytest's own stays as it is
     return became
 
 
