@@ -250,9 +250,13 @@ def _wait_for(running: Sequence[Future[None]], pool: ProcessPoolExecutor) -> Non
     pool.shutdown()
 
 
-def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any]) -> None:
-    """Execute a chapter; its copy appears under its name only when every cell has run."""
-    execution.execute(notebook, _draft(copy), parameters)
+def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+    """Execute a notebook; its copy appears under its name only when every cell has run."""
+    try:
+        execution.execute(notebook, _draft(copy), parameters, loud)
+    except (KeyboardInterrupt, SystemExit):
+        _draft(copy).unlink(missing_ok=True)
+        raise
     _draft(copy).replace(copy)
 
 
@@ -304,7 +308,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
     relative = os.path.relpath(folder, paths.project_root())
     parameters = {"profile": profile, "engine": wanted.engine, "out": relative, "resume": resume}
     output = build_dir() / "source" / "notebooks" / "measure" / notebooks.MEASURE
-    execution.execute(notebooks.measure_notebook(), output, parameters, loud=True)
+    _execute_whole(notebooks.measure_notebook(), output, parameters, loud=True)
     return build(fresh=folder, log=log)
 
 

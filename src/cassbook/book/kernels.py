@@ -6,6 +6,7 @@ own handler is installed anew as each kernel starts; and processes that execute 
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time
@@ -22,6 +23,8 @@ from cassbook.core import signals
 
 #: How long what a kernel has started may take to notice that it is gone: a watchdog then removes a cluster.
 _PATIENCE_S = 10.0
+#: Who would tell of the kernel's death while Python finishes, when nbclient takes up again what a signal broke off.
+_NOISY = ("asyncio", "papermill", "traitlets")
 
 
 class QuietKernelManager(AsyncKernelManager):
@@ -46,7 +49,10 @@ def ended_on_error() -> Iterator[None]:
     before = set(psutil.Process().children())
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, KeyboardInterrupt | SystemExit):
+            for name in _NOISY:
+                logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         with signals.held_back():
             _end([one for one in psutil.Process().children() if one not in before and _is_kernel(one)])
         raise

@@ -17,7 +17,13 @@ def steps(tmp_path, monkeypatch):
     """Calls of `execute` and `build`, in order."""
     monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
     calls = []
-    monkeypatch.setattr(execution, "execute", lambda notebook, output, parameters, loud: calls.append(parameters))
+
+    def execute(notebook, output, parameters, loud):
+        output.parent.mkdir(parents=True, exist_ok=True)
+        output.touch()
+        calls.append(parameters)
+
+    monkeypatch.setattr(execution, "execute", execute)
     monkeypatch.setattr(build, "build", lambda fresh, log: calls.append(fresh) or tmp_path / "html" / "index.html")
     return calls
 

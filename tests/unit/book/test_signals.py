@@ -1,4 +1,4 @@
-"""A signal ends `cassbook chapter` while its notebook is executed; no process and no half-written copy is left."""
+"""A signal ends a command while it executes a notebook; no process and no half-written copy is left."""
 
 import os
 import signal
@@ -42,14 +42,38 @@ def runs(process):
         return False
 
 
+CHAPTER = ["-m", "cassbook.cli", "chapter", "latency"]
+#: `cassbook reproduce` with a notebook that measures nothing, for a long time.
+REPRODUCE = """
+import pathlib, nbformat
+from cassbook.book import execution, notebooks
+from cassbook.cli.main import main
+
+given = nbformat.v4.new_code_cell("profile, engine, out, resume = 'quick', '2.1.20', '', False")
+given.metadata["tags"] = ["parameters"]
+wait = nbformat.v4.new_code_cell("import time; time.sleep(120)")
+path = execution.build_dir() / notebooks.MEASURE
+kernel = {"name": "python3", "language": "python", "display_name": "Python 3"}
+nbformat.write(nbformat.v4.new_notebook(cells=[given, wait], metadata={"kernelspec": kernel}), path)
+notebooks.measure_notebook = lambda: path
+notebooks.check = lambda notebook, names: None
+main(["reproduce"])
+"""
+
+
 @pytest.mark.parametrize(
-    ("number", "send", "seed"),
-    [(signal.SIGINT, os.killpg, 1), (signal.SIGTERM, os.kill, 2)],
-    ids=["Ctrl-C in a terminal", "SIGTERM to the command"],
+    ("command", "number", "send", "seed"),
+    [
+        (CHAPTER, signal.SIGINT, os.killpg, 1),
+        (CHAPTER, signal.SIGTERM, os.kill, 2),
+        (["-c", REPRODUCE], signal.SIGINT, os.kill, 3),
+        (["-c", REPRODUCE], signal.SIGTERM, os.killpg, 4),
+    ],
+    ids=["chapter, Ctrl-C in a terminal", "chapter, SIGTERM", "reproduce, SIGINT", "reproduce, SIGTERM to all"],
 )
-def test_a_chapter_ends_at_a_drawn_moment_and_leaves_nothing(number, send, seed, tmp_path):
+def test_a_command_ends_at_a_drawn_moment_and_leaves_nothing(command, number, send, seed, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-m", "cassbook.cli", "chapter", "latency"],
+        [sys.executable, *command],
         env=os.environ | {"CASSBOOK_BUILD": str(tmp_path)},
         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
         preexec_fn=heed_ctrl_c,  # noqa: PLW1509 - no thread of ours holds a lock here
@@ -66,4 +90,4 @@ def test_a_chapter_ends_at_a_drawn_moment_and_leaves_nothing(number, send, seed,
     assert out == ""
     assert said.splitlines()[-1].startswith("cassbook: interrupted")
     assert "Traceback" not in said
-    assert not list((tmp_path / "executed").glob("*.ipynb"))
+    assert not [path for folder in ("executed", "source") for path in (tmp_path / folder).rglob("*.ipynb")]
