@@ -1,0 +1,93 @@
+"""Ratios of levels: within slice rounds, then blocks, then over blocks."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.latency import prices
+from cassbook.latency.slices import COLUMNS
+from cassbook.records.run import RecordedRun
+
+RATIOS = {"ONE": 1.0, "QUORUM": 2.0, "ALL": 2.5}
+
+
+def made(blocks, rounds, drift, rng):
+    """Pure reads at 100 threads: every block and every round has a speed of its own, which all levels share."""
+    cells, slices = [], []
+    for block in range(1, blocks + 1):
+        speed = np.exp(rng.normal(0, 0.5) + drift * np.cumsum(rng.normal(size=rounds)))
+        for number, (level, ratio) in enumerate(RATIOS.items()):
+            cell_id = f"b{block}-{level}"
+            latency_us = 10_000 * ratio * speed * np.exp(rng.normal(0, 0.01, rounds))
+            cells.append({"cell_id": cell_id, "level": level, "block": block, "latency_us": latency_us.mean()})
+            slices += [
+                dict.fromkeys(COLUMNS, 0) | {"cell_id": cell_id, "round": place, "slice": 3 * place + number,
+                                             "latency_us": value}
+                for place, value in enumerate(latency_us)
+            ]  # fmt: skip
+    table = pd.DataFrame(cells).assign(
+        engine="2.1.20", deployment="d", kind="pure", workload="", condition="", threads=100, rate_per_s=np.nan,
+        read_share=1.0,
+    )  # fmt: skip
+    return table.assign(read_cl=table["level"], write_cl=table["level"]), pd.DataFrame(slices)
+
+
+def test_what_rounds_share_falls_out():
+    cells, slices = made(6, 10, drift=0.3, rng=np.random.default_rng(28))
+    ratios = prices.block_ratios(cells, slices)
+    assert ratios["rounds"].eq(10).all()
+    assert set(ratios["base"]) == {"ONE"}
+    table = prices.prices(ratios).set_index("level")
+    for level in ("QUORUM", "ALL"):
+        assert table.loc[level, "ratio"] == pytest.approx(RATIOS[level], rel=0.02)
+        assert table.loc[level, "low"] < RATIOS[level] * 1.02
+        assert table.loc[level, "half_width_percent"] < 2
+    assert table["blocks"].eq(6).all()
+
+
+def test_the_mean_is_over_rounds_and_not_over_slices():
+    cells, slices = made(1, 4, drift=0.0, rng=np.random.default_rng(1))
+    slices["latency_us"] = [1.0, 1.0, 1.0, 8.0, 2.0, 2.0, 2.0, 2.0, 1.0, 1.0, 1.0, 1.0]
+    (row,) = prices.block_ratios(cells, slices).query("level == 'QUORUM'").to_dict("records")
+    logs = np.log([2.0, 2.0, 2.0, 0.25])
+    assert row["log_ratio"] == pytest.approx(logs.mean())
+    assert row["round_sd"] == pytest.approx(logs.std(ddof=1))
+    (price,) = prices.prices(prices.block_ratios(cells, slices)).query("level == 'QUORUM'").to_dict("records")
+    assert price["ratio"] == pytest.approx(np.exp(logs.mean()))
+    assert np.isnan(price["low"])  # one block tells nothing of another
+
+
+def test_cells_that_were_measured_alone_have_one_ratio_per_block():
+    cells, slices = made(3, 5, drift=0.1, rng=np.random.default_rng(2))
+    ratios = prices.block_ratios(cells, slices.iloc[:0])
+    assert ratios["rounds"].eq(0).all()
+    by_block = cells.pivot_table(index="block", columns="level", values="latency_us")
+    expected = np.log(by_block["ALL"] / by_block["ONE"])
+    assert ratios.query("level == 'ALL'")["log_ratio"].tolist() == pytest.approx(expected.tolist())
+
+
+@pytest.mark.parametrize(
+    ("name", "quorum_sd", "all_sd"),
+    [("standard-2.1.20", 0.28, 0.22), ("standard-5.0.9", 0.39, 0.30)],
+)
+def test_recorded_runs_of_the_first_design(name, quorum_sd, all_sd):
+    """What varied over blocks when levels were measured minutes apart: the reason for slices."""
+    run = RecordedRun(name)
+    ratios = prices.block_ratios(run.statistics, run.slices)
+    bases = ratios.groupby("operation")["base"].unique().map(list)
+    assert bases["READ"] == ["ONE"]
+    assert bases["reads 50 %"] == ["QUORUM/QUORUM"]
+    many = ratios[(ratios["kind"] == "pure") & (ratios["threads"] >= 100)]
+    sd = many.groupby(["operation", "threads", "level"])["log_ratio"].std(ddof=1).groupby("level").median()
+    assert sd["QUORUM"] == pytest.approx(quorum_sd, abs=0.01)
+    assert sd["ALL"] == pytest.approx(all_sd, abs=0.01)
+    table = prices.prices(many)
+    assert table["half_width_percent"].median() > 50
+    assert (table["low"] > 0).all()
+
+
+def test_levels_without_a_base_have_no_price():
+    run = RecordedRun("quick-2.1.20")
+    ratios = prices.block_ratios(run.statistics, run.slices, bases=["TWO"])
+    assert ratios.empty
+    assert prices.prices(ratios).empty
