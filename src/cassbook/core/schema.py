@@ -71,6 +71,10 @@ CELLS: dict[str, str] = {
     "client_cpu_share": "float64",  # of all cores, over the steady window
     "loop_lag_us": "float64",  # mean delay of the client's event loop over the steady window, 0 where it kept up
     "clock_resolution_ns": "float64",
+    "steal_share": "float64",  # of all cores, what the hypervisor gave to other guests while the cell's group ran
+    "other_cpu_share": "float64",  # of all cores, what neither nodes nor client took
+    "load_1m": "float64",  # load average when it ended
+    "cpu_mhz": "float64",  # clock of the processors when it ended; NaN where it cannot be read
     "distance_off_ms": "float64",  # of the echo between two hosts whose round trip was farthest from what was asked
     "relay_chunks_per_s": "float64",  # that the relay passed on, over the whole cell
     "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
@@ -92,6 +96,10 @@ _BEFORE: dict[str, Any] = {
     "clock_bound_us": float("nan"),
     "loop_lag_us": float("nan"),
     "clock_resolution_ns": float("nan"),
+    "steal_share": float("nan"),
+    "other_cpu_share": float("nan"),
+    "load_1m": float("nan"),
+    "cpu_mhz": float("nan"),
     "distance_off_ms": float("nan"),
     "relay_chunks_per_s": float("nan"),
 }
@@ -131,6 +139,7 @@ class Mark(StrEnum):
     RATE = "rate"  #: fewer requests were sent than the rate asked for
     CLOCK = "clock"  #: the clocks of its clients were known too badly for its window
     AGAIN = "again"  #: it was measured again, for a client was lost the first time
+    MACHINE = "machine"  #: others took a part of the machine meanwhile
     RELAY = "relay"  #: more went through the relay than it is stated to carry
 
 
@@ -150,6 +159,7 @@ EXPLAINED: dict[str, str] = {
     Mark.RATE: "fewer requests were sent than the rate asks for, so that its latencies are of a lower rate",
     Mark.CLOCK: "the clocks of its client machines were known too badly for its steady window",
     Mark.AGAIN: "a client was lost the first time, and it was measured again",
+    Mark.MACHINE: "other processes or guests of the hypervisor took more than 5 % of the machine meanwhile",
     Mark.RELAY: "more went through the relay than it is stated to carry",
 }
 

@@ -19,6 +19,8 @@ CLIENT_SHARE = 1 / 3
 LAG_SHARE = 0.05
 
 
+#: Other processes, and other guests of the hypervisor, may take this part of the machine.
+OTHERS_SHARE = 0.05
 #: A paced cell in which fewer requests left than this part of its rate did not have that rate.
 RATE_SHARE = 0.95
 
@@ -59,6 +61,8 @@ def check_cell(
         `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
     load = samples if load is None else load
+    if row.get("other_cpu_share", 0.0) + row.get("steal_share", 0.0) > OTHERS_SHARE:
+        marks = [*marks, Mark.MACHINE]
     steady, unbroken = (_of_phases(samples, "steady"), _of_phases(load, "steady", "guard"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
     paced = not math.isnan(row["rate_per_s"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import ExitStack
 from functools import partial
 from typing import Any
 
@@ -22,6 +23,7 @@ from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run import conditions, workloads
 from cassbook.lab.run.cell import Cell, Group
 from cassbook.lab.run.client import Client, Place
+from cassbook.lab.run.cpu_times import CpuTimes, circumstances
 from cassbook.lab.run.distance import Seen, Watch
 from cassbook.lab.run.plan import alternation
 from cassbook.lab.run.processes import ClientProcesses, LostClientError
@@ -31,6 +33,7 @@ from cassbook.lab.run.warmup import WarmUp
 from cassbook.latency.cell_checks import check_cell, errors_by_kind, missed_rate
 from cassbook.profile.profile import Profile
 
+_LOOK_EVERY_S = 1.0
 _LOAD_THREADS = 64
 _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
@@ -99,6 +102,10 @@ class Block:
         self._loaded: set[str] = set()
         self._clock_resolution_ns = clock_resolution_ns()
         self._watch = Watch(cluster)
+        self._cpu = CpuTimes(cluster, _LOOK_EVERY_S)
+        self._watched = ExitStack()
+        self._watched.enter_context(self._cpu.watched())
+        self._began = time.perf_counter()
         self._hints_at_start = self._hints()
         self._previous: Group = []
 
@@ -111,6 +118,8 @@ class Block:
         if self._processes:
             self._processes.close()
         self._client.close()
+        self._watched.close()
+        self._notes["machine"] = circumstances(self._cpu, self._began, time.perf_counter())
         self._store.save_notes()
 
     def load(self) -> None:
@@ -211,6 +220,8 @@ class Block:
         finally:
             seen = self._seen(group)
         common = seen.columns | self._row(outcome, began) | {"client_processes": count}
+        self._cpu.look()
+        common |= circumstances(self._cpu, began, time.perf_counter())
         if isinstance(client, RemoteProcesses):
             self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()

@@ -19,13 +19,13 @@ from cassandra import ConsistencyLevel
 
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.calibration.compilers import Compilers, warm_up
-from cassbook.lab.experiments.calibration.cpu_times import CpuTimes
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
 from cassbook.lab.experiments.workbench import KINDS, Workbench, figures
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import Usertable
 from cassbook.lab.run.client import mix
+from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.profile.profile import TableSection
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.queueing.phases import Event, phases
@@ -172,7 +172,7 @@ class _Cells:
         window, bound = Window(), Bound(self._trial.ramp_s, self._trial.steady_s)
         with self._times.watched():
             samples = self._bench.run(table, operations, cell.level, cell.jobs, bound, window)
-        columns, cpu = figures(samples, window), self._times.between(window)
+        columns, cpu = figures(samples, window), self._times.between(window.steady_from, window.steady_to)
         each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / columns["n_ok"], 2) for name in list(cpu)[:3]}
         return {"nodes": self._cluster.spec.nodes, **asdict(cell), **columns, **each, "busy": round(cpu["busy"], 4)}
 

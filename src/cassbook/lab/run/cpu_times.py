@@ -1,0 +1,130 @@
+"""CPU seconds of a cluster's nodes, of its client and of all else, and what the hypervisor took, while a load runs."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import numpy as np
+import psutil
+from numpy.typing import NDArray
+
+from cassbook.core.errors import LaboratoryError
+from cassbook.core.threads import meanwhile
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.existing import ExistingCluster
+
+Floats = NDArray[np.float64]
+
+#: Of all processors; what the hypervisor gave to other guests (steal) is counted for itself.
+_PROCESSES, _INTERRUPTS = ("user", "nice", "system"), ("irq", "softirq")
+
+
+class CpuTimes:
+    """CPU seconds so far, sampled in a thread of their own.
+
+    Parameters
+    ----------
+    cluster : CassandraCluster or ExistingCluster
+        Ready. The nodes of a cluster that the laboratory has not started count as other processes.
+    every_s : float
+        Between samples.
+    """
+
+    def __init__(self, cluster: CassandraCluster | ExistingCluster, every_s: float = 0.1) -> None:
+        self._cluster = cluster if isinstance(cluster, CassandraCluster) else None
+        self._every_s = every_s
+        self._nodes: list[psutil.Process | None] = [None] * (self._cluster.spec.nodes if self._cluster else 0)
+        self._client = psutil.Process()
+        self._last_s: dict[int, float] = {}
+        self._total_s = {"node": 0.0, "client": 0.0}
+        self._seen: list[tuple[float, ...]] = []
+        self.look()
+        self._total_s = dict.fromkeys(self._total_s, 0.0)  # what they had taken before
+
+    @contextmanager
+    def watched(self) -> Iterator[None]:
+        """Within the block samples are taken.
+
+        Raises
+        ------
+        LaboratoryError
+            At its end, if the times could not be read.
+        """
+        self._seen = []
+
+        def watch(over: threading.Event) -> None:
+            while not over.is_set():
+                self.look()
+                over.wait(self._every_s)
+
+        with meanwhile(watch, "the processes' times could not be read"):
+            yield
+        self.look()
+
+    def look(self) -> None:
+        """Take a sample now."""
+        nodes = [self._node(number) for number in range(len(self._nodes))]
+        for node in nodes:
+            self._add("node", node)
+        for process in (self._client, *self._client.children(recursive=True)):  # client processes, the relay
+            if process not in nodes:
+                self._add("client", process)
+        times = psutil.cpu_times()
+        shared = [sum(getattr(times, name, 0.0) for name in names) for names in (_PROCESSES, _INTERRUPTS, ("steal",))]
+        row = (self._total_s["node"], self._total_s["client"], *shared)
+        self._seen.append((time.perf_counter(), *row))
+
+    def _node(self, number: int) -> psutil.Process | None:
+        """Return a node's process, which is another one after a restart; None while it does not run."""
+        known = self._nodes[number]
+        if self._cluster and (known is None or not known.is_running()):
+            with suppress(LaboratoryError):
+                known = self._nodes[number] = self._cluster.node_process(number + 1)
+        return known
+
+    def _add(self, whose: str, process: psutil.Process | None) -> None:
+        """Add what a process has taken since it was last looked at; one that has ended adds no more."""
+        if process is None:
+            return
+        with suppress(psutil.NoSuchProcess):
+            times = process.cpu_times()
+            now_s = times.user + times.system
+            self._total_s[whose] += max(0.0, now_s - self._last_s.get(process.pid, 0.0))
+            self._last_s[process.pid] = now_s
+
+    def between(self, from_s: float, to_s: float) -> dict[str, float]:
+        """Return what was taken between two moments of `time.perf_counter`.
+
+        Returns
+        -------
+        dict
+            node_cpu_s (of the nodes together), client_cpu_s, other_cpu_s (of all else, interrupts among it),
+            interrupts_s; busy and steal, shares of all processors.
+        """
+        seen = np.array(self._seen)
+        ends = [np.interp([from_s, to_s], seen[:, 0], column) for column in seen.T[1:]]
+        nodes, client, processes, interrupts, steal = (float(after - before) for before, after in ends)
+        busy = processes + interrupts
+        all_s = (to_s - from_s) * (psutil.cpu_count() or 1)
+        return {
+            "node_cpu_s": nodes, "client_cpu_s": client, "other_cpu_s": max(0.0, busy - nodes - client),
+            "interrupts_s": interrupts, "busy": busy / all_s, "steal": steal / all_s,
+        }  # fmt: skip
+
+
+def circumstances(cpu: CpuTimes, from_s: float, to_s: float) -> dict[str, float]:
+    """Return columns of a cell: what others took of the machine meanwhile, its load, and its clock if it is known."""
+    took, cores = cpu.between(from_s, to_s), psutil.cpu_count() or 1
+    frequency = psutil.cpu_freq()
+    others_s = max(0.0, took["other_cpu_s"] - took["interrupts_s"])  # the load's own packets cause most of them
+    return {
+        "steal_share": round(took["steal"], 4),
+        "other_cpu_share": round(others_s / (to_s - from_s) / cores, 4),
+        "load_1m": round(os.getloadavg()[0], 2),
+        "cpu_mhz": round(frequency.current) if frequency and frequency.current else math.nan,
+    }

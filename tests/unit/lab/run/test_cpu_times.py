@@ -1,0 +1,46 @@
+"""Whose processor time it was: of the client and its children, and of others."""
+
+import subprocess
+import sys
+import time
+from types import SimpleNamespace
+
+import psutil
+import pytest
+
+from cassbook.core.schema import CELLS
+from cassbook.lab.run.cpu_times import CpuTimes, circumstances
+
+BUSY = "import time\nwhile time.process_time() < 0.4: pass\nprint('done', flush=True)\ntime.sleep(60)"
+
+
+def test_a_child_counts_as_the_client_and_the_rest_as_others():
+    cpu = CpuTimes(SimpleNamespace(), every_s=0.05)
+    began = time.perf_counter()
+    with cpu.watched(), subprocess.Popen([sys.executable, "-c", BUSY], stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        cpu.look()
+        child.kill()
+    ended = time.perf_counter()
+    took = cpu.between(began, ended)
+    assert took["client_cpu_s"] >= 0.35
+    assert took["node_cpu_s"] == 0.0
+    assert 0 <= took["steal"] <= 1
+    columns = circumstances(cpu, began, ended)
+    assert set(columns) <= set(CELLS)
+    all_s = (ended - began) * psutil.cpu_count()
+    assert columns["other_cpu_share"] == pytest.approx(
+        max(0.0, took["other_cpu_s"] - took["interrupts_s"]) / all_s, abs=1e-4
+    )
+    half = cpu.between(began, (began + ended) / 2)["client_cpu_s"]
+    assert half < took["client_cpu_s"]
+
+
+def test_what_a_process_took_before_does_not_count():
+    while time.process_time() < 0.2:
+        pass
+    cpu = CpuTimes(SimpleNamespace(), every_s=1.0)
+    began = time.perf_counter()
+    with cpu.watched():
+        time.sleep(0.05)
+    assert cpu.between(began, time.perf_counter())["client_cpu_s"] < 0.15
