@@ -55,7 +55,7 @@ class Cells:
     Parameters
     ----------
     table : DataFrame
-        `COLUMNS`; what is not known of operations is NaN, of marks empty.
+        `COLUMNS`; what is not known of operations is infinite, of marks empty.
     """
 
     def __init__(self, table: pd.DataFrame) -> None:
@@ -151,8 +151,8 @@ class Tails:
         if len(self._few) == len(least):
             most = max(least.values())
             raise InputError(
-                f"{name}: {by} needs {percentiles.needed(by):,} operations per cell, and its cells have {most:,.0f} at "
-                f"most, {percentiles.needed(by) - most:,.0f} more; measure longer, or take a lower percentile"
+                f"{name}: {by} {percentiles.lacking(by, most, 'its cells have {} at most')}; measure longer, or take a "
+                "lower percentile"
             )
 
     def at(self, setting: str, block: int, threads: float, read_share: float, share: float | None = None) -> float:
@@ -206,8 +206,5 @@ def without_choices(name: str, by: str, threads: float, read_share: float, too_f
     at = f"{threads:g} threads and {read_share:.0%} reads"
     if not too_few:
         return f"{name}: nothing was measured around {at}, though it lies between what was"
-    least, needed = min(too_few.values()), percentiles.needed(by)
-    return (
-        f"{name}: {by} at {at} needs {needed:,} operations per cell, and a cell there has {least:,.0f}, "
-        f"{needed - least:,.0f} more; measure longer, or take a lower percentile"
-    )
+    lacking = percentiles.lacking(by, min(too_few.values()), "a cell there has {}")
+    return f"{name}: {by} at {at} {lacking}; measure longer, or take a lower percentile"

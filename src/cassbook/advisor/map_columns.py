@@ -7,6 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.consistency import Setting
+from cassbook.latency import percentiles
 from cassbook.latency.summaries import mixed_cells, pure_cells
 
 Floats = NDArray[np.float64]
@@ -21,10 +22,9 @@ def mixed_columns(cell_stats: pd.DataFrame, replicas: int) -> pd.DataFrame:
 
 
 def _known_columns(cells: pd.DataFrame) -> pd.DataFrame:
-    """Add what is known of each cell but its latency; a predicted one has no operations and no marks."""
-    operations = cells["n_ok"] + cells["n_errors"] if "n_ok" in cells.columns else np.nan
+    """Add what is known of each cell but its latency; a predicted one has no marks."""
     marks = cells["marks"] if "marks" in cells.columns else ""
-    return cells.assign(operations=operations, marks=marks)
+    return cells.assign(operations=percentiles.known_operations(cells), marks=marks)
 
 
 def pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...]) -> pd.DataFrame:

@@ -85,7 +85,7 @@ def _forecast(wanted: Profile, starts: bool, form: str) -> None:
         content = {"profile": wanted.name, "cells": len(cells), "blocks": wanted.blocks, "minutes": round(minutes, 1)}
         click.echo(json.dumps(content | {"left_out": list(left_out(wanted))}, indent=2))
     else:
-        click.echo(f"{len(cells)} cells in {wanted.blocks} blocks, about {minutes:.0f} min")
+        click.echo(f"{len(cells)} cells in {wanted.blocks} block{'s' * (wanted.blocks > 1)}, about {minutes:.0f} min")
         for sentence in left_out(wanted):
             click.echo(sentence)
     if wanted.workloads and wanted.workloads.own:

@@ -60,8 +60,8 @@ class Tally:
         """
         if not self.skip:
             raise InputError(
-                f"{self.path}, {damage}: is damaged (expected {self.expected}); nothing was written. "
-                "--skip-damaged leaves such lines out and counts them"
+                f"{self.path}, {damage}: is damaged (expected {self.expected}); "
+                "`cassbook read --skip-damaged` leaves such lines out and counts them"
             )
         self.count += 1
         if len(self.named) < _NAMED:
@@ -83,7 +83,7 @@ class Tally:
             At the first damaged line, unless they are skipped.
         """
         if other.cut and not self.skip:
-            raise InputError(f"{self.path}: {other.cut}; nothing was written. --skip-damaged reads what comes before")
+            raise InputError(f"{self.path}: {other.cut}; `cassbook read --skip-damaged` reads what comes before")
         self.cut = self.cut or other.cut
         for damage in other.named:
             self.add(Damage(lines_before + damage.line, damage.text))

@@ -69,6 +69,10 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
         with pipes.open_raw(path) as raw, pq.ParquetFile(raw) as file:
             missing = [name for name in COLUMNS if name not in file.schema_arrow.names]
             if missing:
+                if b"cassbook_schema_version" in (file.schema_arrow.metadata or {}):
+                    raise InputError(
+                        f"{path}: is what `cassbook read` wrote, which `show` and `report` take; give the log itself"
+                    )
                 lacks = ", ".join(missing)
                 raise InputError(f"{path}: is Parquet, but not of cassandra-easy-stress (no column {lacks})")
             _check_types(path, file.schema_arrow)
@@ -76,7 +80,7 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
                 yield _operations(batch, log, row)
                 row += batch.num_rows
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); nothing was written") from None
+        raise InputError(f"{path}: is damaged ({error})") from None
 
 
 def _check_types(path: Path, schema: pa.Schema) -> None:

@@ -104,8 +104,8 @@ def open_log(
         if from_system(error):
             raise InputError(f"{path}: cannot be read ({cast(OSError, error).strerror})") from None
         raise InputError(
-            f"{path}: its compression is damaged or cut short ({error}); nothing was written. "
-            "--skip-damaged reads what comes before"
+            f"{path}: its compression is damaged or cut short ({error}); `cassbook read --skip-damaged` reads what "
+            "comes before"
         ) from None
 
 

@@ -190,8 +190,8 @@ class _Reader:
     def _failed(self, what: str) -> None:
         if not self._tally.skip:
             raise InputError(
-                f"{self._tally.path}: {what}, so its figures are not those of a whole test; nothing was written. "
-                "--skip-damaged reads what was printed all the same"
+                f"{self._tally.path}: {what}, so its figures are not those of a whole test; "
+                "`cassbook read --skip-damaged` reads what was printed all the same"
             )
         self._figures.notes.append(f"{what}: these figures are not those of a whole test")
 

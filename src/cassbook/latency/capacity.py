@@ -18,7 +18,7 @@ import pandas as pd
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import Mark
-from cassbook.latency.percentiles import FIGURES, SHARES, needed, response_column
+from cassbook.latency.percentiles import FIGURES, SHARES, lacking, needed, response_column
 
 #: Share of operations that may lie beyond a bound of the mean, in telling failures: half, as of a median.
 _MEAN_SHARE = 0.5
@@ -152,8 +152,8 @@ def _supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:
     enough = usable.groupby([cells[key] for key in (*_KEYS, "rate_per_s")]).transform("all")
     if not enough.any():
         raise InputError(
-            f"{name}: {by} needs {needed(by)} operations per cell, and its cells have {operations.max()} at most; "
-            "measure longer or at higher rates, or take a lower percentile"
+            f"{name}: {by} {lacking(by, operations.max(), 'its cells have {} at most')}; measure longer or at higher "
+            "rates, or take a lower percentile"
         )
     return enough
 

@@ -126,6 +126,19 @@ def _counts(of: HdrHistogram) -> NDArray[np.int64]:
     return np.ctypeslib.as_array(of.counts).view(np.int64)
 
 
+def tags_by_cell(tags: Iterable[str], response: bool = False) -> dict[str, list[str]]:
+    """Group the tags of a run's histograms, `CELL.OPERATION`, by cell; with `response` those of response times.
+
+    >>> tags_by_cell(["a.READ", "a.UPDATE", "b.READ", "b.READ.response"])
+    {'a': ['a.READ', 'a.UPDATE'], 'b': ['b.READ']}
+    """
+    grouped: dict[str, list[str]] = {}
+    for tag in tags:
+        if tag.endswith(".response") == response:
+            grouped.setdefault(tag.removesuffix(".response").rsplit(".", 1)[0], []).append(tag)
+    return grouped
+
+
 def merged(histograms: Iterable[HdrHistogram]) -> HdrHistogram:
     """Add histograms, as of the cells of several blocks."""
     total = empty()

@@ -57,10 +57,7 @@ def cell_curves(recorded: Mapping[str, HdrHistogram], cell_ids: Iterable[str]) -
     dict
         Of those cells that have a histogram.
     """
-    tags: dict[str, list[str]] = {}
-    for tag in recorded:
-        if not tag.endswith(".response"):
-            tags.setdefault(tag.rsplit(".", 1)[0], []).append(tag)
+    tags = histograms.tags_by_cell(recorded)
     return {
         cell_id: curve(histograms.merged(recorded[tag] for tag in tags[cell_id]))
         for cell_id in cell_ids

@@ -97,8 +97,9 @@ def nothing() -> pd.DataFrame:
 def _columns(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Pure and mixed cells that have a latency, with their operations."""
     both = pd.concat([pure_cells(cell_stats), mixed_cells(cell_stats)], ignore_index=True)
-    operations = both["n_ok"] + both["n_errors"]
-    return both.assign(operations=operations)[["cell_id", "kind", *_POINT, "block", "operations"]]
+    return both.assign(operations=percentiles.known_operations(both))[
+        ["cell_id", "kind", *_POINT, "block", "operations"]
+    ]
 
 
 def _at_one_load(here: pd.DataFrame, curves: Mapping[str, Floats]) -> list[tuple[Any, ...]]:

@@ -39,6 +39,16 @@ def supported(name: str, operations: float) -> bool:
     return bool(operations >= needed(name))
 
 
+def known_operations(cell_stats: pd.DataFrame) -> pd.Series:
+    """Return the operations that the percentiles of each cell rest on: those that succeeded.
+
+    Infinite where it is not known how many there were, as of sums of other tools.
+    """
+    if "n_ok" not in cell_stats.columns:
+        return pd.Series(np.inf, cell_stats.index)
+    return cell_stats["n_ok"].astype(float).fillna(np.inf)
+
+
 def response_column(name: str) -> str:
     """Column of a figure of the response time, from when an operation should have started.
 
@@ -63,12 +73,18 @@ def too_few(name: str, cells: int, fewest: float) -> str:
     >>> too_few("p99", 2, 743)
     'p99 of 2 cells is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more.'
     """
-    more = needed(name) - fewest
     several = "s" if cells > 1 else ""
-    return (
-        f"{name} of {cells} cell{several} is not shown: it needs {needed(name):,} operations per cell, and the fewest "
-        f"are {fewest:,.0f}, {more:,.0f} more."
-    )
+    return f"{name} of {cells} cell{several} is not shown: it {lacking(name, fewest, 'the fewest are {}')}."
+
+
+def lacking(name: str, fewest: float, there: str) -> str:
+    """Say how many operations a figure needs, how many there are, and how many more it takes.
+
+    >>> lacking("p99", 743, "a cell there has {}")
+    'needs 1,000 operations per cell, and a cell there has 743, 257 more'
+    """
+    more = needed(name) - fewest
+    return f"needs {needed(name):,} operations per cell, and {there.format(f'{fewest:,.0f}')}, {more:,.0f} more"
 
 
 def order_bounds(share: float, operations: float) -> tuple[float, float]:
@@ -142,18 +158,15 @@ def with_tails(statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -
     """
     names = [f"{time}p999{side}_us" for time in ("", "response_") for side in ("", "_low", "_high")]
     columns = {name: np.full(len(statistics), np.nan) for name in names}
-    tags: dict[tuple[str, str], list[str]] = {}
-    for tag in recorded:
-        time = "response_" if tag.endswith(".response") else ""
-        tags.setdefault((tag.removesuffix(".response").rsplit(".", 1)[0], time), []).append(tag)
+    tags = {"": histograms.tags_by_cell(recorded), "response_": histograms.tags_by_cell(recorded, response=True)}
     share, all_of = SHARES["p99.9"], statistics["n_ok"] + statistics["n_errors"]
     for place, (cell_id, operations) in enumerate(zip(statistics["cell_id"], all_of, strict=True)):
         if not supported("p99.9", operations):
             continue
-        for time in ("", "response_"):
-            if (cell_id, time) not in tags:
+        for time, of_cells in tags.items():
+            if cell_id not in of_cells:
                 continue
-            counted = histograms.merged(recorded[tag] for tag in tags[cell_id, time])
+            counted = histograms.merged(recorded[tag] for tag in of_cells[cell_id])
             bounds = order_bounds(share, counted.get_total_count())
             for side, at in zip(("", "_low", "_high"), (share, *bounds), strict=True):
                 columns[f"{time}p999{side}_us"][place] = histograms.quantile_us(counted, at)

@@ -111,7 +111,7 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
     row["operations"] += row["errors"]
     _estimate(row, group, "throughput_per_s", "throughput_per_s")
     _estimate(row, group, f"{time or 'latency_'}us", "latency_us")
-    least = float(group["n_ok"].min())
+    least = float(percentiles.known_operations(group).min())
     for name in percentiles.SHARES if len(known) else ():
         column = percentiles.COLUMNS[name]
         if not percentiles.supported(name, least):

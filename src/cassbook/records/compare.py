@@ -22,11 +22,11 @@ from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
-from cassbook.latency import percentiles, summaries, uncertainty
+from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
 
 #: What makes cells of two runs the same; the deployment only where a run has several.
-KEYS = ["deployment", "kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
+KEYS = [key for key in results.KEYS if key != "engine"]
 FIGURES = ("latency_us", "throughput_per_s", "p50_us", "p95_us", "p99_us", "response_us", "response_p99_us")
 #: Those that another figure than the mean is compared by, in the order of a report.
 _TAILS = tuple(column for name in percentiles.SHARES for column in percentiles.columns(name))
@@ -195,7 +195,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     """
     runs = (first, second)
     cells = _by_deployment([labelled(_with_tails(run, by)) for run in runs])
-    cells, not_shown = _supported(cells)
+    cells, not_shown = _supported(cells, by)
     wanted = FIGURES if by == "mean" else percentiles.columns(by)
     figures = [name for name in wanted if all(name in table.columns for table in cells)]
     over = uncertainty.over_blocks if by == "mean" else partial(percentiles.over_blocks, by)
@@ -243,14 +243,18 @@ def _by_deployment(tables: list[pd.DataFrame]) -> list[pd.DataFrame]:
     return [table.assign(deployment=table["deployment"].astype(str)) for table in tables]
 
 
-def _supported(tables: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], list[str]]:
-    """Leave out percentiles that the operations of a cell do not support, and say which."""
+def _supported(tables: list[pd.DataFrame], by: str) -> tuple[list[pd.DataFrame], list[str]]:
+    """Leave out percentiles that the operations of a cell do not support, and say which; always the one asked for."""
     tables, said = [table.copy() for table in tables], []
     least = [_least(table) for table in tables]
     for name in percentiles.SHARES:
         few = [operations < percentiles.needed(name) for operations in least]
         known = [
-            [column for column in percentiles.columns(name) if column in table.columns and table[column].notna().any()]
+            [
+                column
+                for column in percentiles.columns(name)
+                if column in table.columns and (name == by or table[column].notna().any())
+            ]
             for table in tables
         ]
         for table, columns, wanting in zip(tables, known, few, strict=True):
@@ -270,10 +274,7 @@ def _supported(tables: list[pd.DataFrame]) -> tuple[list[pd.DataFrame], list[str
 
 def _least(table: pd.DataFrame) -> pd.Series:
     """Operations of the cell that has the fewest of those that differ only in block and repeat, row by row."""
-    if "n_ok" not in table.columns:
-        return pd.Series(np.inf, table.index)
-    operations = (table["n_ok"] + table["n_errors"].fillna(0)).fillna(np.inf)  # sums of other tools may not say
-    return operations.groupby([table[key] for key in KEYS]).transform("min")
+    return percentiles.known_operations(table).groupby([table[key] for key in KEYS]).transform("min")
 
 
 def _nothing_in_common(runs: tuple[Run, Run], cells: list[pd.DataFrame], by: str, not_shown: list[str]) -> str:

@@ -83,8 +83,10 @@ def summary(comparison: Comparison) -> list[str]:
     latency = comparison.figures[comparison.figures["figure"] == percentiles.COLUMNS[by]]
     judged = latency[latency["interval"] == uncertainty.BLOCKS]
     clear = int(judged["distinguishable"].astype(bool).sum())
-    lines = [f"{len(latency)} cells in both runs; ratios are second by first, of geometric means over blocks; "
-             "behind ± half of a run's own 95 % interval."]  # fmt: skip
+    lines = [
+        f"{len(latency)} cell{'s' * (len(latency) != 1)} in both runs; ratios are second by first, of geometric means "
+        "over blocks; behind ± half of a run's own 95 % interval."
+    ]
     lines[0] += "".join(f" {sentence}." for sentence in _surviving(comparison))
     if len(judged):
         by_chance = 0.05 * len(judged)
@@ -92,8 +94,10 @@ def summary(comparison: Comparison) -> list[str]:
         lines.append(f"{what} is distinguishable in {clear} of {len(judged)}; were there no difference, about "
                      f"{by_chance:.0f} would look so by chance.")  # fmt: skip
     if len(latency) > len(judged):
-        lines.append(f"In {len(latency) - len(judged)} a run has one cluster start: the interval is within that start, "
-                     "another start may differ by more, so nothing is said to be distinguishable.")  # fmt: skip
+        lines.append(
+            f"In {len(latency) - len(judged)} of them a run has one cluster start: the interval is within that start, "
+            "another start may differ by more, so nothing is said to be distinguishable."
+        )
     lines += comparison.not_shown
     for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if alone:
@@ -106,7 +110,8 @@ def _report(comparison: Comparison, shown: Callable[[pd.DataFrame], str]) -> str
     labels = comparison.first["label"], comparison.second["label"]
     lines = [f"# {labels[0]} and {labels[1]}", ""]
     for place, side in (("first", comparison.first), ("second", comparison.second)):
-        lines.append(f"* {place}: {side['label']}, Cassandra {side['engine']}, {side['blocks']} blocks")
+        several = "" if side["blocks"] == "1" else "s"
+        lines.append(f"* {place}: {side['label']}, Cassandra {side['engine']}, {side['blocks']} block{several}")
     lines += ["", *(f"{sentence}\n" for sentence in summary(comparison))]
     if comparison.chosen is not None:
         table = _table(comparison.chosen, labels, "figure")

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Collection, Iterator, Mapping
+from typing import Protocol
 
 import numpy as np
 import pandas as pd
@@ -16,6 +16,7 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
+from cassbook.records.compare import Run
 
 _WIDTH = 120
 #: Intervals that reach farther are only said to.
@@ -36,22 +37,12 @@ _TITLES = {
 #: Columns that name a cell: their heads. One that is the same in a whole section stands in its title.
 _HEADS = {"rate_per_s": "rate/s"}
 _ALWAYS = ("operation", "level")
+#: Those that may be long.
+_NAMES = ("workload", "condition", *_ALWAYS)
 
 
-class Shown(Protocol):
+class Shown(Run, Protocol):
     """What is shown: a recorded run, a folder of logs, or samples in Parquet."""
-
-    @property
-    def name(self) -> str:
-        """What it is called."""
-
-    @property
-    def manifest(self) -> Mapping[str, Any]:
-        """What it was made with, as far as it says."""
-
-    @property
-    def statistics(self) -> pd.DataFrame:
-        """Of its cells, columns as `cells.cell_statistics` gives them."""
 
     @property
     def has_histograms(self) -> bool:
@@ -165,14 +156,33 @@ def as_text(run: Shown) -> str:
 
 
 def _columns(table: pd.DataFrame) -> str:
-    """Columns of text: words to the left, figures to the right; closer together where they would not fit."""
-    words = {name: max(map(len, [name, *table[name]])) for name in ("condition", *_ALWAYS, "marks") if name in table}
+    """Columns of text; closer together where they would not fit, then with marks and names on lines of their own."""
+    closer = table.replace({" ±": "±", " >": ">"}, regex=True)
+    for drawn, apart in ((table, ()), (closer, ()), (closer, ("marks",)), (closer, ("marks", *_NAMES))):
+        lines = _lines(drawn, apart)
+        if max(map(len, lines)) <= _WIDTH:
+            break
+    return "\n".join(lines)
+
+
+def _lines(table: pd.DataFrame, apart: Collection[str]) -> list[str]:
+    """Lines of a table: words to the left, figures to the right; columns that stand apart above and below the rows."""
+    above = [name for name in table if name in apart and name != "marks"]
+    rest = table.drop(columns=[name for name in apart if name in table])
+    words = {name: max(map(len, [name, *rest[name]])) for name in ("condition", *_ALWAYS, "marks") if name in rest}
     formatters = {name: (f"{{:<{width}}}".format) for name, width in words.items()}
-    head = [f"{name:<{words[name]}}" if name in words else name for name in table.columns]
-    lines = table.to_string(index=False, justify="right", formatters=formatters, header=head).splitlines()
-    if max(len(line.rstrip()) for line in lines) > _WIDTH and (table["ops/s"].str.contains(" ±", regex=False)).any():
-        return _columns(table.replace({" ±": "±", " >": ">"}, regex=True))
-    return "\n".join(line.rstrip() for line in lines)
+    head = [f"{name:<{words[name]}}" if name in words else name for name in rest.columns]
+    first, *rows = rest.to_string(index=False, justify="right", formatters=formatters, header=head).splitlines()
+    lines, named = [first], ""
+    for row, cell in zip(rows, table.to_dict("records"), strict=True):
+        name = ", ".join(cell[column] for column in above if cell[column])
+        if name != named:
+            lines.append(name)
+        lines.append(row)
+        if "marks" in apart and cell.get("marks"):
+            lines.append(f"    marked {cell['marks']}")
+        named = name
+    return [line.rstrip() for line in lines]
 
 
 def as_markdown(run: Shown) -> str:

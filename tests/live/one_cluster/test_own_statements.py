@@ -47,7 +47,7 @@ def read_as(output):
 
 def test_the_pages_commands_lead_from_statements_to_an_answer(cluster, folder):
     dry, measuring, at_a_load, whole, capacity, capacity_p95 = COMMANDS
-    assert "10 cells in 1 blocks" in run(dry).stdout
+    assert "10 cells in 1 block," in run(dry).stdout
     done = run(measuring)
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith("mine: Cassandra 2.1.20, 10 cells in 1 block\n\nWorkloads")

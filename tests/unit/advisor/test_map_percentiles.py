@@ -1,8 +1,10 @@
 """A map by a percentile: what was measured at measured points, mixed distributions between, and nothing unsupported."""
 
+import io
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 
@@ -151,6 +153,28 @@ def test_a_cell_with_too_few_operations_is_named_where_it_matters():
     grid = latency_map.domain([10, 40], [0.5, 1.0])
     assert list(zip(grid["threads"], grid["read_share"], strict=True)) == [(10, 0.5), (10, 1.0), (40, 1.0)]
     assert "p99 of 2R-2W is not known at 10 points" in advise.domain(latency_map, "text")
+
+
+def test_a_map_as_json_and_csv_names_what_is_not_known():
+    latency_map = p99_map(few=("QUORUM", 40))
+    rows = {(row["threads"], row["read_share"]): row for row in json.loads(advise.domain(latency_map, "json"))}
+    assert len(rows) == 22
+    lacking = [row for row in rows.values() if row["not_known"]]
+    assert len(lacking) == 10
+    assert {(row["not_known"], row["best"], row["recommended"], row["best_marks"]) for row in lacking} == {
+        ("2R-2W", None, None, "")
+    }
+    table = pd.read_csv(io.StringIO(advise.domain(latency_map, "csv")))
+    assert (table["not_known"] == "2R-2W").sum() == table["best"].isna().sum() == 10
+    assert "not_known" not in json.loads(advise.domain(latency_map.judged_by("mean"), "json"))[0]
+
+
+def test_a_map_as_json_recommends_where_only_a_setting_that_survives_less_is_not_known():
+    rows = json.loads(advise.domain(p99_map(few=("ALL", 40)), "json"))
+    lacking = [row for row in rows if row["not_known"]]
+    assert lacking
+    assert {(row["best"], row["recommended"]) for row in lacking} == {(None, "2R-2W")}
+    assert all(row["recommended_latency_us"] > 0 and row["recommended_survives_reads"] == 1 for row in lacking)
 
 
 def test_marks_of_the_cells_that_an_answer_rests_on_are_named():

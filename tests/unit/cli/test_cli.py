@@ -92,7 +92,7 @@ def test_a_book_of_an_incomplete_run(tmp_path):
 def test_dry_run_says_how_many_cells_and_how_long():
     result = run("run", "--profile", "paper", "--dry-run")
     assert result.exit_code == 0
-    assert "252 cells in 1 blocks" in result.output
+    assert "252 cells in 1 block," in result.output
     assert "min" in result.output
 
 

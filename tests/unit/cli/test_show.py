@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from cassbook.cli.main import main
 from cassbook.lab.run import measure
+from cassbook.records import result_tables
 from cassbook.records import run as records
 from tests.helpers.data import ROOT
 
@@ -39,6 +40,39 @@ def test_a_table_by_cell_fits_a_terminal_and_explains_itself(shown):
         "Marked lag (10 cells): the client's event loop was late by more than 5 % of the latency.",
     ):  # fmt: skip
         assert said in shown
+
+
+def test_a_cell_of_many_marks_or_a_long_name_fits_a_terminal_too():
+    table = pd.DataFrame(
+        {"operation": ["reads 10 %", "WRITE"], "level": ["QUORUM/QUORUM", "LOCAL_QUORUM"], "threads": ["1000", "10"]}
+        | {name: ["1117 >999%", "12.3 ±31%"] for name in ("ops/s", "mean", "p50", "p95", "p99", "p99.9")}
+        | {"errors": ["6", "0"], "marks": ["errors,little,lag,clock", ""]}
+    )
+    lines = result_tables._columns(table).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[2] == "    marked errors,little,lag,clock"
+    table["operation"] = ["workload " + 40 * "x", "workload orders"]
+    lines = result_tables._columns(table).splitlines()
+    assert max(map(len, lines)) <= 120
+    assert lines[1] == f"workload {40 * 'x'}, QUORUM/QUORUM"
+    assert lines[2].split()[0] == "1000"
+    assert lines[4:] == ["workload orders, LOCAL_QUORUM", lines[5]]
+
+
+def test_a_log_that_failed_is_refused_with_the_command_that_reads_it():
+    done = cassbook("show", ROOT / "tests" / "data" / "failed-logs" / "stress-2.1.20.log")
+    assert done.exit_code == 2
+    assert "a whole test; `cassbook read --skip-damaged` reads what was printed" in done.stderr
+    assert "nothing was written" not in done.stderr
+
+
+def test_samples_are_shown_and_where_only_logs_will_do_that_is_said(tmp_path):
+    samples = tmp_path / "samples.parquet"
+    assert cassbook("read", LOGS / "ycsb-0.17.0" / "raw.txt", "--output", samples).exit_code == 0
+    assert cassbook("show", samples).exit_code == 0
+    done = cassbook("compare", samples, QUICK)
+    assert done.exit_code == 2
+    assert "is what `cassbook read` wrote, which `show` and `report` take; give the log itself" in done.stderr
 
 
 def test_json_and_csv_have_every_figure_with_both_bounds():

@@ -98,7 +98,7 @@ def test_a_compressed_log_that_is_cut_short_gives_what_can_be_read(tmp_path, pac
     refused = read(packed, "--output", to)
     assert refused.exit_code == 2
     assert "its compression is damaged or cut short" in refused.output
-    assert "--skip-damaged reads what comes before" in refused.output
+    assert "`cassbook read --skip-damaged` reads what comes before" in refused.output
     given = read(packed, "--output", to, "--skip-damaged", "--format", "json")
     if pack is zstd and name != "raw.txt":  # one block: nothing of it can be unpacked
         assert given.exit_code == 2

@@ -101,7 +101,9 @@ def test_rates_with_too_few_operations_are_left_out_and_named():
     (found,) = capacities(ladder(n_ok=lambda rate: int(0.9 * rate)), 10.0)
     assert found.left_out_per_s == (500.0, 1000.0)
     assert found.verdict == NONE
-    with pytest.raises(InputError, match="p99 needs 1000 operations per cell, and its cells have 40 at most"):
+    with pytest.raises(
+        InputError, match="p99 needs 1,000 operations per cell, and its cells have 40 at most, 960 more"
+    ):
         capacities(ladder(n_ok=lambda rate: int(rate / 100)), 10.0)
 
 

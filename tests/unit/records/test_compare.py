@@ -16,6 +16,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.records import compare, comparison_report
 from cassbook.records.compare import FIGURES
 from cassbook.records.run import RecordedRun
+from tests.helpers.data import ROOT
 
 
 @dataclass
@@ -293,6 +294,17 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     assert said in json.loads(comparison_report.as_json(comparison))["not_shown"]
     with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell is not shown"):
         compare.compare(first, second, "p99")
+
+
+def test_logs_of_too_few_operations_for_the_percentile_asked_for_say_so():
+    logs = ROOT / "tests" / "data" / "logs"
+    both = [str(logs / name / "mixed.log") for name in ("stress-2.1.20", "stress-3.11.4")]
+    done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9"])
+    assert done.exit_code == 2
+    assert "p99.9 of 1 cell is not shown: it needs 10,000 operations per cell" in done.output
+    text = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99"]).output
+    assert "1 cell in both runs" in text
+    assert "Cassandra unknown, 1 block\n" in text
 
 
 def test_what_it_can_be_compared_by_is_said():

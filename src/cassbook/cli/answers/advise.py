@@ -17,6 +17,7 @@ from cassbook.latency.ranking import ALIKE, UNKNOWN
 FORMATS = ("text", "json", "csv")
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
+_POINT = ["read_share", "threads"]
 _SHARES = [k / 10 for k in range(11)]
 
 
@@ -230,17 +231,22 @@ def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
     """Settings at every measured thread count and at reads from 0 to 100 % in steps of 10.
 
     Two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As JSON and
-    CSV they are one table: `recommended`, and `best`, the fastest.
+    CSV they are one table: `recommended`, and `best`, the fastest. By a percentile it has the points too at which
+    neither is known, with the settings that have too few operations there as `not_known`.
     """
     table, surviving = (latency_map.domain(read_shares=_shares(latency_map), survive=count) for count in (0, survive))
     if form == "text":
         maps = [*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)]
         return "\n\n".join([*maps, *_on_map(latency_map)])
     survives = {s.name: s.survives(latency_map.replicas) for s in latency_map.settings}
+    unknown = notes.unknown_at(latency_map, _shares(latency_map))
     renamed = surviving[["read_share", "threads", "best", "latency_us", "told"]].rename(
         columns={"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told"}
     )
-    table = table.merge(renamed, "left", ["read_share", "threads"])
+    if latency_map.by != "mean":  # then a point may have a recommended setting and no fastest, or neither
+        points = pd.concat([of[_POINT].astype(float) for of in (table, surviving, unknown)]).drop_duplicates()
+        table = points.sort_values(_POINT, ignore_index=True).merge(table, "left", _POINT)
+    table = table.merge(renamed, "left", _POINT)
     for name in ("recommended", "best"):
         for place, operation in enumerate(("reads", "writes")):
             table[f"{name}_survives_{operation}"] = [
@@ -248,6 +254,11 @@ def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
             ]
     if latency_map.by != "mean":
         table["by"] = latency_map.by
+        table["not_known"] = (
+            table.merge(unknown.astype({name: float for name in _POINT}), "left", _POINT)["not_known"]
+            .fillna("")
+            .to_numpy()
+        )
     for name in ("recommended", "best"):
         table[f"{name}_marks"] = notes.marks_at(latency_map, table, name)
     if form == "csv":
@@ -285,7 +296,8 @@ def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
     legend = (
         f"{_of_what(latency_map)}: fastest strong setting by speed alone, over threads (across) and share of reads "
         f"(down){_by(latency_map)}.\n"
-        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured."
+        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured"
+        + ("." if latency_map.by == "mean" else ", or not known.")
     )
     survives = [
         f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.uncertainty import ONE_START
 
 _SHOWN = 3
+_THERE = "a cell there has {}"
 
 
 def check_bound(bound_ms: float | None) -> None:
@@ -49,10 +50,9 @@ def marks_as_dict(advice: Advice) -> dict[str, str]:
 
 def on_support(advice: Advice) -> list[str]:
     """Name the settings that have too few operations for the percentile, and how many more they need."""
-    needed = percentiles.needed(advice.by)
     return [
-        f"  {advice.by} of {setting.name} is not shown: it needs {needed:,} operations per cell, and a cell there has "
-        f"{least:,.0f}, {needed - least:,.0f} more; it may be faster than those above"
+        f"  {advice.by} of {setting.name} is not shown: it {percentiles.lacking(advice.by, least, _THERE)}; it may be "
+        "faster than those above"
         for setting, least in advice.too_few.items()
     ]
 
@@ -164,19 +164,31 @@ def on_map_marks(table: pd.DataFrame, marks: Iterable[str]) -> list[str]:
     return lines
 
 
+def _too_few(latency_map: LatencyMap, shares: Iterable[float]) -> Iterator[tuple[float, float, dict[Setting, float]]]:
+    """Yield the points of a map at which the percentile of some setting is not known: share of reads, threads."""
+    if latency_map.by == "mean":
+        return
+    for share in shares:
+        for threads in map(float, latency_map.threads):
+            if few := latency_map.too_few(threads, share):
+                yield share, threads, few
+
+
+def unknown_at(latency_map: LatencyMap, shares: Iterable[float]) -> pd.DataFrame:
+    """Return read_share, threads and not_known (names, `a;b`) of the points where some setting is not known."""
+    rows = [(share, t, ";".join(s.name for s in few)) for share, t, few in _too_few(latency_map, shares)]
+    return pd.DataFrame(rows, columns=["read_share", "threads", "not_known"])
+
+
 def on_map_support(latency_map: LatencyMap, shares: Iterable[float]) -> list[str]:
     """Name the settings that a map of a percentile lacks at some points, for want of operations."""
-    if latency_map.by == "mean":
-        return []
-    needed = percentiles.needed(latency_map.by)
     missing: dict[str, tuple[int, float]] = {}
-    for share in shares:
-        for threads in latency_map.threads:
-            for setting, least in latency_map.too_few(float(threads), share).items():
-                points, fewest = missing.get(setting.name, (0, np.inf))
-                missing[setting.name] = points + 1, min(fewest, least)
+    for _, _, few in _too_few(latency_map, shares):
+        for setting, least in few.items():
+            points, fewest = missing.get(setting.name, (0, np.inf))
+            missing[setting.name] = points + 1, min(fewest, least)
     return [
-        f"{latency_map.by} of {name} is not known at {points} points: it needs {needed:,} operations per cell, and the "
-        f"fewest there are {fewest:,.0f}, {needed - fewest:,.0f} more"
+        f"{latency_map.by} of {name} is not known at {points} points: it "
+        + percentiles.lacking(latency_map.by, fewest, "the fewest there are {}")
         for name, (points, fewest) in missing.items()
     ]

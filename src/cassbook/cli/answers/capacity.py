@@ -56,7 +56,7 @@ def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas:
             lines.append(f"  {'':32} marked {one.marks.replace(';', ', ')}")
         if one.left_out_per_s:
             rates = ", ".join(f"{rate:g}" for rate in one.left_out_per_s)
-            lines.append(f"  {'':32} without {rates} a second: {by} needs {needed(by)} operations per cell")
+            lines.append(f"  {'':32} without {rates} a second: {by} needs {needed(by):,} operations per cell")
     if any(one.per_s.n == 1 for one in found):
         lines.append("  one cluster start: what another would give is not known")
     return lines

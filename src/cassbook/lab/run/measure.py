@@ -79,8 +79,8 @@ def _measure(
     todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
     total, forecast = sum(map(len, blocks)), parts(profile, todo, starts=existing is None)
     log(
-        f"profile {profile.name}: {total} cells in {len(blocks)} blocks, {len(todo)} to measure, "
-        f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores"
+        f"profile {profile.name}: {total} cells in {len(blocks)} block{'s' * (len(blocks) > 1)}, "
+        f"{len(todo)} to measure, about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores"
     )
     for sentence in left_out(profile):
         log(sentence)
