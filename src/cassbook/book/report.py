@@ -291,7 +291,7 @@ def _compared(first: _Run, second: _Run, anchor: str) -> list[str]:
         scale, what = _FIGURES.get(row["figure"], (1.0, row["figure"]))
         cell = {_HEADS.get(name, name): keys[name] for name in (*more, "operation", "level", "threads")}
         sides = zip(labels, ("first", "second"), strict=True)
-        values = {label: f"{row[f'{side}_value'] * scale:.3g}" for label, side in sides}
+        values = {label: result_tables.three_digits(row[f"{side}_value"] * scale) for label, side in sides}
         interval = Estimate(row["ratio"], row["ratio_low"], row["ratio_high"], 0)
         rows.append(cell | {"figure": what} | values | {"ratio": f"{interval:.2f}", "differs": _clear(row)})
     said = [f"<p>{_text(sentence)}</p>" for sentence in summary(comparison)]

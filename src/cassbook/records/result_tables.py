@@ -64,17 +64,25 @@ def replication(run: Shown) -> int | None:
     return factor
 
 
+def three_digits(value: float) -> str:
+    """Value in three significant digits, all of those before the point, and none below a nanosecond in ms.
+
+    >>> three_digits(23912.0), three_digits(31.0), three_digits(0.0004)
+    ('23912', '31.0', '0.000400')
+    """
+    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value * (1 + 1e-9))), 6)) if value > 0 else 0  # noqa: PLR2004
+    return f"{value:.{digits}f}"
+
+
 def figure(row: pd.Series, column: str, scale: float) -> str:
     """Value in three digits, and the farther side of its interval in percent of it; '-' where there is no value."""
     value, low, high = (row[name] * scale for name in (column, *(summaries.bound(column, s) for s in ("low", "high"))))
     if np.isnan(value):
         return "-"
-    # Three significant digits, but never more than nanoseconds.
-    digits = 0 if value >= 100 else int(min(2 - np.floor(np.log10(value * (1 + 1e-9))), 6)) if value > 0 else 0  # noqa: PLR2004
     percent = max(high - value, value - low) / value * 100 if value else np.nan
     if np.isnan(percent):
-        return f"{value:.{digits}f}"
-    return f"{value:.{digits}f} " + (f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%")
+        return three_digits(value)
+    return f"{three_digits(value)} " + (f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%")
 
 
 def sections(of: Results) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -104,6 +104,7 @@ def test_each_further_run_is_compared_with_the_first():
     Page(text)
     assert "first and second compared" in text
     assert "The largest differences, second by first:" in text
+    assert not re.search(r">\d[.\d]*e[+-]\d", text)
     assert "no cell in common" in text[text.index("first and third compared") :]
 
 
