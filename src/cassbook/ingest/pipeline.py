@@ -17,15 +17,16 @@ _AHEAD = 3
 
 def ahead(function: Callable[[P], R], parts: Iterable[P]) -> Iterator[R]:
     """Yield `function(part)` for each part in order, computed by threads while the one before is used."""
-    with ThreadPoolExecutor(_WORKERS) as pool:
-        waiting: deque[Future[R]] = deque()
-        try:
-            for part in parts:
-                waiting.append(pool.submit(function, part))
-                if len(waiting) >= _AHEAD:
-                    yield waiting.popleft().result()
-            while waiting:
+    pool = ThreadPoolExecutor(_WORKERS)
+    waiting: deque[Future[R]] = deque()
+    try:
+        for part in parts:
+            waiting.append(pool.submit(function, part))
+            if len(waiting) >= _AHEAD:
                 yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
+        while waiting:
+            yield waiting.popleft().result()
+    finally:
+        # Not waited for: one that is given up is finalised wherever garbage is collected, also in a thread that is just
+        # starting, where to join another one would block for ever.
+        pool.shutdown(wait=False, cancel_futures=True)
