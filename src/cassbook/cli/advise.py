@@ -31,9 +31,9 @@ def advise(
     name: str, threads: float | None, reads: float | None, workloads: tuple[str, ...], whole: bool, nodes: int | None,
     survive: int, by: str, bound_ms: float | None, replication: int | None, form: str,
 ) -> None:  # fmt: skip
-    """Recommend a strong setting for a load: the fastest that goes on with a replica down.
+    """Recommend a strong setting for a load: the fastest that works with a replica down.
 
-    A faster setting that stops then is named, and recommended only with --survive 0. Between measured points latencies
+    A faster setting that would stop is named, and recommended only with --survive 0. Between measured points latencies
     are interpolated; outside them there is no answer. A percentile (--by) of a mix comes from distributions mixed in
     proportion to operations. With --bound-ms the answer says which settings keep the bound. With --nodes latencies are
     not measured but predicted by a calibrated queueing network, for a cluster that need not exist.

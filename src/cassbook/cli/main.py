@@ -45,7 +45,7 @@ COMMANDS = {
     "experiment": Entry("experiment", "Measure", "Record a live experiment; without a name, list them."),
     "show": Entry("show", "Answer", "Show what a run measured: throughput, percentiles, errors and marks by cell."),
     "advise": Entry(
-        "advise", "Answer", "Recommend a strong setting for a load: the fastest that goes on with a replica down."
+        "advise", "Answer", "Recommend a strong setting for a load: the fastest that works with a replica down."
     ),
     "capacity": Entry(
         "capacity", "Answer", "Estimate the highest rate at which response times keep a bound, from a ladder of rates."

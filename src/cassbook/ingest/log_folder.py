@@ -25,6 +25,7 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from hdrh.histogram import HdrHistogram
 
+from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
 from cassbook.core.paths import LOGS_INDEX, cache_dir
@@ -298,6 +299,10 @@ def _check_rows(path: Path, index: pd.DataFrame) -> None:
             raise InputError(f"{path}, line {line}: {file!r} does not exist")
         if not 0 <= share <= 1:
             raise InputError(f"{path}, line {line}: read_share {share:g} is no share, from 0 to 1")
+    for name in ("read_cl", "write_cl"):
+        for line, level in enumerate(index[name], start=2):
+            if level not in (*LEVEL_CODES, _UNKNOWN, ""):
+                raise InputError(f"{path}, line {line}: {name} {level!r} is no level; use {', '.join(LEVEL_CODES)}")
     doubled = index["file"].duplicated()
     if doubled.any():
         raise InputError(f"{path}: {index.loc[doubled, 'file'].iloc[0]} is named twice")

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, replicas_waited_for
+from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
 from cassbook.core.schema import UNKNOWN_THREADS, explained
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.labels import labelled
@@ -124,11 +124,12 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
 
 def _survived(cell: pd.Series, n: int | None) -> dict[str, int | None]:
     """How many dead replicas a cell's reads and writes survive; None where there are none, or it is not known."""
+    read_cl, write_cl, reads = cell["read_cl"], cell["write_cl"], cell["read_share"]
     asked = {
-        "survives_reads": (cell["read_cl"], READ_LEVELS if cell["read_share"] > 0 else ()),
-        "survives_writes": (cell["write_cl"], WRITE_LEVELS if cell["read_share"] < 1 else ()),
+        "survives_reads": (read_cl, reads > 0 and not refuses_reads(read_cl, cell["engine"])),
+        "survives_writes": (write_cl, reads < 1 and write_cl in WRITE_LEVELS),
     }
-    return {what: n - replicas_waited_for(cl, n) if n and cl in known else None for what, (cl, known) in asked.items()}
+    return {what: n - replicas_waited_for(level, n) if n and known else None for what, (level, known) in asked.items()}
 
 
 def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) -> bool:

@@ -153,6 +153,8 @@ def test_describe_says_what_logs_do_not_tell(few):
         ("file,engine", "raw.txt,2.1.20", r"no column threads, read_cl"),
         (HEADING + ",rnadom", "raw.txt,2.1.20,4,ONE,ONE,1,1,x", r"unknown column rnadom"),
         (HEADING, "nowhere.txt,2.1.20,4,ONE,ONE,1,1", r"line 2: 'nowhere\.txt' does not exist"),
+        (HEADING, "raw.txt,2.1.20,4,ALLL,ONE,1,1", r"line 2: read_cl 'ALLL' is no level; use ANY, "),
+        (HEADING, "raw.txt,2.1.20,4,ONE,quorum,1,1", r"line 2: write_cl 'quorum' is no level"),
         (HEADING, "raw.txt,2.1.20,four,ONE,ONE,1,1", r"line 2: threads 'four' is no whole number"),
         (HEADING, "raw.txt,2.1.20,4,ONE,ONE,50,1", r"line 2: read_share 50 is no share"),
         (HEADING, "raw.txt,2.1.20,4,ONE,ONE,1,1\nraw.txt,2.1.20,4,ONE,ONE,1,1", r"raw\.txt is named twice"),

@@ -166,6 +166,10 @@ def test_levels_that_are_left_out_are_named(tmp_path):
     ]
     done = CliRunner().invoke(main, ["run", "--profile", path, "--dry-run"])
     assert done.output.splitlines()[1:] == left_out(load_profile(path))
+    newer = load_profile(path, engine="5.0.9")
+    assert left_out(newer) == left_out(load_profile(path))[1:]
+    reads = [cell.read_cl for cell in plan(newer)[0] if cell.kind == "pure" and cell.read_share == 1]
+    assert sorted(reads) == ["EACH_QUORUM", "ONE", "SERIAL"]
 
 
 @pytest.mark.parametrize(

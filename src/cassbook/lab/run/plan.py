@@ -9,7 +9,7 @@ from itertools import groupby
 
 import numpy as np
 
-from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
+from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.time_left import START, Part
 from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
 from cassbook.lab.load.statements import own_shares
@@ -34,7 +34,7 @@ def plan(profile: Profile) -> list[list[Cell]]:
 def left_out(profile: Profile) -> list[str]:
     """Return, in sentences, what a profile names and Cassandra has not: reads or writes at a level for the other."""
     levels = profile.pure.levels if profile.pure else []
-    reads = [level for level in levels if level not in READ_LEVELS]
+    reads = [level for level in levels if refuses_reads(level, profile.engine)]
     writes = [level for level in levels if level not in WRITE_LEVELS]
     why = {
         "ANY": "it is for writes",
@@ -69,8 +69,9 @@ def _pure_and_mixed(profile: Profile, block: int, seed: list[int], deployment: s
     if profile.pure and block <= profile.pure.repeats:
         for threads in profile.pure.threads:
             for level in profile.pure.levels:
-                for among, what, share in ((READ_LEVELS, "read", 1.0), (WRITE_LEVELS, "write", 0.0)):
-                    if level in among:
+                accepted = {"read": not refuses_reads(level, profile.engine), "write": level in WRITE_LEVELS}
+                for what, share in (("read", 1.0), ("write", 0.0)):
+                    if accepted[what]:
                         start = f"{name}-t{threads:04d}-{what}"
                         cells.append(Cell(f"{start}-{level}", "pure", threads, level, level, share, block, block, 0,
                                           deployment=deployment, cell_group=start))  # fmt: skip
