@@ -292,7 +292,7 @@ def test_a_block_measures_the_books_example_and_d_on_tables_it_loads_first(bench
     try:
         for cell in plan(profile)[0]:
             if cell.workload and cell.threads == 10:
-                block.measure(cell)
+                block.measure([cell])
     finally:
         block.close()
         store.close()
