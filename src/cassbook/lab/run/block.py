@@ -238,7 +238,7 @@ class Block:
         """Return a cell's row, with the marks it earns; `samples` are of its whole group."""
         own, slices = of_cell(samples, cell.cell_id), outcome.window.slices
         place = list(group).index(cell)
-        row = common | {name: getattr(cell, name) for name in Cell.__slots__} | {"errors": errors_by_kind(own)}
+        row = {name: getattr(cell, name) for name in Cell.__slots__} | common | {"errors": errors_by_kind(own)}
         row["operations"] = outcome.operations if len(group) == 1 else own.num_rows
         row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
         row["slices"] = slices.order.count(place) if slices else 0
