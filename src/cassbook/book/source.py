@@ -12,6 +12,7 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.core.errors import InputError
+from cassbook.core.schema import without_aside
 from cassbook.ingest.folder import open_run
 from cassbook.latency import summaries, validation
 from cassbook.records.run import RecordedRun
@@ -100,7 +101,7 @@ def _described(source: Source) -> dict[str, str]:
         machine = "3 EC2 c3.xlarge, client apart"
         return {"source": source.label, "Cassandra": "2.1", "machine": machine, "cells": "36 + 36"}
     notes, cells = source.run.manifest, source.run.cells
-    measured = cells[cells["kind"] != "warmup"]
+    measured = without_aside(cells)
     return {
         "source": source.label,
         "Cassandra": notes["engine"],

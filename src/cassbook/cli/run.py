@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import engine_option, format_option, log, output_option
+from cassbook.cli.common import format_option, log, output_option
 from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
+from cassbook.core.releases import RELEASES
 
 if TYPE_CHECKING:
     from cassbook.profile.profile import Profile
@@ -19,8 +20,12 @@ if TYPE_CHECKING:
 @click.option(
     "--profile", required=True, help="Profile: quick, standard, paper, workloads, or the path of a .yaml file."
 )
-@engine_option(default=None)
-@output_option("Run folder. Default: _build/runs/PROFILE-ENGINE.")
+@click.option(
+    "--engine",
+    help=f"Cassandra version: {', '.join(RELEASES)}. Several, with commas between them, are measured block by block in "
+    "turn, each into a folder of its own. Default: the profile's.",
+)
+@output_option("Run folder; of several versions, without their -ENGINE. Default: _build/runs/PROFILE-ENGINE.")
 @click.option("--resume", is_flag=True, help="Resume an interrupted run.")
 @click.option(
     "--dry-run",
@@ -41,6 +46,9 @@ def run(
     from cassbook.profile.profile import load_profile
 
     hosts, there = asked_hosts(existing, engine), None
+    if engine and "," in engine:
+        _in_turn(profile, engine.split(","), output, resume, dry_run, form)
+        return
     wanted = load_profile(profile, engine=engine)
     scheduler = asked_clients(existing, wanted)
     if hosts is not None:
@@ -58,35 +66,57 @@ def run(
             if not dry_run:
                 confirm(amount, existing)
         if dry_run:
-            _forecast(placed, hosts is None, form)
+            _forecast([placed], hosts is None, form)
             return
 
         from cassbook.lab.run.measure import measure
 
         measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
-    _show(folder, form)
+    _show([folder], form)
 
 
-def _show(folder: Path, form: str) -> None:
-    """Print the results of a run that is complete."""
+def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:
+    """Measure one profile on several versions, block by block in turn."""
+    from cassbook.core.errors import InputError
+    from cassbook.core.paths import project_root
+    from cassbook.profile.profile import load_profile
+
+    if len(set(engines)) < len(engines):
+        raise InputError(f"--engine: {','.join(engines)} names a version twice")
+    profiles = [load_profile(profile, engine=engine) for engine in engines]
+    if dry_run:
+        _forecast(profiles, True, form)
+        return
+    from cassbook.lab.run.measure import measure_in_turn
+
+    base = output or project_root() / "_build" / "runs" / profiles[0].name
+    folders = {base.with_name(f"{base.name}-{wanted.engine}"): wanted for wanted in profiles}
+    _show(measure_in_turn(folders, resume=resume, log=log), form)
+
+
+def _show(folders: list[Path], form: str) -> None:
+    """Print the results of runs that are complete; several in JSON are a list."""
     from cassbook.records.result_tables import FORMATS
     from cassbook.records.run import RecordedRun
 
-    click.echo(FORMATS[form](RecordedRun(folder)))
+    texts = [FORMATS[form](RecordedRun(folder)) for folder in folders]
+    click.echo("[" + ",\n".join(texts) + "]" if form == "json" and len(texts) > 1 else "\n\n".join(texts))
 
 
-def _forecast(wanted: Profile, starts: bool, form: str) -> None:
+def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
     """Print how much is to be measured and how long it takes about."""
     from cassbook.lab.run.plan import forecast_s, left_out, plan
 
-    cells = [cell for block in plan(wanted) for cell in block]
-    minutes = forecast_s(wanted, cells, starts=starts) / 60
+    cells = [(wanted, [cell for block in plan(wanted) for cell in block]) for wanted in profiles]
+    minutes = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells) / 60
+    count, blocks = sum(len(planned) for _, planned in cells), sum(wanted.blocks for wanted in profiles)
+    sentences = list(dict.fromkeys(sentence for wanted in profiles for sentence in left_out(wanted)))
     if form == "json":
-        content = {"profile": wanted.name, "cells": len(cells), "blocks": wanted.blocks, "minutes": round(minutes, 1)}
-        click.echo(json.dumps(content | {"left_out": list(left_out(wanted))}, indent=2))
+        content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(minutes, 1)}
+        click.echo(json.dumps(content | {"left_out": sentences}, indent=2))
     else:
-        click.echo(f"{len(cells)} cells in {wanted.blocks} block{'s' * (wanted.blocks > 1)}, about {minutes:.0f} min")
-        for sentence in left_out(wanted):
+        click.echo(f"{count} cells in {blocks} block{'s' * (blocks > 1)}, about {minutes:.0f} min")
+        for sentence in sentences:
             click.echo(sentence)
-    if wanted.workloads and wanted.workloads.own:
+    if any(wanted.workloads and wanted.workloads.own for wanted in profiles):
         log("statements of own workloads are checked by the server when the run begins, before anything is loaded")

@@ -41,7 +41,7 @@ SAMPLES = pa.schema(
 CELLS: dict[str, str] = {
     "schema_version": "int64",
     "cell_id": "str",
-    "kind": "str",  # pure, mixed, workload, cold, paced, or warmup (the block's, kept as a series of its own)
+    "kind": "str",  # pure, mixed, workload, cold, paced; or one of `ASIDE`
     "workload": "str",  # YCSB's A to F or a name of the profile's; empty for pure and mixed cells
     "condition": "str",  # what was done before or during the cell: restarted_client, cold_pages, paused_node, ...
     "engine": "str",
@@ -80,6 +80,10 @@ CELLS: dict[str, str] = {
     "little_ratio": "float64",  # throughput x mean latency / threads over the steady window
     "marks": "str",  # what a reader must know, e.g. "little;errors", empty if nothing
 }
+
+#: Kinds of cells that no table averages: a block's warm-up, kept as a series of its own, and what was measured a second
+#: time, for other processes or guests of the hypervisor had taken a part of the machine.
+ASIDE = WARM_UP, DISTURBED = ("warmup", "disturbed")
 
 #: Threads of a cell whose log does not say how many, and which no `logs.csv` describes.
 UNKNOWN_THREADS = 0
@@ -138,7 +142,7 @@ class Mark(StrEnum):
     DISTANCE = "distance"  #: a round trip was not what was asked
     RATE = "rate"  #: fewer requests were sent than the rate asked for
     CLOCK = "clock"  #: the clocks of its clients were known too badly for its window
-    AGAIN = "again"  #: it was measured again, for a client was lost the first time
+    AGAIN = "again"  #: it was measured again, for the first time a client was lost, or the machine was not its own
     MACHINE = "machine"  #: others took a part of the machine meanwhile
     RELAY = "relay"  #: more went through the relay than it is stated to carry
 
@@ -158,7 +162,7 @@ EXPLAINED: dict[str, str] = {
     Mark.DISTANCE: "a round trip was not what was asked",
     Mark.RATE: "fewer requests were sent than the rate asks for, so that its latencies are of a lower rate",
     Mark.CLOCK: "the clocks of its client machines were known too badly for its steady window",
-    Mark.AGAIN: "a client was lost the first time, and it was measured again",
+    Mark.AGAIN: "it was measured again: the first time a client was lost, or others took a part of the machine",
     Mark.MACHINE: "other processes or guests of the hypervisor took more than 5 % of the machine meanwhile",
     Mark.RELAY: "more went through the relay than it is stated to carry",
 }
@@ -198,6 +202,11 @@ MIXED_STATS = (
     "blocks",
     "marks",
 )
+
+
+def without_aside(cells: pd.DataFrame) -> pd.DataFrame:
+    """Return cells without those of the kinds `ASIDE`."""
+    return cells[~cells["kind"].isin(ASIDE)]
 
 
 def read_cells(path: Path) -> pd.DataFrame:

@@ -29,7 +29,7 @@ from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
 from cassbook.core.paths import LOGS_INDEX, cache_dir
-from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS, without_aside
 from cassbook.ingest import summed
 from cassbook.ingest.common import Options, cell_id_of
 from cassbook.ingest.formats import logs_in, recognise
@@ -113,7 +113,7 @@ class LogFolder(RecordedRun):
         """Statistics of each cell; of one without samples those that its logs hold, the others NaN."""
         sampled = self.cells["cell_id"].map(self.has_samples)
         statistics = summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
-        for cell_id in self.cells.loc[~sampled & (self.cells["kind"] != "warmup"), "cell_id"]:
+        for cell_id in without_aside(self.cells[~sampled])["cell_id"]:
             for column, value in self._summed[cell_id].figures.items():
                 statistics.loc[statistics["cell_id"] == cell_id, column] = value
         return statistics

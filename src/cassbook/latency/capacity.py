@@ -17,7 +17,7 @@ import pandas as pd
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.schema import Mark
+from cassbook.core.schema import Mark, without_aside
 from cassbook.latency.percentiles import FIGURES, SHARES, lacking, needed, response_column
 
 #: Share of operations that may lie beyond a bound of the mean, in telling failures: half, as of a median.
@@ -141,7 +141,7 @@ def _paced(cell_stats: pd.DataFrame) -> pd.DataFrame:
     if "rate_per_s" not in cell_stats.columns:
         return cell_stats.iloc[:0]
     healthy = cell_stats["condition"].isin(["", "healthy"])
-    return cell_stats[cell_stats["rate_per_s"].notna() & healthy & (cell_stats["kind"] != "warmup")]
+    return without_aside(cell_stats[cell_stats["rate_per_s"].notna() & healthy])
 
 
 def _supported(cells: pd.DataFrame, by: str, name: str) -> pd.Series:

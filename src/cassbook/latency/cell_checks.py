@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from cassbook.core.schema import CLIENT_MARKS, Mark
+from cassbook.core.schema import CLIENT_MARKS, WARM_UP, Mark
 
 #: Little's law: throughput x mean latency should be the threads; more than this away is marked and shown.
 LITTLE_TOLERANCE = 0.05
@@ -30,6 +30,11 @@ def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
     started_s = samples["started_s"]
     within = pc.and_(pc.greater_equal(started_s, row["steady_from_s"]), pc.less(started_s, row["steady_to_s"]))
     return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
+
+
+def disturbed(row: Mapping[str, Any]) -> bool:
+    """Whether other processes and guests of the hypervisor took more than `OTHERS_SHARE` of the machine meanwhile."""
+    return bool(row.get("other_cpu_share", 0.0) + row.get("steal_share", 0.0) > OTHERS_SHARE)
 
 
 def errors_by_kind(samples: pa.Table) -> str:
@@ -61,7 +66,7 @@ def check_cell(
         `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
     load = samples if load is None else load
-    if row.get("other_cpu_share", 0.0) + row.get("steal_share", 0.0) > OTHERS_SHARE:
+    if disturbed(row):
         marks = [*marks, Mark.MACHINE]
     steady, unbroken = (_of_phases(samples, "steady"), _of_phases(load, "steady", "guard"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
@@ -82,7 +87,7 @@ def check_cell(
             marks.append(Mark.CLIENT)
         if row["loop_lag_us"] > LAG_SHARE * pc.mean(steady["latency_us"]).as_py():
             marks.append(Mark.LAG)
-    elif row["kind"] != "warmup":
+    elif row["kind"] != WARM_UP:
         marks.append(Mark.EMPTY)
     del row["client_cpu_s"]
     return {

@@ -7,7 +7,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
-from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES, UNKNOWN_THREADS
+from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES, UNKNOWN_THREADS, without_aside
 from cassbook.latency import uncertainty
 
 #: Columns of the cells that stay next to their statistics.
@@ -79,7 +79,7 @@ def _checked_cells(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
             raise InputError(f"{name}: no column {', '.join(missing)}")
     if cells["cell_id"].duplicated().any():
         raise InputError(f"cells: {cells.loc[cells['cell_id'].duplicated(), 'cell_id'].iloc[0]} stands there twice")
-    return cells[cells["kind"] != "warmup"].reset_index(drop=True)
+    return without_aside(cells).reset_index(drop=True)
 
 
 def _response_us(samples: pd.DataFrame) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from typing import Protocol
 import numpy as np
 import pandas as pd
 
+from cassbook.core.schema import WARM_UP
 from cassbook.latency import cold_start
 from cassbook.latency.summaries import LEVEL_ORDER
 
@@ -83,7 +84,7 @@ def against_warm(run: Run | None, bin_ms: float = 50) -> pd.DataFrame:
 
 def warm_ups(run: Run, bin_ms: float = 250) -> Iterator[pd.DataFrame]:
     """Yield the latency series of each block's warm-up, from the first request a fresh cluster got (after loading)."""
-    ids = run.cells.loc[run.cells["kind"] == "warmup", "cell_id"].tolist()
+    ids = run.cells.loc[run.cells["kind"] == WARM_UP, "cell_id"].tolist()
     samples = run.samples(["cell_id", "started_s", "latency_us", "outcome"], ids)
     for cell_id in ids:
         yield cold_start.series(samples[samples["cell_id"] == cell_id], bin_ms)

@@ -19,6 +19,8 @@ from cassbook.latency.labels import labelled
 KEYS = ["engine", "deployment", "kind", "workload", "condition", "operation", "threads", "rate_per_s"]
 #: Levels that others are compared with, the first that was measured: pure operations, then pairs of levels.
 BASES = ("ONE", "LOCAL_ONE", "QUORUM/QUORUM", "LOCAL_QUORUM/LOCAL_QUORUM")
+#: The round of a level that was measured alone.
+ALONE = -1
 #: Figures of a slice, and of a cell that was measured alone.
 FIGURES = ("latency_us", "p50_us", "p95_us", "p99_us", "throughput_per_s")
 
@@ -48,32 +50,50 @@ def block_ratios(
     """
     cells = labelled(statistics)
     cells = cells[[*KEYS, "block", "cell_id", "level", figure]]
-    values = _by_round(cells, slices, figure)
-    rows = []
-    for key, group in values.groupby([*KEYS, "block"], sort=False):
-        logs = group.assign(log=np.log(group[figure])).pivot_table(
-            index="round", columns="level", values="log", sort=False
-        )
-        base = next((name for name in bases if name in logs.columns), None)
-        for level in logs.columns if base else ():
-            if level != base:
-                differences = (logs[level] - logs[base]).replace([np.inf, -np.inf], np.nan).dropna()
-                if len(differences):
-                    rows.append((*key, level, base, differences.mean(), *_over_rounds(differences)))
-    return pd.DataFrame(rows, columns=[*KEYS, "block", "level", "base", "log_ratio", "rounds", "round_sd"])
+    return ratios_of_rounds(_by_round(cells, slices, figure), figure, bases)
+
+
+def ratios_of_rounds(values: pd.DataFrame, figure: str = "latency_us", bases: Sequence[str] = BASES) -> pd.DataFrame:
+    """Ratios of levels to their base, block by block, from figures by round.
+
+    Parameters
+    ----------
+    values : DataFrame
+        `KEYS`, block, level, round (`ALONE` for a level that was measured alone), and the figure.
+    figure : str
+    bases : sequence of str
+        Levels by preference.
+
+    Returns
+    -------
+    DataFrame
+        As `block_ratios`.
+    """
+    block = [*KEYS, "block"]
+    logs = values.assign(log=np.log(values[figure])).groupby([*block, "round", "level"], sort=False)["log"].mean()
+    cells = logs.reset_index()
+    rank = cells["level"].map({name: place for place, name in enumerate(bases)})
+    cells["base"] = (
+        rank.groupby([cells[name] for name in block], sort=False).transform("min").map(dict(enumerate(bases)))
+    )
+    is_base = cells["level"] == cells["base"]
+    base = cells.loc[is_base, [*block, "round", "log"]]
+    pairs = cells[~is_base].merge(base, on=[*block, "round"], suffixes=("", "_base"))
+    pairs["log_ratio"] = (pairs["log"] - pairs["log_base"]).replace([np.inf, -np.inf], np.nan)
+    by_block = pairs.dropna(subset="log_ratio").groupby([*block, "level", "base"], sort=False)
+    ratios = by_block.agg(
+        log_ratio=("log_ratio", "mean"), rounds=("round", "size"), round_sd=("log_ratio", "std"), first=("round", "min")
+    ).reset_index()
+    ratios["rounds"] = ratios["rounds"].mask(ratios["first"] == ALONE, 0)
+    return ratios.drop(columns="first")
 
 
 def _by_round(cells: pd.DataFrame, slices: pd.DataFrame, figure: str) -> pd.DataFrame:
-    """Return a figure of each cell by round; a cell that was measured alone has one, -1."""
+    """Return a figure of each cell by round; a cell that was measured alone has one, `ALONE`."""
     alternated = cells.drop(columns=figure).merge(slices[["cell_id", "round", figure]], on="cell_id")
-    alone = cells[~cells["cell_id"].isin(alternated["cell_id"])].assign(round=-1)
+    alone = cells[~cells["cell_id"].isin(alternated["cell_id"])].assign(round=ALONE)
     parts = [part for part in (alternated, alone) if len(part)]
     return pd.concat(parts, ignore_index=True) if parts else alone
-
-
-def _over_rounds(differences: pd.Series) -> tuple[int, float]:
-    alone = differences.index[0] == -1
-    return (0, float("nan")) if alone else (len(differences), float(differences.std(ddof=1)))
 
 
 def prices(ratios: pd.DataFrame) -> pd.DataFrame:

@@ -147,8 +147,16 @@ class Profile(Section):
     cold: ColdSection | None = None
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
-    design: Literal["interleaved", "sequential"] = "sequential"  # see `run.plan`
-    keep_samples: Literal["all", "figures"] = "all"  # see `run.digest.kept`
+    design: Literal["interleaved", "sequential"] = "interleaved"  # see `run.plan`
+    keep_samples: Literal["all", "figures", "first_block"] = "all"  # see `run.digest.kept`
+
+    @model_validator(mode="before")
+    @classmethod
+    def _sequential_by_operations(cls, content: Any) -> Any:
+        """Fill in the design of cells that end after so many operations: slices need a time."""
+        load = content.get("load") if isinstance(content, dict) else None
+        counted = isinstance(load, dict) and load.get("operations_per_thread") is not None
+        return {"design": "sequential"} | content if counted else content
 
     @model_validator(mode="before")
     @classmethod

@@ -3,16 +3,20 @@
 Blocks are what a run can vouch for: each is a cluster start. So the interval of a ratio is Welch's t (Biometrika 34,
 1947) on the logarithms of the block means. A run of one block has only intervals within that start; the ratio then
 says how the two *starts* differ, and whether the releases or machines do does not follow from it.
+
+Runs that were measured in turn, block by block, are paired: the interval is Student's t on the differences of
+logarithms, block by block, so that what the machine did from one hour to the next falls out of it.
 """
 
 from __future__ import annotations
 
 import warnings
+from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pandas as pd
@@ -33,6 +37,13 @@ _TAILS = tuple(column for name in percentiles.SHARES for column in percentiles.c
 ORDER = (*FIGURES, *(column for column in _TAILS if column not in FIGURES))
 #: Where a run does not say.
 _REPLICAS = 3
+
+
+class _Ratio(NamedTuple):
+    value: float
+    low: float
+    high: float
+    basis: str
 
 
 class Run(Protocol):
@@ -75,6 +86,8 @@ class Comparison:
         What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
     not_shown : list of str
         Percentiles that some cells have too few operations for, a sentence each.
+    paired : bool
+        Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
     """
 
     first: dict[str, str]
@@ -86,6 +99,7 @@ class Comparison:
     survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     by: str = "mean"
     not_shown: list[str] = field(default_factory=list)
+    paired: bool = False
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -126,14 +140,22 @@ def _half_log(value: float, low: float, high: float) -> float:
     return float(max(upper, np.log(value / low)) if low > 0 else np.nan)
 
 
-def _log_means(cells: pd.DataFrame, figures: list[str]) -> dict[tuple[Any, ...], np.ndarray]:
-    """By (*keys, figure): logarithm of each block's mean."""
-    logs = {}
+def in_turn(first: Run, second: Run) -> bool:
+    """Whether two runs were measured block by block in turn, as their manifests have it."""
+    return all(b.name in a.manifest.get("in_turn_with", ()) for a, b in ((first, second), (second, first)))
+
+
+def _log_means(cells: pd.DataFrame, figures: list[str]) -> dict[tuple[Any, ...], dict[int, float]]:
+    """By (*keys, figure): logarithm of each block's mean, by block."""
     means = cells.groupby([*KEYS, "block"])[figures].mean()
-    for key, group in means.groupby(level=KEYS):
-        for figure in figures:
-            known = group[figure][group[figure] > 0].to_numpy(dtype=float)
-            logs[*key, figure] = np.log(known)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        values = np.log(means.to_numpy(dtype=float))
+    logs: dict[tuple[Any, ...], dict[int, float]] = {}
+    for (*key, block), row in zip(means.index, values, strict=True):
+        for figure, value in zip(figures, row, strict=True):
+            own = logs.setdefault((*key, figure), {})
+            if np.isfinite(value):
+                own[block] = float(value)
     return logs
 
 
@@ -145,22 +167,38 @@ def _half(logs: np.ndarray, within: float) -> float:
     return (over_blocks.high - over_blocks.low) / 2
 
 
-def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float]) -> tuple[float, float, float, str]:
-    """Ratio of b to a with its bounds, and what they rest on; `halves` are the intervals within one start."""
-    if not min(a.size, b.size):  # as the throughput of one operation, which took no time
-        return float("nan"), float("nan"), float("nan"), uncertainty.NOTHING
-    centre = float(b.mean() - a.mean())
-    if min(a.size, b.size) > 1:
-        if np.ptp(a) == 0 and np.ptp(b) == 0:
-            return float(np.exp(centre)), float(np.exp(centre)), float(np.exp(centre)), uncertainty.BLOCKS
+def _welch(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """Bounds of each difference of means, second less first, NaN where one has fewer than two; shape (pairs, 2).
+
+    Pairs of the same sizes are computed in one step. Without any spread the difference is exact.
+    """
+    bounds, by_size = np.full((len(pairs), 2), np.nan), defaultdict(list)
+    for place, (a, b) in enumerate(pairs):
+        if min(a.size, b.size) > 1:
+            by_size[a.size, b.size].append(place)
+    for places in by_size.values():
+        a, b = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
         with warnings.catch_warnings():
             # A side may not vary at all, as throughput at a fixed rate: where there is no spread, no precision is lost.
-            warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-            bounds = stats.ttest_ind(b, a, equal_var=False).confidence_interval(uncertainty.LEVEL)
-        return float(np.exp(centre)), float(np.exp(bounds.low)), float(np.exp(bounds.high)), uncertainty.BLOCKS
+            warnings.filterwarnings("ignore", category=RuntimeWarning)
+            found = stats.ttest_ind(b, a, axis=1, equal_var=False).confidence_interval(uncertainty.LEVEL)
+        exact = ((np.ptp(a, axis=1) == 0) & (np.ptp(b, axis=1) == 0))[:, None]
+        difference = (b.mean(axis=1) - a.mean(axis=1))[:, None]
+        bounds[places] = np.where(exact, difference, np.column_stack([found.low, found.high]))
+    return bounds
+
+
+def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float], welch: np.ndarray) -> _Ratio:
+    """Ratio of b to a with its bounds, and what they rest on; `halves` are the intervals within one start."""
+    if not min(a.size, b.size):  # as the throughput of one operation, which took no time
+        return _Ratio(float("nan"), float("nan"), float("nan"), uncertainty.NOTHING)
+    centre = float(b.mean() - a.mean())
+    if min(a.size, b.size) > 1:
+        low, high = np.exp(welch)
+        return _Ratio(float(np.exp(centre)), float(low), float(high), uncertainty.BLOCKS)
     half = float(np.hypot(_half(a, halves[0]), _half(b, halves[1])))
     basis = uncertainty.NOTHING if np.isnan(half) else uncertainty.ONE_START
-    return float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)), basis
+    return _Ratio(float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)), basis)
 
 
 def _name(key: tuple[Any, ...]) -> str:
@@ -208,7 +246,8 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     both = renamed[0].merge(renamed[1], on=[*KEYS, "figure"], how="inner", sort=False)
     if both.empty:
         raise InputError(_nothing_in_common(runs, cells, by, not_shown))
-    both = _with_ratios(both, [_log_means(table, figures) for table in cells])
+    paired = in_turn(first, second)
+    both = _with_ratios(both, [_log_means(table, figures) for table in cells], paired)
     if not both["deployment"].any():
         both = both.drop(columns="deployment")
     keys = [_distinct(table) for table in cells]
@@ -222,6 +261,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
         survives=_survives(both["level"], {"first": first, "second": second}),
         by=by,
         not_shown=not_shown,
+        paired=paired,
     )
 
 
@@ -288,15 +328,22 @@ def _nothing_in_common(runs: tuple[Run, Run], cells: list[pd.DataFrame], by: str
     return f"{first.name} and {second.name} have no cell in common: nothing can be compared ({'. '.join(alone)})"
 
 
-def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], np.ndarray]]) -> pd.DataFrame:
+def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], dict[int, float]]], paired: bool) -> pd.DataFrame:
     """Add the ratio of each figure with its interval, and whether that leaves 1 out."""
-    rows = []
-    for row in both.to_dict("records"):
-        key = tuple(row[name] for name in [*KEYS, "figure"])
-        halves = tuple(
+    keys = list(both[[*KEYS, "figure"]].itertuples(index=False, name=None))
+    sides = [(logs[0][key], logs[1][key]) for key in keys]
+    pairs = [(np.array(list(a.values())), np.array(list(b.values()))) for a, b in sides]
+    welch, rows = _welch(pairs), []
+    for row, (first, second), (a, b), bounds in zip(both.to_dict("records"), sides, pairs, welch, strict=True):
+        differences = [second[block] - first[block] for block in first if block in second]
+        if paired and len(differences) > 1:
+            over = Estimate.ratio(np.exp(differences))
+            rows.append(_Ratio(over.value, over.low, over.high, uncertainty.BLOCKS))
+            continue
+        halves = [
             _half_log(*(row[f"{side}_{end}"] for end in ("value", "low", "high"))) for side in ("first", "second")
-        )
-        rows.append(_ratio(logs[0][key], logs[1][key], (halves[0], halves[1])))
+        ]
+        rows.append(_ratio(a, b, (halves[0], halves[1]), bounds))
     both[["ratio", "ratio_low", "ratio_high", "interval"]] = pd.DataFrame(rows, index=both.index)
     apart = (both["ratio_low"] > 1) | (both["ratio_high"] < 1)
     both["rate_per_s"] = both["rate_per_s"].where(both["rate_per_s"] > 0)

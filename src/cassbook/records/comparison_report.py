@@ -24,6 +24,7 @@ def as_json(comparison: Comparison) -> str:
     figures = json.loads(comparison.shown.to_json(orient="records", double_precision=15))
     content = {"first": comparison.first, "second": comparison.second, "figures": figures}
     content["survives"] = comparison.survives
+    content["paired"] = comparison.paired
     if comparison.by != "mean":
         content["by"] = comparison.by
     if comparison.not_shown:
@@ -87,6 +88,8 @@ def summary(comparison: Comparison) -> list[str]:
         f"{len(latency)} cell{'s' * (len(latency) != 1)} in both runs; ratios are second by first, of geometric means "
         "over blocks; behind ± half of a run's own 95 % interval."
     ]
+    if comparison.paired:
+        lines[0] += " The runs were measured block by block in turn, and their blocks are compared in pairs."
     lines[0] += "".join(f" {sentence}." for sentence in _surviving(comparison))
     if len(judged):
         by_chance = 0.05 * len(judged)

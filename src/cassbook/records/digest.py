@@ -12,7 +12,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
-from cassbook.core.schema import CELLS
+from cassbook.core.schema import CELLS, without_aside
 from cassbook.latency import histograms, summaries
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
 
     With 'all' every cell. With 'figures' those that a figure draws request by request or as a series in time: the
     pure cells at the thread count nearest to 500, the lower of two (raw delays and cold start; the same choice as
-    `tables.nearest_threads`), the warm-ups, and the cells of kind cold and paced. All other tables and figures are
-    made of statistics and histograms, which every cell has.
+    `tables.nearest_threads`), the warm-ups, and the cells of kind cold and paced. With 'first_block' the pure cells
+    only of the first block. All other tables and figures are made of statistics and histograms, which every cell has.
 
     Parameters
     ----------
@@ -56,7 +56,8 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     wanted = cells["kind"].isin(_DRAWN_KINDS)
     if profile.pure:
         drawn = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
-        wanted |= (cells["kind"] == "pure") & (cells["threads"] == drawn)
+        at_drawn = (cells["kind"] == "pure") & (cells["threads"] == drawn)
+        wanted |= at_drawn & ((cells["block"] == 1) | (profile.keep_samples == "figures"))
     return cells.loc[wanted, "cell_id"].tolist()
 
 
@@ -69,7 +70,7 @@ def statistics(cells: pd.DataFrame, read: ReadSamples) -> pd.DataFrame:
         Columns `schema.CELLS`.
     read : callable
     """
-    measured = cells[cells["kind"] != "warmup"].reset_index(drop=True)
+    measured = without_aside(cells).reset_index(drop=True)
     parts = [
         summaries.cell_statistics(read(cell_id), measured.iloc[[place]])
         for place, cell_id in enumerate(measured["cell_id"])

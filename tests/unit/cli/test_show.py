@@ -3,6 +3,7 @@
 import io
 import json
 import shutil
+from pathlib import Path
 
 import pandas as pd
 import pytest
@@ -127,6 +128,34 @@ def test_a_run_ends_with_its_results(tmp_path, monkeypatch):
     assert done.stdout.startswith("mine: Cassandra 2.1.20, 99 cells in 2 blocks")
     done = cassbook("run", "--profile", "quick", "--output", tmp_path / "again", "--format", "json")
     assert len(json.loads(done.stdout)["cells"]) == 99
+
+
+def test_versions_that_are_measured_in_turn_have_folders_of_their_own(tmp_path, monkeypatch):
+    def made(profiles, **_):
+        return [Path(shutil.copytree(QUICK, folder)) for folder in profiles]
+
+    monkeypatch.setattr(measure, "measure_in_turn", made)
+    asked = ("run", "--profile", "quick", "--engine", "2.1.20,5.0.9")
+    done = cassbook(*asked, "--output", tmp_path / "mine", "--format", "json")
+    assert done.exit_code == 0, done.output
+    assert [run["run"] for run in json.loads(done.stdout)] == ["mine-2.1.20", "mine-5.0.9"]
+    done = cassbook(*asked, "--output", tmp_path / "again")
+    assert "again-2.1.20: Cassandra 2.1.20, 99 cells in 2 blocks" in done.stdout
+    alone, both = (
+        json.loads(cassbook("run", "--profile", "quick", "--engine", engine, "--dry-run", "--format", "json").stdout)
+        for engine in ("2.1.20", "2.1.20,5.0.9")
+    )
+    assert (both["cells"], both["blocks"]) == (2 * alone["cells"], 2 * alone["blocks"])
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"), [("2.1.20,2.1.20", "names a version twice"), ("2.1.20,9.9", "2.1.20"), ("2.1.20,", "2.1.20")]
+)
+def test_versions_that_cannot_be_measured_in_turn(engine, said, tmp_path):
+    done = cassbook("run", "--profile", "quick", "--engine", engine, "--output", tmp_path / "mine")
+    assert done.exit_code == 2
+    assert said in done.output
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_forecast_as_json():

@@ -62,6 +62,37 @@ def test_the_interval_of_a_ratio_is_welchs_on_logarithms():
     assert (row["first_value"], row["first_blocks"], row["second_blocks"]) == (1050, 3, 4)
 
 
+def in_turn(*pairs):
+    """Two runs whose manifests name each other, from (first, second) latencies block by block."""
+    first, second = (run(name, *blocks(*column)) for name, column in zip("ab", zip(*pairs, strict=True), strict=True))
+    first.manifest["in_turn_with"], second.manifest["in_turn_with"] = ["b"], ["a"]
+    return first, second
+
+
+def test_blocks_of_runs_that_were_measured_in_turn_are_compared_in_pairs():
+    """The machine is half as fast in some blocks; the ratio hardly varies."""
+    pairs = (1000.0, 1190.0), (2000.0, 2420.0), (1500.0, 1800.0)
+    first, second = in_turn(*pairs)
+    comparison = compare.compare(first, second)
+    wanted = Estimate.ratio([b / a for a, b in pairs])
+    row = figure(comparison)
+    assert (row["ratio"], row["ratio_low"], row["ratio_high"]) == pytest.approx((wanted.value, wanted.low, wanted.high))
+    assert (comparison.paired, row["distinguishable"]) == (True, True)
+    assert "compared in pairs" in comparison_report.summary(comparison)[0]
+    second.manifest.clear()
+    apart = compare.compare(first, second)
+    assert (apart.paired, figure(apart)["distinguishable"]) == (False, False)
+
+
+def test_only_blocks_that_both_have_make_pairs():
+    first, second = in_turn((1000.0, 1190.0), (2000.0, 2420.0), (1500.0, 1800.0))
+    second.statistics = second.statistics[second.statistics["block"] > 1]
+    row = figure(compare.compare(first, second))
+    assert row["ratio"] == pytest.approx(np.sqrt(1.21 * 1.2))
+    second.statistics = second.statistics[second.statistics["block"] > 2]
+    assert figure(compare.compare(first, second))["interval"] == "one cluster start"
+
+
 @pytest.mark.filterwarnings("error")
 def test_a_side_that_does_not_vary_is_no_cause_for_a_warning():
     row = figure(compare.compare(run("a", *blocks(1000.0, 1000.0, 1000.0)), run("b", *blocks(1100.0, 1200.0, 1150.0))))

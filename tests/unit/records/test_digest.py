@@ -40,7 +40,7 @@ DRAWN = ["b1-s1-warmup", "b1-t0500-read-ONE", "b1-cold-read-ONE-warm", "b1-paced
 
 @pytest.fixture
 def profile():
-    return load_profile("quick", keep_samples="figures")
+    return load_profile("standard", keep_samples="figures")
 
 
 def measure(store, cell, rows=400):
@@ -81,7 +81,7 @@ def fill(store, blocks=2):
 
 @pytest.fixture
 def whole(tmp_path):
-    return fill(RunStore.create(tmp_path / "whole", load_profile("quick")))
+    return fill(RunStore.create(tmp_path / "whole", load_profile("standard", keep_samples="all")))
 
 
 @pytest.fixture
@@ -108,9 +108,12 @@ def test_the_cells_kept_are_those_that_the_chapter_asks_for(profile, counts, dra
     """The chapter takes the count nearest to 500 among what was measured; the rule must take the same."""
     profile = profile.model_copy(update={"pure": profile.pure.model_copy(update={"threads": counts})})
     cells = pd.DataFrame(
-        {"cell_id": f"{kind}-{n}", "kind": kind, "threads": n} for kind in ("pure", "mixed") for n in counts
+        {"cell_id": f"{kind}-{n}", "kind": kind, "threads": n, "block": 2} for kind in ("pure", "mixed") for n in counts
     )
     assert digest.kept(cells, profile) == [f"pure-{drawn}"]
+    first_block = profile.model_copy(update={"keep_samples": "first_block"})
+    assert digest.kept(cells, first_block) == []
+    assert digest.kept(cells.assign(block=1), first_block) == [f"pure-{drawn}"]
     source = Source(RECORDED)
     source.__dict__["level_stats"] = pd.DataFrame({"threads": sorted(counts)})
     assert cold_start.nearest_threads(source, digest.DRAWN_THREADS) == drawn
@@ -201,7 +204,7 @@ def test_killed_at_any_step_of_finishing_a_block(tmp_path, profile, whole, step,
         from cassbook.lab.run import store
         from cassbook.records import digest
         from tests.unit.records.test_digest import block, measure
-        run = store.RunStore.create(pathlib.Path({str(folder)!r}), load_profile("quick", keep_samples="figures"))
+        run = store.RunStore.create(pathlib.Path({str(folder)!r}), load_profile("standard", keep_samples="figures"))
         for cell in block(1):
             measure(run, cell)
         run.finish_block(1)

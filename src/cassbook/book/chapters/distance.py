@@ -8,6 +8,7 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from cassbook.core.schema import without_aside
 from cassbook.deployment.link import CEILING_CHUNKS_PER_S
 from cassbook.deployment.scenarios import KEYS, highest_throughput
 
@@ -20,7 +21,7 @@ def _off(ratio: float) -> float:
 
 def kept(cells: pd.DataFrame) -> dict[str, float]:
     """Return how well a run kept its distances: kept_cells of all_cells, most_chunks a second, ceiling (as stated)."""
-    loaded = cells[cells["kind"] != "warmup"]
+    loaded = without_aside(cells)
     off = loaded["marks"].map(lambda marks: "distance" in marks.split(";"))
     return {
         "kept_cells": int((~off).sum()), "all_cells": len(loaded),

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 
-from cassbook.core.schema import Mark
+from cassbook.core.schema import Mark, without_aside
 from cassbook.latency.cell_checks import LITTLE_TOLERANCE
 from cassbook.records.run import RecordedRun
 
 
 def self_checks(run: RecordedRun) -> pd.DataFrame:
     """Return what the cells of a run say of themselves: Little's law, the client's share, errors and marks, by kind."""
-    cells = run.cells[run.cells["kind"] != "warmup"]
+    cells = without_aside(run.cells)
     groups = cells.groupby("kind")
     return pd.DataFrame(
         {
@@ -47,7 +47,8 @@ def little(run: RecordedRun) -> pd.DataFrame:
 
 
 def _closed_loop(run: RecordedRun) -> pd.DataFrame:
-    return run.cells[(run.cells["kind"] != "warmup") & run.cells["rate_per_s"].isna()]
+    cells = without_aside(run.cells)
+    return cells[cells["rate_per_s"].isna()]
 
 
 def _marked_little(marks: str) -> bool:

@@ -121,6 +121,10 @@ CATALOGUE: Catalogue = {
         "How much narrower are ratios of levels that alternate in slices than of levels measured one after the other?",
         30, "interleaving.designs:designs",
     ),
+    "interleaving-same": Entry(
+        "Labels that stand for the same level: how often do intervals and tests say that they differ?",
+        30, "interleaving.same:same",
+    ),
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
         160, "adviser.shift:shift", needs="map",

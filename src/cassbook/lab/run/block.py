@@ -5,20 +5,23 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import psutil
 import pyarrow as pa
+import pyarrow.compute as pc
 from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
-from cassbook.core.schema import Mark
+from cassbook.core.schema import DISTURBED, WARM_UP, Mark
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.load.lag import clock_resolution_ns
 from cassbook.lab.load.loop import Bound, Outcome
+from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run import conditions, workloads
 from cassbook.lab.run.cell import Cell, Group
@@ -30,7 +33,7 @@ from cassbook.lab.run.processes import ClientProcesses, LostClientError
 from cassbook.lab.run.remote import Clients, RemoteProcesses
 from cassbook.lab.run.store import RunStore, of_cell
 from cassbook.lab.run.warmup import WarmUp
-from cassbook.latency.cell_checks import check_cell, errors_by_kind, missed_rate
+from cassbook.latency.cell_checks import OTHERS_SHARE, check_cell, disturbed, errors_by_kind, missed_rate
 from cassbook.profile.profile import Profile
 
 _LOOK_EVERY_S = 1.0
@@ -39,6 +42,9 @@ _LOAD_ATTEMPTS = 3
 _DRAIN_TIMEOUT_S = 10.0
 #: How often a cell is measured again whose client process was lost with its worker.
 _TRIES = 4
+#: So many groups of a block are measured again, once each, because others took more than `OTHERS_SHARE` of the machine.
+#: Steal and other processes' CPU alone decide, never a latency; what was measured first is kept, as of kind DISTURBED.
+MOST_DISTURBED = 10
 
 Log = Callable[[str], None]
 AnyCluster = CassandraCluster | ExistingCluster
@@ -108,6 +114,8 @@ class Block:
         self._began = time.perf_counter()
         self._hints_at_start = self._hints()
         self._previous: Group = []
+        # Nodes that the laboratory has not started count as others.
+        self._again_left = 0 if isinstance(cluster, ExistingCluster) else MOST_DISTURBED
 
     @property
     def _session(self) -> Session:
@@ -149,7 +157,7 @@ class Block:
         """Half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
         rule = self._profile.warm_up
         cell_id = f"b{self._number}-s{self._start}-warmup"
-        cell = Cell(cell_id, "warmup", rule.threads, "QUORUM", "QUORUM", 0.5, self._number, self._number, -1)
+        cell = Cell(cell_id, WARM_UP, rule.threads, "QUORUM", "QUORUM", 0.5, self._number, self._number, -1)
         warm = WarmUp(rule)
         self._run([cell], Bound(until=warm))
         self._previous = [cell]
@@ -162,17 +170,23 @@ class Block:
 
     def measure(self, group: Group) -> None:
         """Measure a cell, or a group of cells that alternate, after what the last group left has been drained."""
-        load, cell = self._profile.load, group[0]
-        marks: list[str] = [] if self._settle() else [Mark.HINTS]
+        load, cell, marks = self._profile.load, group[0], self._drained()
         if cell.workload:
             self._load_workload(cell.workload)
         if cell.kind in conditions.KINDS:
             conditions.measure(cell, self._bench(), self._previous, marks)
-        elif turns := alternation(self._profile, group):
-            self._run(group, Bound(load.ramp_s, alternation=turns), marks)
         else:
-            self._run(group, Bound(load.ramp_s, load.steady_s, load.operations_per_thread), marks)
+            turns = alternation(self._profile, group)
+            own = Bound(load.ramp_s, load.steady_s, load.operations_per_thread)
+            bound = Bound(load.ramp_s, alternation=turns) if turns else own
+            if self._run(group, bound, marks, again=self._again_left > 0) == DISTURBED:
+                self._previous = group
+                self._run(group, bound, [*self._drained(), Mark.AGAIN])
         self._previous = group
+
+    def _drained(self) -> list[str]:
+        """Wait for what the last group left; a mark where it did not go."""
+        return [] if self._settle() else [Mark.HINTS]
 
     def _bench(self) -> conditions.Bench:
         store, table = self._store, self._client.table.name
@@ -199,18 +213,23 @@ class Block:
         bound: Bound,
         marks: list[str] | None = None,
         during: conditions.During | None = None,
-    ) -> None:
-        """Run a group, within what is to be done during it, and put down its samples, then its rows."""
+        again: bool = False,
+    ) -> str:
+        """Run a group, within what is to be done during it, and put down its samples, then its rows.
+
+        Returns the kind it was put down as: its own, or, where it may be measured `again`, perhaps `DISTURBED`.
+        """
         for attempt in range(1, _TRIES + 1):
+            lost = [Mark.AGAIN] if attempt > 1 else []
             try:
-                self._run_once(group, bound, [*(marks or []), *([Mark.AGAIN] if attempt > 1 else [])], during, attempt)
-                return
+                return self._run_once(group, bound, [*(marks or []), *lost], during, attempt, again)
             except LostClientError as error:
                 self._lost(group, error, last=attempt == _TRIES)
+        raise AssertionError("the last attempt raises")
 
     def _run_once(
-        self, group: Group, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int
-    ) -> None:
+        self, group: Group, bound: Bound, marks: list[str], during: conditions.During | None, attempt: int, again: bool
+    ) -> str:
         path = self._store.sample_path(_name(group))
         client, count = self._runner(group[0], attempt)
         began = time.perf_counter()
@@ -226,11 +245,31 @@ class Block:
             self._notes["clients"]["clocks"] |= {cell.cell_id: client.offsets for cell in group}
             self._store.save_notes()
             common, marks = common | client.columns, marks + client.marks
+        if again and disturbed(common):
+            group, samples = self._set_aside(group, samples)
         rows = [self._checked(cell, group, outcome, samples, common, [*marks, *seen.marks]) for cell in group]
         if outcome.window.slices:
             self._store.finish_group(rows, samples, outcome.window)
         else:
             self._store.finish_cell(rows[0])
+        return group[0].kind
+
+    def _set_aside(self, group: Group, samples: pa.Table) -> tuple[Group, pa.Table]:
+        """Return a group that is measured again, and its samples, under other names and of kind `DISTURBED`."""
+        self._again_left -= 1
+        self._notes["measured_again"] = MOST_DISTURBED - self._again_left
+        aside = f"-disturbed{self._start}"
+        self._log(f"{_name(group)}: others took more than {OTHERS_SHARE:.0%} of the machine; it is measured again")
+        renamed = [
+            replace(c, cell_id=c.cell_id + aside, kind=DISTURBED, cell_group=c.cell_group and c.cell_group + aside)
+            for c in group
+        ]
+        names = pc.binary_join_element_wise(samples["cell_id"].cast(pa.string()), aside, "")
+        place = samples.schema.get_field_index("cell_id")
+        samples = samples.set_column(place, samples.schema.field(place), names.cast(samples.schema.field(place).type))
+        if len(group) == 1:
+            write_samples(samples, self._store.sample_path(renamed[0].cell_id))
+        return renamed, samples
 
     def _checked(
         self, cell: Cell, group: Group, outcome: Outcome, samples: pa.Table, common: dict[str, Any], marks: list[str]
@@ -279,7 +318,7 @@ class Block:
         """
         count = self._profile.load.client_processes
         alone = count == 1 and self._clients is None and cell.condition != "restarted_client"
-        if cell.kind == "warmup" or alone:
+        if cell.kind == WARM_UP or alone:
             return self._client, 1
         if self._processes is None:
             seed = [*self._seed, cell.order, *([attempt] if attempt > 1 else [])]

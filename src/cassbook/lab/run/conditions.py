@@ -72,7 +72,7 @@ class Bench:
     flush: Callable[[], None]
     reconnect: Callable[[], None]
     renew_client: Callable[[], None]
-    run: Callable[[Group, Bound, list[str], During | None], None]
+    run: Callable[[Group, Bound, list[str], During | None], Any]
 
     @property
     def own_cluster(self) -> CassandraCluster:

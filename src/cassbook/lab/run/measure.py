@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from itertools import groupby
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from cassbook.lab.run.plan import left_out, parts, plan
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
+from cassbook.records import manifest
 
 _QUIET_PERCENT = 10.0
 
@@ -58,41 +60,116 @@ def measure(
     LaboratoryError
         If a cluster does not start or the table cannot be loaded; finished cells are kept.
     """
-    store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
-    with closing(store):
-        same_place(store, existing)
-        same_clients(store, clients is not None)
+    return measure_in_turn({folder: profile}, resume, log, existing, clients)[0]
+
+
+def measure_in_turn(
+    profiles: Mapping[Path, Profile],
+    resume: bool = False,
+    log: Log = print,
+    existing: ExistingCluster | None = None,
+    clients: Clients | None = None,
+) -> list[Path]:
+    """Measure several profiles, as of several versions, block by block in turn.
+
+    The first block of each is measured, then the second of each, and so on, so that what is compared meets the same
+    machine within an hour and not on different days. Each has a run folder of its own, whose manifest names the others
+    (`in_turn_with`).
+
+    Parameters
+    ----------
+    profiles : mapping of Path to Profile
+        By run folder.
+    resume, log, existing, clients
+        As `measure` has them. Runs that are complete are left alone where another is not.
+
+    Returns
+    -------
+    list of Path
+        The folders, complete.
+    """
+    with ExitStack() as opened:
+        stores = _stores(profiles, resume)
+        for store in stores:
+            opened.callback(store.close)
         try:
-            _measure(profile, store, log, existing, clients)
+            for store in stores:
+                same_place(store, existing)
+                same_clients(store, clients is not None)
+            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients)
         except InputError:
-            if not resume and not store.done:
-                store.remove()  # it would stand in the way of the profile that is put right
+            if not resume and not any(store.done for store in stores):
+                for store in stores:  # they would stand in the way of the profile that is put right
+                    store.remove()
             raise
-    log(f"run complete: {folder}")
-    return folder
+    for store in stores:
+        log(f"run complete: {store.folder}")
+    return list(profiles)
 
 
-def _measure(
-    profile: Profile, store: RunStore, log: Log, existing: ExistingCluster | None, clients: Clients | None
-) -> None:
-    blocks = plan(profile)
-    todo = [cell for cells in blocks for cell in cells if cell.cell_id not in store.done]
-    total, forecast = sum(map(len, blocks)), parts(profile, todo, starts=existing is None)
-    log(
-        f"profile {profile.name}: {total} cells in {len(blocks)} block{'s' * (len(blocks) > 1)}, "
-        f"{len(todo)} to measure, about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores"
-    )
-    for sentence in left_out(profile):
-        log(sentence)
-    _warn_if_busy(store.notes["busy_before_percent"], log)
-    with WeighedBar(TimeLeft(forecast), total, total - len(todo), "cell") as progress:
-        for number, cells in enumerate(blocks, start=1):
-            left = [cell for cell in cells if cell.cell_id not in store.done]
-            for deployment, of_deployment in groupby(left, key=lambda cell: cell.deployment):
-                cluster = existing or _cluster(profile, deployment, log)
-                _measure_cells(profile, store, number, list(of_deployment), log, progress, cluster, clients)
-            store.finish_block(number)
-    store.complete()
+def _stores(profiles: Mapping[Path, Profile], resume: bool) -> list[RunStore]:
+    """Create the folders, or open those that are to be resumed; all of them or none."""
+    stores: list[RunStore] = []
+    if resume:
+        left = {folder: profile for folder, profile in profiles.items() if not _is_complete(folder)}
+        return [RunStore.resume(folder, profile) for folder, profile in (left or profiles).items()]
+    for folder, profile in profiles.items():
+        try:
+            stores.append(RunStore.create(folder, profile))
+        except InputError:
+            for store in stores:
+                store.close()
+                store.remove()
+            raise
+        if others := [other.name for other in profiles if other != folder]:
+            stores[-1].notes["in_turn_with"] = others
+            stores[-1].save_notes()
+    return stores
+
+
+def _is_complete(folder: Path) -> bool:
+    return bool(manifest.read(folder)["complete"])
+
+
+class _Run:
+    """A profile, its store, and what is left to measure."""
+
+    def __init__(self, profile: Profile, store: RunStore) -> None:
+        self.profile, self.store = profile, store
+        self.blocks = plan(profile)
+        self.total = sum(map(len, self.blocks))
+
+    def left(self, number: int) -> list[Cell]:
+        """Return the cells of a block that are not finished, in order; none of a block that there is not."""
+        cells = self.blocks[number - 1] if number <= len(self.blocks) else []
+        return [cell for cell in cells if cell.cell_id not in self.store.done]
+
+    def left_in_all(self) -> int:
+        """Return how many cells of all blocks are not finished."""
+        return sum(len(self.left(number)) for number in range(1, len(self.blocks) + 1))
+
+
+def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, clients: Clients | None) -> None:
+    turns = [(number, run) for number in range(1, max(len(run.blocks) for run in runs) + 1) for run in runs]
+    forecast = [part for number, run in turns for part in parts(run.profile, run.left(number), existing is None)]
+    total, left = sum(run.total for run in runs), sum(run.left_in_all() for run in runs)
+    for run in runs:
+        versions = f" of {run.profile.engine}" if len(runs) > 1 else ""
+        amount = f"{run.total} cells in {len(run.blocks)} block{'s' * (len(run.blocks) > 1)}"
+        log(f"profile {run.profile.name}{versions}: {amount}, {run.left_in_all()} to measure")
+        for sentence in left_out(run.profile):
+            log(sentence)
+    log(f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores")
+    _warn_if_busy(runs[0].store.notes["busy_before_percent"], log)
+    with WeighedBar(TimeLeft(forecast), total, total - left, "cell") as progress:
+        for number, run in turns:
+            for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
+                cluster = existing or _cluster(run.profile, deployment, log)
+                _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
+            if number <= len(run.blocks):
+                run.store.finish_block(number)
+            if number == len(run.blocks):
+                run.store.complete()
 
 
 def _warn_if_busy(busy_percent: float, log: Log) -> None:

@@ -93,6 +93,8 @@ class RunStore:
         notes = manifest.read(folder)
         if notes["complete"]:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
+        if notes["schema_version"] != SCHEMA_VERSION:
+            raise InputError(f"{folder}: was begun by an earlier cassbook, and not finished; measure into a new folder")
         begun_with = notes["profile"]
         now = profile.model_dump(mode="json")
         if begun_with != now and not _same_profile(begun_with, profile):

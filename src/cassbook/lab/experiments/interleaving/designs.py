@@ -12,12 +12,11 @@ import pandas as pd
 
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.experiment import Row, SideBySide
-from cassbook.lab.experiments.interleaving.loading import SHARES, Loader, Seen, compared, warmed_up
+from cassbook.lab.experiments.interleaving.loading import SHARES, Loader, compared, slice_table, warmed_up
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
+from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
 from cassbook.profile.profile import TableSection, WarmUpSection
-
-SEQUENTIAL, INTERLEAVED = "sequential", "interleaved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +83,12 @@ class Designs:
         levels = compared(operation)
         if design == SEQUENTIAL:
             seen = loader.run(operation, [levels[level]], threads, Bound(self.ramp_s, self.steady_s))
-            return _table(seen, [level])
+            return slice_table(seen, [level])
         # Guards and trials are paid for with measured time: both designs take equally long.
         whole_s = len(levels) * (self.steady_s + self.ramp_s)
         alternation = Alternation(len(levels), self.steady_s, (seed,), whole_s=whole_s)
         seen = loader.run(operation, list(levels.values()), threads, Bound(self.ramp_s, alternation=alternation))
-        return _table(seen, list(levels))
-
-
-def _table(seen: Seen, levels: list[str]) -> pd.DataFrame:
-    """Mean and 99th percentile of each slice's successful operations, without its guard."""
-    slices = seen.window.slices
-    done = seen.operations[seen.operations["ok"]]
-    if slices is None:
-        done = done.assign(slice=0)
-        order = [0]
-    else:
-        since_s = done["started_s"] - done["slice"] * slices.length_s
-        done, order = done[(done["slice"] >= 0) & (since_s >= slices.guard_s)], list(slices.order)
-    by = done.groupby("slice", sort=True)["latency_ms"]
-    table = by.agg(n="size", latency_ms="mean").assign(p99_ms=by.quantile(0.99)).round(4).reset_index()
-    table["level"] = [levels[order[number]] for number in table["slice"]]
-    table["round"] = table["slice"] // len(levels)
-    return table[["level", "round", "n", "latency_ms", "p99_ms"]]
+        return slice_table(seen, list(levels))
 
 
 def designs() -> Designs:

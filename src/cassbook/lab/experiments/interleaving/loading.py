@@ -107,3 +107,32 @@ def warmed_up(
         loader = Loader(bench, part, rng)
         loader.warm_up(rule)
         yield loader
+
+
+def slice_table(seen: Seen, levels: list[str]) -> pd.DataFrame:
+    """Mean and 99th percentile of each slice's successful operations, without its guard.
+
+    Parameters
+    ----------
+    seen : Seen
+    levels : list of str
+        Names by variant.
+
+    Returns
+    -------
+    DataFrame
+        level, round, n, latency_ms, p99_ms, in the order of time; one row where nothing alternated.
+    """
+    slices = seen.window.slices
+    done = seen.operations[seen.operations["ok"]]
+    if slices is None:
+        done = done.assign(slice=0)
+        order = [0]
+    else:
+        since_s = done["started_s"] - done["slice"] * slices.length_s
+        done, order = done[(done["slice"] >= 0) & (since_s >= slices.guard_s)], list(slices.order)
+    by = done.groupby("slice", sort=True)["latency_ms"]
+    table = by.agg(n="size", latency_ms="mean").assign(p99_ms=by.quantile(0.99)).round(4).reset_index()
+    table["level"] = [levels[order[number]] for number in table["slice"]]
+    table["round"] = table["slice"] // len(levels)
+    return table[["level", "round", "n", "latency_ms", "p99_ms"]]

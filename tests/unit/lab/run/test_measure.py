@@ -1,0 +1,197 @@
+"""Profiles measured in turn, and groups that are measured again because the machine was not their own."""
+
+import json
+import math
+import time
+from contextlib import nullcontext
+
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.core.schema import DISTURBED, SCHEMA_VERSION, Mark
+from cassbook.lab.load.loop import Bound, Outcome
+from cassbook.lab.load.recorder import Recorder, Window
+from cassbook.lab.load.slices import AlternatingTurns, Slices
+from cassbook.lab.run import block as blocks
+from cassbook.lab.run import measure
+from cassbook.lab.run.block import Block
+from cassbook.lab.run.cell import Cell, groups
+from cassbook.lab.run.distance import Seen
+from cassbook.lab.run.store import RunStore
+from cassbook.profile.profile import load_profile
+from cassbook.records.run import RecordedRun
+from tests.unit.lab.run.test_store import NODES, finish
+
+ENGINES = ("2.1.20", "5.0.9")
+PROFILE = """
+name: tiny
+title: Two blocks
+seed: 1
+table: {record_count: 10}
+load: {steady_s: 1.0}
+pure: {threads: [10], levels: [ONE, QUORUM], repeats: 2}
+"""
+
+
+@pytest.fixture
+def profiles(tmp_path):
+    """A folder and a profile by engine."""
+    path = tmp_path / "tiny.yaml"
+    path.write_text(PROFILE)
+    return {tmp_path / f"tiny-{engine}": load_profile(str(path), engine=engine) for engine in ENGINES}
+
+
+@pytest.fixture
+def measured(monkeypatch):
+    """What is measured, as (engine, block), with nothing started; a third one fails where that is asked for."""
+
+    def cells(profile, store, number, left, log, progress, *_):
+        if len(done) == done.fails_at:
+            raise KeyboardInterrupt
+        done.append((profile.engine, number))
+        progress.part_done()
+        for group in groups(left):
+            finish(store, *(cell.cell_id for cell in group), block=number)
+            progress.part_done(len(group))
+
+    class Done(list):
+        fails_at = None
+
+    done = Done()
+    monkeypatch.setattr(measure, "_measure_cells", cells)
+    monkeypatch.setattr(measure, "_cluster", lambda *_: nullcontext())
+    return done
+
+
+def silent(_):
+    """Log nothing."""
+
+
+def test_blocks_of_two_versions_take_turns_and_the_folders_name_each_other(profiles, measured):
+    folders = measure.measure_in_turn(profiles, log=silent)
+    assert measured == [("2.1.20", 1), ("5.0.9", 1), ("2.1.20", 2), ("5.0.9", 2)]
+    runs = [RecordedRun(folder) for folder in folders]
+    assert [run.manifest["in_turn_with"] for run in runs] == [["tiny-5.0.9"], ["tiny-2.1.20"]]
+    assert [run.manifest["engine"] for run in runs] == list(ENGINES)
+    assert {tuple(sorted(run.cells["block"].unique())) for run in runs} == {(1, 2)}
+
+
+def test_an_interruption_is_resumed_where_it_was(profiles, measured):
+    measured.fails_at = 3
+    with pytest.raises(KeyboardInterrupt):
+        measure.measure_in_turn(profiles, log=silent)
+    measured.fails_at = None
+    said = []
+    measure.measure_in_turn(profiles, resume=True, log=said.append)
+    assert measured == [("2.1.20", 1), ("5.0.9", 1), ("2.1.20", 2), ("5.0.9", 2)]
+    assert said[0] == "profile tiny: 8 cells in 2 blocks, 4 to measure"  # the other one is complete
+    with pytest.raises(InputError, match="is complete; there is nothing to resume"):
+        measure.measure_in_turn(profiles, resume=True, log=silent)
+
+
+def test_a_folder_in_use_leaves_the_other_as_it_was(profiles, measured, tmp_path):
+    first, second = profiles
+    second.mkdir()
+    (second / "mine.txt").write_text("mine")
+    with pytest.raises(InputError, match="is not empty and holds no run"):
+        measure.measure_in_turn(profiles, log=silent)
+    assert not first.exists()
+    assert measured == []
+
+
+def test_a_run_of_an_earlier_schema_is_not_continued(profiles, measured):
+    folder = next(iter(profiles))
+    RunStore.create(folder, profiles[folder]).close()
+    path = folder / "manifest.json"
+    notes = json.loads(path.read_text()) | {"schema_version": SCHEMA_VERSION - 1}
+    path.write_text(json.dumps(notes))
+    with pytest.raises(InputError, match="was begun by an earlier cassbook"):
+        measure.measure(profiles[folder], folder, resume=True, log=silent)
+
+
+class Client:
+    """Loads nothing, and puts down two samples of 1 ms in each slice, or of a cell that is alone."""
+
+    slices = Slices(0.1, 0.4, (0, 1, 1, 0))
+
+    def run(self, group, bound, path, during):
+        slices = self.slices if len(group) > 1 else None
+        begins = time.perf_counter()
+        window = Window(begins, begins + (slices.whole_s if slices else 2.0), slices)
+        recorder = Recorder(path, [cell.cell_id for cell in group], NODES, 0.0, window)
+        turns = AlternatingTurns(range(len(group)), slices, begins) if slices else None
+        for moment in (begins + 0.25 * step for step in range(8)):
+            number = turns.at(moment)[0] if turns else -1
+            recorder.add(moment, 0.001, 0, 0, 0, slice_=number)
+        return Outcome(window, 0.01, 8), recorder.close()
+
+
+@pytest.fixture
+def block(profiles, monkeypatch):
+    """A block on a machine whose others take what `others` says, attempt by attempt."""
+    folder = next(iter(profiles))
+    made = object.__new__(Block)
+    made._profile, made._store = profiles[folder], RunStore.create(folder, profiles[folder])
+    made._number, made._start, made._again_left, made._clock_resolution_ns = 1, 2, 2, 1.0
+    made._log, made._notes = silent, {}
+    made._runner = lambda *_: (Client(), 1)
+    made._watch = type("Watch", (), {"begin": lambda _: None, "end": lambda _: Seen()})()
+    made._cpu = type("Cpu", (), {"look": lambda _: None})()
+    made._cluster, made._cluster_start, made._previous = type("Cluster", (), {"deployment": ""})(), 1, []
+    made._drained = list
+    others = []
+    monkeypatch.setattr(blocks, "circumstances", lambda *_: {
+        "steal_share": others.pop(0) if others else 0.0, "other_cpu_share": 0.0, "load_1m": 1.0, "cpu_mhz": math.nan,
+    })  # fmt: skip
+    made.others = others
+    yield made
+    made._store.close()
+
+
+PAIR = [Cell(f"b1-{level}", "pure", 10, level, level, 1.0, 1, 1, place, cell_group="b1-g")
+        for place, level in enumerate(("ONE", "QUORUM"))]  # fmt: skip
+ALONE = [Cell("b1-a", "pure", 10, "ONE", "ONE", 1.0, 1, 1, 0)]
+
+
+@pytest.mark.parametrize("group", [PAIR, ALONE], ids=["group", "alone"])
+def test_what_others_disturbed_is_measured_again_and_both_are_kept(block, group):
+    block.others.extend([0.08, 0.01])
+    block.measure(group)
+    block._store.finish_block(1)
+    block._store.complete()
+    run = RecordedRun(block._store.folder)
+    cells = run.cells.set_index("cell_id")
+    aside = [f"{cell.cell_id}-disturbed2" for cell in group]
+    assert cells.index.tolist() == [*aside, *(cell.cell_id for cell in group)]
+    assert cells.loc[aside, "kind"].tolist() == [DISTURBED] * len(group)
+    assert cells.loc[aside, "steal_share"].tolist() == [0.08] * len(group)
+    assert all(Mark.MACHINE in marks for marks in cells.loc[aside, "marks"])
+    kept = cells.loc[[cell.cell_id for cell in group], "marks"]
+    assert all(Mark.AGAIN in marks and Mark.MACHINE not in marks for marks in kept)
+    assert (cells["operations"] > 0).all()
+    assert set(run.statistics["cell_id"]) == {cell.cell_id for cell in group}
+    assert {tag.rpartition(".")[0] for tag in run.histograms} == set(cells.index)
+    assert len(run.slices) == (8 if len(group) > 1 else 0)
+    assert block._again_left == 1
+
+
+def test_it_is_measured_again_once_and_only_so_often(block):
+    block.others.extend([0.08] * 20)
+    for number in range(4):
+        block.measure([Cell(f"b1-{number}", "pure", 10, "ONE", "ONE", 1.0, 1, 1, number)])
+    rows = {row["cell_id"]: row["marks"] for row in block._store._rows}
+    assert [name for name in rows if "disturbed" in name] == ["b1-0-disturbed2", "b1-1-disturbed2"]
+    assert all(Mark.MACHINE in marks for marks in rows.values())  # whoever comes last is kept, and marked
+
+
+def test_it_is_measured_again_in_the_same_way(block, monkeypatch):
+    seen, run = [], Client.run
+
+    def noting(client, group, bound, *rest):
+        seen.append(bound)
+        return run(client, group, bound, *rest)
+
+    monkeypatch.setattr(Client, "run", noting)
+    block.others.append(0.08)
+    block.measure(ALONE)
+    assert seen == [Bound(block._profile.load.ramp_s, 1.0, None)] * 2
