@@ -81,44 +81,80 @@ def test_it_is_small(bare):
     assert not asked.keys() & {"numba", "scikit-learn", "cassandra-driver", "ccm", "psutil", "matplotlib"}
 
 
-def test_it_answers_without_a_checkout(cassbook, tmp_path):
+LOG = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
+#: One process for all, since each start takes seconds.
+COMMANDS = {
+    "compare": ["compare", "standard-2.1.20", "standard-5.0.9", "--format", "json"],
+    "deploy": ["deploy", "{[C], ([R1]}, {R2}, {R3})", "--format", "json"],
+    "read": ["read", str(LOG), "--output", "samples.parquet"],
+    "show log": ["show", "samples.parquet", "--format", "csv"],
+    "show whole": ["show", "standard-2.1.20", "--format", "json"],
+    "show partly": ["show", "uniform-2.1.20", "--format", "json"],
+    "export": ["export", "standard-2.1.20", "--output", "tables"],
+    "claims": ["claims", "--format", "json"],
+}
+ANSWER = """
+import contextlib, io, json
+from cassbook.cli.main import main
+
+answers = {}
+for name, arguments in COMMANDS.items():
+    with contextlib.redirect_stdout(io.StringIO()) as answers[name]:
+        main(arguments, standalone_mode=False)
+print(json.dumps({name: answer.getvalue() for name, answer in answers.items()}))
+"""
+
+
+def answered(python, commands, folder, **options):
+    """What commands print, by name."""
+    return json.loads(run_command(python, "-c", f"COMMANDS = {commands!r}\n{ANSWER}", cwd=folder, **options))
+
+
+@pytest.fixture(scope="module")
+def answers(bare, tmp_path_factory):
+    """What the installed package answers from an empty folder, and that folder."""
+    folder = tmp_path_factory.mktemp("elsewhere")
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return answered(bare, COMMANDS, folder, env=environment), folder
+
+
+def test_its_command_answers_without_a_checkout(cassbook):
     best = json.loads(
         cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4", "--format", "json")
     )
     assert best["best"]["latency_us"] > 0
-    assert len(json.loads(cassbook("compare", "standard-2.1.20", "standard-5.0.9", "--format", "json"))) > 0
-    predicted = json.loads(cassbook("deploy", "{[C], ([R1]}, {R2}, {R3})", "--format", "json"))
-    assert predicted["predicted"][0]["latency_ms"]["value"] > 0
-    log = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
-    assert "samples" in cassbook("read", log, "--output", "samples.parquet")
-    assert (tmp_path / "samples.parquet").is_file()
-    assert "694" in cassbook("show", "samples.parquet", "--format", "csv")
-    runs = ("standard-2.1.20", "uniform-2.1.20")
-    whole, partly = (json.loads(cassbook("show", name, "--format", "json")) for name in runs)
+
+
+def test_all_its_commands_answer_without_a_checkout(answers):
+    said, folder = answers
+    assert len(json.loads(said["compare"])) > 0
+    assert json.loads(said["deploy"])["predicted"][0]["latency_ms"]["value"] > 0
+    assert "samples" in said["read"]
+    assert (folder / "samples.parquet").is_file()
+    assert "694" in said["show log"]
+    whole, partly = (json.loads(said[f"show {how}"]) for how in ("whole", "partly"))
     assert any(cell["p999_us"] for cell in whole["cells"])
     assert all(cell["p99_us"] for cell in partly["cells"])
     assert any("histograms are not in the installed package" in note for note in partly["notes"])
-    cassbook("export", "standard-2.1.20", "--output", "tables")
-    assert list((tmp_path / "tables").iterdir())
+    assert list((folder / "tables").iterdir())
 
 
-def test_the_claims_are_those_of_the_checkout(cassbook):
-    recomputed = json.loads(cassbook("claims", "--format", "json"))
-    assert {claim["verdict"] for claim in recomputed} == {"reproduced", "other_reading", "not_reproduced", "untestable"}
-    wanted = run_in_checkout("claims", "--format", "json")
-    assert recomputed == json.loads(wanted)
-
-
-def run_in_checkout(*arguments):
+@pytest.fixture(scope="module")
+def claims_of_the_checkout():
     environment = os.environ | {"PYTHONPATH": str(ROOT / "src")}
-    return run_command(sys.executable, "-m", "cassbook.cli", *arguments, cwd=ROOT, env=environment)
+    return answered(sys.executable, {"claims": COMMANDS["claims"]}, ROOT, env=environment)["claims"]
+
+
+def test_the_claims_are_those_of_the_checkout(answers, claims_of_the_checkout):
+    recomputed = json.loads(answers[0]["claims"])
+    assert {claim["verdict"] for claim in recomputed} == {"reproduced", "other_reading", "not_reproduced", "untestable"}
+    assert recomputed == json.loads(claims_of_the_checkout)
 
 
 def test_the_sdist_gives_the_same(bare, built, cassbook):
     """It is built here by its own build tools, and installed over the wheel."""
     run_command(bare, *PIP, "install", "--quiet", "--no-compile", "--no-deps", "--force-reinstall", built[1])
     assert "2R-2W" in cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.4")
-    assert cassbook("claims", "--paper", "d16", "--format", "csv").count("\n") > 10
 
 
 def test_with_predict_it_predicts(bare, built, cassbook):
