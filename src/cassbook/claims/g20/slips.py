@@ -125,6 +125,17 @@ class Row:
         return percent_below(x, one) if of == OF_ONE else percent_above(one, x)
 
 
+    def may_be(self, of: str, strong: str, weak: str, percent: str) -> bool:
+        """Whether a slowdown is near a printed one, give or take all that rounding can do; intervals decide the rest."""
+        x, one = float(strong), float(weak)
+        if min(x, one) <= 1:
+            return True
+        over, under = (one, x) if self.quantity != "latency" and of != OF_ONE else (x, one)
+        ratio = over / under
+        rough = 100 * (ratio - 1) * (-1 if self.quantity != "latency" and of == OF_ONE else 1)
+        return abs(rough - float(percent)) <= 1 + 100 * ratio * (1 / x + 1 / one)
+
+
 @dataclass(frozen=True, slots=True)
 class Repair:
     """Keystrokes that mend a row: which of its numbers (a level, or 'percent'), as printed and as mended."""
@@ -141,11 +152,14 @@ def row_repairs(row: Row, of: str, keystrokes: int = 1) -> list[Repair]:
     """Keystrokes in one number of a row that make its slowdown agree with its two numbers by a definition."""
     strong, weak = row.column(row.level)[row.threads], row.column("ONE")[row.threads]
     percent = row.percents()[row.threads]
-    as_is = row.slowdown(of, strong, weak)
+    def agrees(strong: str, weak: str, percent: str) -> bool:
+        near = row.may_be(of, strong, weak, percent)
+        return near and overlap(row.slowdown(of, strong, weak), as_printed(percent))
+
     tries = {
-        row.level: (strong, lambda new: overlap(row.slowdown(of, new, weak), as_printed(percent))),
-        "ONE": (weak, lambda new: overlap(row.slowdown(of, strong, new), as_printed(percent))),
-        "percent": (percent, lambda new: overlap(as_is, as_printed(new))),
+        row.level: (strong, lambda new: agrees(new, weak, percent)),
+        "ONE": (weak, lambda new: agrees(strong, new, percent)),
+        "percent": (percent, lambda new: agrees(strong, weak, new)),
     }
     return [Repair(name, old, new) for name, (old, good) in tries.items() for new in repairs(old, good, keystrokes)]
 

@@ -24,7 +24,7 @@ import numpy as np
 GUARD_LATENCIES, LEAST_GUARD_S = 1.5, 0.1
 COUNTED_LATENCIES, LEAST_COUNTED_S = 4.0, 0.4
 #: Each variant has at least so many slices, however long they are.
-LEAST_ROUNDS = 4
+LEAST_ROUNDS = 2
 #: How long each variant is tried beforehand, at least and at most.
 LEAST_TRIAL_S, MOST_TRIAL_S = 0.15, 3.0
 #: Up to so many variants all orders of a round are weighed; of more, as many are drawn.
