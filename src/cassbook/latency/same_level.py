@@ -112,8 +112,8 @@ def noise(slices: pd.DataFrame) -> Noise:
     Returns
     -------
     Noise
-        Pooled over groups. Taking their own mean off series that are short hides a part of both figures; those are given
-        of which so much would be seen.
+        Pooled over groups. Taking their own mean off short series hides a part of both figures; given are those of
+        which so much would be seen.
     """
     logs = np.log(slices["latency_ms"])
     groups = [slices["start"], slices["panel"]]

@@ -16,6 +16,7 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
+from cassbook.records import price_tables
 from cassbook.records.compare import Run
 
 _WIDTH = 120
@@ -157,7 +158,7 @@ def as_text(run: Shown) -> str:
     """Return the tables for a terminal, and their notes."""
     of = of_run(run)
     lines = [heading(run, of), ""]
-    for title, table in sections(of):
+    for title, table in (*sections(of), *price_tables.sections(price_tables.of_run(run))):
         lines += [title, _columns(table), ""]
     lines += [line for note in notes(run, of) for line in textwrap.wrap(note, _WIDTH, subsequent_indent="  ")]
     return "\n".join(lines).rstrip()
@@ -197,17 +198,19 @@ def as_markdown(run: Shown) -> str:
     """Return the tables and their notes as Markdown."""
     of = of_run(run)
     lines = [f"# {heading(run, of)}", ""]
-    for title, table in sections(of):
+    for title, table in (*sections(of), *price_tables.sections(price_tables.of_run(run))):
         lines += [f"## {title}", "", markdown(table), ""]
     return "\n".join([*lines, *(f"* {note}" for note in notes(run, of))]).rstrip()
 
 
 def as_json(run: Shown) -> str:
-    """JSON: run, engine, cells (a list of objects, units in their names; what is not known is null), notes."""
+    """JSON: run, engine, cells (a list of objects, units in their names; what is not known is null), prices, notes."""
     of = of_run(run)
     cells = json.loads(of.table.to_json(orient="records", double_precision=6))
     content = {"run": run.name, "engine": run.manifest.get("engine"), "replication_factor": replication(run)}
-    return json.dumps(content | {"cells": cells, "notes": [*surviving(run, of), *of.notes]}, indent=2)
+    ratios = json.loads(price_tables.of_run(run).to_json(orient="records", double_precision=6))
+    content |= {"cells": cells, "prices": ratios, "notes": [*surviving(run, of), *of.notes]}
+    return json.dumps(content, indent=2)
 
 
 def as_csv(run: Shown) -> str:

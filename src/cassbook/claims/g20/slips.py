@@ -124,9 +124,8 @@ class Row:
             return percent_above(x, one)
         return percent_below(x, one) if of == OF_ONE else percent_above(one, x)
 
-
     def may_be(self, of: str, strong: str, weak: str, percent: str) -> bool:
-        """Whether a slowdown is near a printed one, give or take all that rounding can do; intervals decide the rest."""
+        """Whether a slowdown is as near a printed one as rounding allows; intervals decide the rest."""
         x, one = float(strong), float(weak)
         if min(x, one) <= 1:
             return True
@@ -152,6 +151,7 @@ def row_repairs(row: Row, of: str, keystrokes: int = 1) -> list[Repair]:
     """Keystrokes in one number of a row that make its slowdown agree with its two numbers by a definition."""
     strong, weak = row.column(row.level)[row.threads], row.column("ONE")[row.threads]
     percent = row.percents()[row.threads]
+
     def agrees(strong: str, weak: str, percent: str) -> bool:
         near = row.may_be(of, strong, weak, percent)
         return near and overlap(row.slowdown(of, strong, weak), as_printed(percent))

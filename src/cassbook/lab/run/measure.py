@@ -168,6 +168,8 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
                 _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
+                if number < len(run.blocks) and (text := run.store.prices()):
+                    log(text)
             if number == len(run.blocks):
                 run.store.complete()
 

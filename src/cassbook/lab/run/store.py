@@ -33,7 +33,7 @@ from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
 from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
-from cassbook.records import digest, manifest
+from cassbook.records import digest, manifest, price_tables
 from cassbook.records.digest import SLICES
 
 
@@ -221,6 +221,13 @@ class RunStore:
         tables = [pq.read_table(self.sample_path(cell_id)).cast(SAMPLES) for cell_id in cell_ids]
         samples = pa.concat_tables(tables) if tables else SAMPLES.empty_table()
         write_samples(samples.unify_dictionaries(), self._block_path(block))
+
+    def prices(self) -> str:
+        """Say what levels cost by the blocks that are finished; empty where none alternated."""
+        if not (self.folder / SLICES).exists():
+            return ""
+        statistics, slices = (digest.read_statistics(self.folder / name) for name in (digest.STATISTICS, SLICES))
+        return price_tables.as_text(statistics, slices)
 
     def complete(self) -> None:
         """Mark the run complete, with the sum of each artefact; the manifest is written last."""
