@@ -32,11 +32,11 @@ book: environment ## render the book from the recorded runs; no Java, no cluster
 
 test: environment ## the main path in minutes: unit tests, three chapters, a run on a live cluster and a page of it
 	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow)" src/cassbook tests $(CHAPTERS)
-	@$(RUN) pytest -m main_path tests
+	@$(RUN) pytest -m main_path tests/live
 
 test-rest: environment ## all other tests: the whole book in a browser, clean installations, live clusters
 	@$(RUN) pytest -n 2 --dist loadfile -m "(book or slow) and not live" tests
-	@$(RUN) pytest -m "live and not main_path" tests
+	@$(RUN) pytest -m "live and not main_path" tests/live
 
 test-all: test test-rest ## both
 

@@ -8,8 +8,8 @@ from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.records.run import RecordedRun
 
-#: A polynomial of fourth order goes through any fewer points; `fit` warns below eight.
-_LEAST_THREADS = 5
+#: A polynomial of fourth order leaves nothing to judge it by with fewer; `fit` warns below eight.
+_LEAST_THREADS = 6
 
 
 def check_shown(run: RecordedRun) -> None:
