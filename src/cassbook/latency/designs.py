@@ -93,7 +93,7 @@ def blocks_needed(sds: Iterable[float], half_percent: float = 10.0) -> int:
 
     Examples
     --------
-    >>> blocks_needed([0.05, 0.06, 0.3]), blocks_needed([0.11]), blocks_needed([0.5])
+    >>> blocks_needed([0.05, 0.06, 0.3]), blocks_needed([0.1]), blocks_needed([0.5])
     (6, 7, 12)
     """
     sd, wanted = float(np.median(list(sds))), math.log1p(half_percent / 100)

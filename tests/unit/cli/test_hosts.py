@@ -284,7 +284,7 @@ def test_what_will_be_written_grows_with_what_makes_it(tmp_path):
     cells = [cell for block in plan(quick) for cell in block]
     whole = written(quick, cells)
     # 25000 rows of ten fields of 100 bytes, on three replicas, twice: at least that, at most twice that
-    assert 25000 * 1000 * 3 * 2 / 1e6 < whole.table_mb < 2 * 25000 * 1000 * 3 * 2 / 1e6
+    assert 25000 * 1000 * 3 * 3 / 1e6 < whole.table_mb < 2 * 25000 * 1000 * 3 * 3 / 1e6
     one_block = written(quick, plan(quick)[0])
     assert whole.table_mb == pytest.approx(2 * one_block.table_mb)
     reads = [cell for cell in cells if cell.read_share == 1.0]
@@ -400,7 +400,7 @@ def test_a_dry_run_looks_at_the_cluster_and_refuses_what_the_run_would(tmp_path,
     result, measured = asked(tmp_path, monkeypatch, "--dry-run")
     assert result.exit_code == 0
     assert "cluster 'Orders', Cassandra 4.1.7" in result.output
-    assert "cells in 2 blocks" in result.output
+    assert "cells in 3 blocks" in result.output
     result, _ = asked(tmp_path, monkeypatch, "--dry-run", comment="")
     assert result.exit_code == 2
     assert "cassbook exists and is not ours" in result.output
@@ -422,7 +422,7 @@ def test_a_dry_run_without_contact_says_so():
     assert result.exit_code == 0
     assert "could not connect to 127.0.0.1" in result.output
     assert "whether the profile fits the cluster is not known" in result.output
-    assert "cells in 2 blocks" in result.output
+    assert "cells in 3 blocks" in result.output
     result = run("--hosts", "no-such-host.invalid", "--dry-run")
     assert result.exit_code == 2
     assert "has no address" in result.output
