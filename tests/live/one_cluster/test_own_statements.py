@@ -82,7 +82,7 @@ def check_rates(cells):
     assert sorted(paced["rate_per_s"]) == [1250, 1250, 5000, 5000, 20000, 20000]
     assert set(paced["threads"]) == {100}
     assert paced.loc[paced["rate_per_s"] == 20000, "marks"].str.contains("rate").all()
-    assert (paced["ended_s"] - paced["started_s"] < 6).all()
+    assert (paced["ended_s"] - paced["started_s"] < 2 * 6 + 3).all()  # both settings, in slices, tried beforehand
 
 
 def test_a_syntax_error_is_told_in_the_servers_words_and_nothing_is_left(cluster, folder):
