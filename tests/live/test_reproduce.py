@@ -16,7 +16,8 @@ from tests.conftest import BUILD
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
 
-#: Enough thread counts that the book can show it; restarts, cold pages and a paused node.
+#: Enough thread counts that the book can show it; restarts, cold pages and a paused node. Cells one by one are measured
+#: in less time; those of the main path alternate.
 PROFILE = """
 name: small
 title: Every condition once, and what the book draws
@@ -35,6 +36,7 @@ paced:
   levels: [ONE]
   steady_s: 2.0
   pause: {node: 2, after_s: 0.4, for_s: 0.8}
+design: sequential
 keep_samples: figures
 """
 
