@@ -37,7 +37,8 @@ def compared(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
     """
     measured = policies.by_block(cell_stats).melt(ignore_index=False, value_name="latency_us").reset_index()
     groups = measured.groupby(_MIX)["latency_us"]
-    rows = pd.DataFrame([(*key, Estimate.mean(group / _US)) for key, group in groups], columns=[*_MIX, "measured_ms"])
+    measured_ms = [(*key, Estimate.positive(group / _US)) for key, group in groups]
+    rows = pd.DataFrame(measured_ms, columns=[*_MIX, "measured_ms"])
     predicted_ms = _at(predicted, rows)
     means_ms = np.array([each.value for each in rows["measured_ms"]])
     return rows.assign(

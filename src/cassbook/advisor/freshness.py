@@ -147,7 +147,7 @@ class Probed:
         if (r, w) not in self.settings:
             raise InputError(f"r, w: {self._run.name} did not probe ({r}, {w}); it has {sorted(self.settings)}")
         rows = self._panels[(self._panels["r"] == r) & (self._panels["w"] == w)]
-        costs = (Estimate.mean(rows["read_ms"]), Estimate.mean(rows["write_ms"]))
+        costs = (Estimate.positive(rows["read_ms"]), Estimate.positive(rows["write_ms"]))
         if r + w > self.n:
             return Freshness(r, w, Estimate(1.0, 1.0, 1.0, int(rows["reads"].sum())), None, *costs)
         seen = curves.over_t(self._run.counted(self._setup, self._threads, r, w))
@@ -203,7 +203,7 @@ class FromLatencies:
         at_level = self._cells[(self._cells["level"] == level) & (self._cells["operation"] == operation)]
         if at_level.empty:
             return Estimate(float("nan"), float("nan"), float("nan"), 0)
-        return Estimate.mean(at_level["latency_us"] / 1000)
+        return Estimate.positive(at_level["latency_us"] / 1000)
 
 
 def stronger(known: Known, r: int, w: int, t_ms: float) -> list[Freshness]:

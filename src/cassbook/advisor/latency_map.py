@@ -234,9 +234,7 @@ class LatencyMap:
         return self.over_blocks(self.latencies_us(threads, read_shares), axis=1)
 
     def over_blocks(self, by_block: Floats, axis: int) -> Floats:
-        """Mean over the blocks that know a figure, of a percentile the geometric one; NaN where none does."""
-        if self.by == "mean":
-            return map_columns.mean(by_block, axis)
+        """Geometric mean over the blocks that know a figure; NaN where none does."""
         return np.asarray(np.exp(map_columns.mean(np.log(by_block), axis)))
 
     def marks(self, setting: Setting, threads: float, read_share: float) -> frozenset[str]:
@@ -260,15 +258,12 @@ class LatencyMap:
     def _estimate(self, setting: Setting, by_block: Floats, threads: float, read_share: float) -> tuple[Estimate, str]:
         """Figure of a setting over blocks, with its interval and what that rests on."""
         known = np.isfinite(by_block)
-        if self._tails is None:
-            estimate = Estimate.mean(by_block[known])
-            return estimate, uncertainty.BLOCKS if estimate.n > 1 else uncertainty.NOTHING
         bounds = (np.nan, np.nan)
-        if known.sum() == 1:
+        if self._tails is not None and known.sum() == 1:
             block = self.blocks[int(np.flatnonzero(known)[0])]
             share = float(self._measured_mix([read_share])[0])
             bounds = self._tails.bounds_us(setting.name, block, threads, share)
-        return percentiles.over_blocks(self.by, by_block, *bounds)
+        return uncertainty.over_blocks(by_block, *bounds)
 
     def check(self, threads: float, read_share: float) -> None:
         """Refuse a point outside what was measured.

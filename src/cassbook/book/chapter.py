@@ -39,6 +39,9 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "calibration": CalibrationRun,
     "adviser-shift": ScheduleRuns,
     "adviser-switches": recorded_switches,
+    "interleaving-designs": Results,
+    "interleaving-carry-over": Results,
+    "interleaving-same": Results,
 }
 
 

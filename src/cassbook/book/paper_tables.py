@@ -37,7 +37,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        Index threads; columns (quantity, level). Latencies carry the half-width of their 95 % interval where
+        Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
         there are blocks to compute it from; `CLIENT_SIGN` stands behind one that the client is a part of.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
@@ -46,7 +46,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
         group = rows[rows["level"] == level].set_index("threads")
         behind = level != "ONE"
         bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
-        latency = pd.Series([f"{Estimate(*b, 0):±.0f}" for b in bounds], group.index)
+        latency = pd.Series([f"{Estimate(*b, 0):±%.0f}" for b in bounds], group.index)
         throughput = group["throughput_per_s"].map("{:.0f}".format)
         latency += np.where(summaries.client_marked(group), CLIENT_SIGN, "")
         if behind:

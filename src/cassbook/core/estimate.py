@@ -8,6 +8,11 @@ from functools import cache
 
 import numpy as np
 
+#: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
+FEWEST = 3
+#: Intervals that reach farther are only said to.
+_MOST_PERCENT = 999
+
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
@@ -18,7 +23,7 @@ class Estimate:
     value : float
         The point estimate.
     low, high : float
-        Bounds of the 95 % interval; NaN where one observation allows none.
+        Bounds of the 95 % interval; NaN where fewer than `FEWEST` observations allow none.
     n : int
         How many independent observations (blocks, replications) stand behind it.
     """
@@ -45,15 +50,15 @@ class Estimate:
         x = np.asarray(list(observations), dtype=float)
         if x.size == 0 or not np.isfinite(x).all():
             raise ValueError(f"a mean needs at least one finite observation, got {x.tolist()}")
-        if x.size == 1:
-            return cls(float(x[0]), float("nan"), float("nan"), 1)
-        half = float(_student(x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
         centre = float(x.mean())
+        if x.size < FEWEST:
+            return cls(centre, float("nan"), float("nan"), int(x.size))
+        half = float(_student(x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
         return cls(centre, centre - half, centre + half, int(x.size))
 
     @classmethod
     def ratio(cls, ratios: Iterable[float]) -> Estimate:
-        """Geometric mean of independent ratios, with Student's t interval on their logarithms.
+        """Geometric mean of independent ratios, with Student's t interval on their logarithms (of three or more).
 
         Parameters
         ----------
@@ -69,36 +74,64 @@ class Estimate:
             logs = cls.mean(np.log(np.asarray(list(ratios), dtype=float)))
         return cls(float(np.exp(logs.value)), float(np.exp(logs.low)), float(np.exp(logs.high)), logs.n)
 
+    @classmethod
+    def positive(cls, observations: Iterable[float]) -> Estimate:
+        """Geometric mean of independent figures that cannot be negative, as latencies and rates: as `ratio`.
+
+        Machines and moments differ by factors, and such an interval never reaches zero. A figure that is 0 has no
+        logarithm, as the latency of a client that answers itself: then it is the arithmetic mean, from 0 up.
+
+        Raises
+        ------
+        ValueError
+            As `mean`.
+        """
+        x = np.asarray(list(observations), dtype=float)
+        return cls.ratio(x) if x.size > 1 and (x > 0).all() else cls.mean(x).at_least(0.0)
+
     def times(self, factor: float) -> Estimate:
         """Return the same figure in another unit; `factor` is positive."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)
 
     def at_least(self, least: float) -> Estimate:
-        """Return the estimate with an interval that begins no lower than `least`, as where less cannot be."""
-        return self if np.isnan(self.low) else Estimate(self.value, max(least, self.low), self.high, self.n)
+        """Return the estimate as far as it is no lower than `least`, where less cannot be; NaN stay."""
+        value, low, high = (float(np.maximum(least, x)) for x in (self.value, self.low, self.high))
+        return Estimate(value, low, high, self.n)
 
     def __str__(self) -> str:
         """Value and interval, short enough for a table cell; how many observations where they allow no interval."""
         return f"{self:.4g}" + (f" (n={self.n})" if np.isnan(self.low) else "")
 
     def __format__(self, spec: str) -> str:
-        """Value and interval, each by a float's format; with ± before it, value and half the interval's width.
+        """Value and interval, each by a float's format; behind ±, value and half the interval's width.
+
+        Behind ±%, value and `reach`.
 
         Without an interval the value stands alone; without a format the text is that of `str`.
 
         >>> moved = Estimate(12.345, 11.9, 12.8, 3)
-        >>> f"{moved:.1f}; {moved:±.2f}; {Estimate(7.0, float('nan'), float('nan'), 1):.1f}"
-        '12.3 [11.9, 12.8]; 12.35 ± 0.45; 7.0'
+        >>> f"{moved:.1f}; {moved:±.2f}; {moved:±%.1f}; {Estimate(7.0, float('nan'), float('nan'), 1):.1f}"
+        '12.3 [11.9, 12.8]; 12.35 ± 0.45; 12.3 ±4%; 7.0'
         """
         if not spec:
             return str(self)
-        number = spec.removeprefix("±")
+        number = spec.removeprefix("±").removeprefix("%")
         value = format(self.value, number)
         if np.isnan(self.low):
             return value
+        if spec.startswith("±%"):
+            return f"{value} {self.reach}".rstrip()
         if spec != number:
             return f"{value} ± {(self.high - self.low) / 2:{number.removeprefix('+')}}"
         return f"{value} [{self.low:{number}}, {self.high:{number}}]"
+
+    @property
+    def reach(self) -> str:
+        """The farther side of the interval in percent of the value, in a table's words; empty without an interval."""
+        percent = max(self.high - self.value, self.value - self.low) / self.value * 100 if self.value else np.nan
+        if np.isnan(percent):
+            return ""
+        return f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%"
 
     def as_dict(self, digits: int | None = None) -> dict[str, float | None]:
         """Return value, low and high as JSON takes them: None for NaN, rounded to `digits` if given."""

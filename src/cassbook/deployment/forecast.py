@@ -115,8 +115,8 @@ def forecast(
         forecasts.append(
             Forecast(
                 operation, models[0], threads,
-                Estimate.mean(model.latency_ms(threads) for model in models),
-                Estimate.mean(model.throughput_per_s(threads) for model in models),
+                Estimate.positive(model.latency_ms(threads) for model in models),
+                Estimate.positive(model.throughput_per_s(threads) for model in models),
                 max(bounds, key=bounds.__getitem__),
             )
         )  # fmt: skip

@@ -77,7 +77,7 @@ def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
     for key, group in points.groupby(KEYS, sort=False):
         row = dict(zip(KEYS, key, strict=True))
         for name in ("latency_ms", "throughput_per_s"):
-            mean = Estimate.mean(group[name])
+            mean = Estimate.positive(group[name])
             row |= {name: mean.value, f"{name}_low": mean.low, f"{name}_high": mean.high}
         rows.append(row | {"blocks": len(group)})
     return pd.DataFrame(rows)
@@ -112,7 +112,7 @@ def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.Dat
 
 def _with_half(latency_ms: Estimate) -> str:
     digits = 1 if latency_ms.value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
-    return f"{latency_ms:±.{digits}f}"
+    return f"{latency_ms:±%.{digits}f}"
 
 
 def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
@@ -124,7 +124,7 @@ def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
         per_s, low, high (over blocks) and at_threads (of the highest mean).
     """
     keys = KEYS[:-1]
-    most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.mean)
+    most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.positive)
     means = points.groupby(KEYS)["throughput_per_s"].mean().reset_index()
     at = means.loc[means.groupby(keys)["throughput_per_s"].idxmax()].set_index(keys)["threads"]
     rows = [(estimate.value, estimate.low, estimate.high) for estimate in most]
@@ -149,7 +149,7 @@ def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
         for label, points in sources.items():
             highest = highest_throughput(points).xs(level, level="level")
             text = [
-                f"{Estimate(value, low, high, 0):±,.0f}"
+                f"{Estimate(value, low, high, 0):±%,.0f}"
                 for value, low, high in highest[["per_s", "low", "high"]].to_numpy()
             ]
             star = np.where(highest["at_threads"] == points["threads"].max(), " *", "")

@@ -14,7 +14,8 @@ import pandas as pd
 
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.latency import mixing, uncertainty
+from cassbook.core.estimate import Estimate
+from cassbook.latency import mixing
 from cassbook.latency.summaries import mixed_cells, pure_cells
 
 _KEYS = ["setting", "read_share", "threads", "block"]
@@ -92,7 +93,7 @@ def excess(parts: pd.DataFrame, by: list[str]) -> pd.DataFrame:
     )
     rows = {}
     for key, group in logs.groupby(by):
-        over, _ = uncertainty.over_blocks(group.groupby("block")["log"].mean().to_numpy())
+        over = Estimate.mean(group.groupby("block")["log"].mean())
         percent = [(np.exp(value) - 1) * 100 for value in (over.value, over.low, over.high)]
         ratios = [float(np.exp(group[name].mean())) for name in ("read_ratio", "write_ratio")]
         rows[key] = (*percent, *ratios, len(group))

@@ -10,7 +10,6 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 from scipy import special
 
-from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, uncertainty
 
 Floats = NDArray[np.float64]
@@ -103,41 +102,6 @@ def order_bounds(share: float, operations: float) -> tuple[float, float]:
         float(special.betaincinv(below, operations - below + 1, tail)),
         float(special.betaincinv(below + 1, operations - below, 1 - tail)),
     )
-
-
-def over_blocks(name: str, by_block: Floats, low: float = np.nan, high: float = np.nan) -> tuple[Estimate, str]:
-    """Estimate a figure over blocks, with its interval and what that rests on.
-
-    Parameters
-    ----------
-    name : str
-        One of `FIGURES`. A mean has Student's t interval; a percentile is the geometric mean over blocks with Student's
-        t on logarithms, since tails differ by factors.
-    by_block : ndarray, shape (blocks,)
-        One value per block; NaN are left out.
-    low, high : float
-        Bounds within the cell, for the case that there is one block.
-
-    Raises
-    ------
-    ValueError
-        If no block has a value.
-    """
-    if name == "mean":
-        return uncertainty.over_blocks(by_block[np.isfinite(by_block)], low, high)
-    return on_logarithms(by_block, low, high)
-
-
-def on_logarithms(by_block: Floats, low: float = np.nan, high: float = np.nan) -> tuple[Estimate, str]:
-    """Estimate a positive figure as its geometric mean over blocks, with Student's t on logarithms.
-
-    Such an interval is never below 0. Parameters and errors as `over_blocks`; a figure that is 0 somewhere, as the
-    latency of a client that answers itself, has its arithmetic mean.
-    """
-    known = by_block[np.isfinite(by_block)]
-    if known.size < 2 or (known <= 0).any():  # noqa: PLR2004 - one block has no spread, and 0 no logarithm
-        return uncertainty.over_blocks(known, low, high)
-    return Estimate.ratio(known), uncertainty.BLOCKS
 
 
 def with_tails(statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -> pd.DataFrame:

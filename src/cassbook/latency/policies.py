@@ -119,9 +119,9 @@ def regrets(measured: pd.DataFrame, choices: Mapping[str, Choices]) -> pd.DataFr
     -------
     DataFrame
         Index policy; right (`validation.Share`: how often it chose that best), regret (`Estimate` over blocks of the
-        mean over workloads, in percent of the best), worst_percent (largest regret of a workload, in the mean over
-        blocks). The last row chooses for each block by the mean of the *others*: what measuring every mix beforehand
-        gives, and as close to zero as the spread from start to start allows.
+        mean over workloads, in percent of the best; none is below 0), worst_percent (largest regret of a workload, in
+        the mean over blocks). The last row chooses for each block by the mean of the *others*: what measuring every mix
+        beforehand gives, and as close to zero as the spread from start to start allows.
     """
     means = measured.groupby(mixing.WORKLOAD).mean()
     best = means.idxmin(axis=1)
@@ -140,7 +140,7 @@ def _row(measured: pd.DataFrame, chosen: Choices, best: Choices) -> dict[str, ob
 def _figures(percent: pd.Series, right: validation.Share) -> dict[str, object]:
     blocks = percent.groupby("block").mean()
     worst = percent.groupby(mixing.WORKLOAD).mean().max()
-    return {"right": right, "regret": Estimate.mean(blocks), "worst_percent": float(worst)}
+    return {"right": right, "regret": Estimate.mean(blocks).at_least(0.0), "worst_percent": float(worst)}
 
 
 def _percent(measured: pd.DataFrame, chosen: Choices, best: Choices) -> pd.Series:

@@ -37,7 +37,7 @@ def block_ratios(
     slices : DataFrame
         Columns `slices.COLUMNS`; without a row for cells that were measured alone.
     figure : str
-        One of `FIGURES`.
+        One of `FIGURES`, or another of the cells, which is compared by cell and not by round.
     bases : sequence of str
         Levels by preference.
 
@@ -90,6 +90,8 @@ def ratios_of_rounds(values: pd.DataFrame, figure: str = "latency_us", bases: Se
 
 def _by_round(cells: pd.DataFrame, slices: pd.DataFrame, figure: str) -> pd.DataFrame:
     """Return a figure of each cell by round; a cell that was measured alone has one, `ALONE`."""
+    if figure not in slices.columns:
+        return cells.assign(round=ALONE)
     alternated = cells.drop(columns=figure).merge(slices[["cell_id", "round", figure]], on="cell_id")
     alone = cells[~cells["cell_id"].isin(alternated["cell_id"])].assign(round=ALONE)
     parts = [part for part in (alternated, alone) if len(part)]
@@ -107,8 +109,8 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN for one
-        block), half_width_percent (of the interval on the logarithmic scale), blocks.
+        `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN for
+        fewer than three blocks), half_width_percent (of the interval on the logarithmic scale), blocks.
     """
     rows = []
     for key, group in ratios.groupby([*KEYS, "level", "base"], sort=False):
@@ -116,3 +118,28 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
         half_percent = 100 * (np.sqrt(estimate.high / estimate.low) - 1)
         rows.append((*key, estimate.value, estimate.low, estimate.high, half_percent, estimate.n))
     return pd.DataFrame(rows, columns=[*KEYS, "level", "base", "ratio", "low", "high", "half_width_percent", "blocks"])
+
+
+def pooled(ratios: pd.DataFrame, by: Sequence[str] = ("operation", "level", "base")) -> pd.DataFrame:
+    """Ratios of levels to their base over all loads: logarithms are averaged within a block, then over blocks.
+
+    Parameters
+    ----------
+    ratios : DataFrame
+        From `block_ratios`, of the loads that are meant.
+    by : sequence of str
+        What stays apart.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`; ratio (`Estimate` over blocks), loads (of which each block has at most so many).
+    """
+    keys = list(by)
+    within = ratios.groupby([*keys, "block"], sort=False)["log_ratio"].agg(["mean", "size"])
+    rows = {
+        key: (Estimate.ratio(np.exp(group["mean"])), int(group["size"].max()))
+        for key, group in within.groupby(keys, sort=False)
+    }
+    index = pd.MultiIndex.from_tuples(list(rows), names=keys)
+    return pd.DataFrame(list(rows.values()), index, columns=["ratio", "loads"])

@@ -13,7 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
 from cassbook.core.schema import UNKNOWN_THREADS, explained
-from cassbook.latency import percentiles, summaries
+from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.uncertainty import BLOCKS, NOTHING, ONE_START
 
@@ -144,7 +144,7 @@ def _estimate(row: dict[str, Any], group: pd.DataFrame, column: str, into: str) 
     sides = [summaries.bound(column, side) for side in ("low", "high")]
     alone = len(group) == 1 and set(sides) <= set(group.columns)
     bounds = [float(group[side].iloc[0]) if alone else np.nan for side in sides]
-    estimate, basis = percentiles.on_logarithms(np.exp(by_block) if positive else by_block, *bounds)
+    estimate, basis = uncertainty.over_blocks(np.exp(by_block) if positive else by_block, *bounds)
     low, high = (summaries.bound(into, side) for side in ("low", "high"))
     row |= {into: estimate.value, low: estimate.low, high: estimate.high}
     row["interval"] = row["interval"] or basis

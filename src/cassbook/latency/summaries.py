@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,6 @@ __all__ = [
     "slowdowns",
 ]
 
-#: Values of a figure by block, and bounds within the one cell there is, to its estimate and what the interval rests on.
-OverBlocks = Callable[[NDArray[np.float64], float, float], tuple[Estimate, str]]
-
 #: From weak to strong, as the tables are ordered.
 LEVEL_ORDER = ("ANY", "LOCAL_ONE", "ONE", "TWO", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "THREE", "ALL")
 
@@ -57,7 +54,7 @@ def _over_blocks(cells: pd.DataFrame, keys: list[str], averaged: Iterable[str] =
     blocks = cells.groupby([*keys, "block"], as_index=False)[values].mean()
     rows = []
     for key, group in blocks.groupby(keys):
-        latency = Estimate.mean(group["latency_us"])
+        latency = Estimate.positive(group["latency_us"])
         row = dict(zip(keys, np.atleast_1d(np.asarray(key, dtype=object)), strict=True))
         row |= {"latency_us": latency.value, "latency_low_us": latency.low, "latency_high_us": latency.high}
         rows.append(row | {"blocks": latency.n} | {name: group[name].mean() for name in averaged})
@@ -120,9 +117,7 @@ def level_stats(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return stats.sort_values(["operation", "level", "threads"], key=_by_level, ignore_index=True)[list(LEVEL_STATS)]
 
 
-def estimates(
-    cells: pd.DataFrame, keys: list[str], columns: Iterable[str], over: OverBlocks = uncertainty.over_blocks
-) -> pd.DataFrame:
+def estimates(cells: pd.DataFrame, keys: list[str], columns: Iterable[str]) -> pd.DataFrame:
     """Figures of cells by `keys`, each with its interval and what that rests on.
 
     Parameters
@@ -134,16 +129,14 @@ def estimates(
     columns : iterable of str
         Figures wanted, of which `cell_statistics` gives bounds within the cell: latency_us, p99_us,
         throughput_per_s and so on.
-    over : callable
-        Gives the estimate over blocks and what its interval rests on, as `uncertainty.over_blocks`, whose mean it is.
 
     Returns
     -------
     DataFrame
         One row per (keys, column): keys, figure (the column's name), value, low, high, blocks, interval. Repeats in a
-        block are averaged, then blocks. interval is 'blocks' where low and high are Student's t over blocks; 'one
-        cluster start' where there is one block with one cell, and they are that cell's own: they say nothing of
-        what another start would give; empty where there is no interval.
+        block are averaged, then blocks by their geometric mean. interval is 'blocks' where low and high are Student's t
+        over blocks, on logarithms; 'one cluster start' where there is one block with one cell, and they are that cell's
+        own: they say nothing of what another start would give; empty where there is no interval.
     """
     columns = list(columns)
     means = cells.groupby([*keys, "block"], sort=False)[columns].mean()
@@ -158,7 +151,7 @@ def estimates(
             sides = [bound(column, side) for side in ("low", "high")]
             alone = len(group) == 1 and set(sides) <= set(group.columns)  # sums of other tools have no bounds
             bounds = tuple(group[side].iloc[0] for side in sides) if alone else (np.nan, np.nan)
-            estimate, basis = over(by_block, *bounds)
+            estimate, basis = uncertainty.over_blocks(by_block, *bounds)
             rows.append((*key, column, estimate.value, estimate.low, estimate.high, estimate.n, basis))
     return pd.DataFrame(rows, columns=[*keys, "figure", "value", "low", "high", "blocks", "interval"])
 

@@ -257,28 +257,33 @@ def within_cells(
     return Within(mean, sd, np.where(np.isnan(mean.low), np.nan, rate_half), quantiles)
 
 
-def over_blocks(values: Floats, low: float = np.nan, high: float = np.nan) -> tuple[Estimate, str]:
-    """Mean over blocks with its interval, and what the interval rests on.
+def over_blocks(by_block: Floats, low: float = np.nan, high: float = np.nan) -> tuple[Estimate, str]:
+    """Estimate a latency or a rate over blocks, with its interval and what that rests on.
 
     Parameters
     ----------
-    values : ndarray of float, shape (blocks,)
-        One figure per block.
+    by_block : ndarray of float, shape (blocks,)
+        One figure per block; NaN are left out.
     low, high : float
         Bounds within the cell, for the case that there is one block.
 
     Returns
     -------
     estimate : Estimate
-        Student's t over blocks. With one block the bounds within the cell: they tell what this cluster start would
-        have given with more operations, *not* what another start would give.
+        `Estimate.positive` over blocks. With one block the bounds within the cell: they tell what this cluster start
+        would have given with more operations, *not* what another start would give.
     basis : str
-        `BLOCKS`, `ONE_START`, or `NOTHING` where there is no interval.
+        `BLOCKS`, `ONE_START`, or `NOTHING` where there is no interval, as of two blocks.
+
+    Raises
+    ------
+    ValueError
+        If no block has a figure.
     """
-    estimate = Estimate.mean(values)
-    if estimate.n > 1:
+    estimate = Estimate.positive(by_block[np.isfinite(by_block)])
+    if not np.isnan(estimate.low):
         return estimate, BLOCKS
-    if np.isnan(low) or np.isnan(high):
+    if estimate.n > 1 or np.isnan(low) or np.isnan(high):
         return estimate, NOTHING
     return Estimate(estimate.value, float(low), float(high), 1), ONE_START
 

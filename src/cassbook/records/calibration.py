@@ -52,7 +52,7 @@ class Predicted:
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
         """Of each station with so many jobs, by place."""
-        return {name: Estimate.mean(part[:, place]) for name, part in self.busy.items()}
+        return {name: Estimate.positive(part[:, place]) for name, part in self.busy.items()}
 
     def bottleneck(self, place: int) -> str:
         """The busiest station with so many jobs, by place."""
@@ -156,7 +156,7 @@ class CalibrationRun:
         places = np.asarray(jobs) - 1
 
         def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
-            return [Estimate.mean([curve[place] for curve in values]) for place in places]
+            return [Estimate.positive([curve[place] for curve in values]) for place in places]
 
         return Predicted(
             np.asarray(jobs),
@@ -202,7 +202,7 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
     measured = run.cells.assign(held_out=run.held_out)
     measured = measured.groupby([*keys, "held_out", "jobs", "start"])[["throughput_per_s", "latency_ms"]].mean()
     over = measured.groupby([*keys, "held_out", "jobs"])
-    means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.mean)).reset_index()
+    means = over.mean().assign(measured=over["throughput_per_s"].apply(Estimate.positive)).reset_index()
     parts = []
     for _, cells in means.groupby(keys):
         row = cells.iloc[0].to_dict()

@@ -14,7 +14,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -24,7 +23,7 @@ from scipy import stats
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
@@ -168,15 +167,17 @@ def _half(logs: np.ndarray, within: float) -> float:
 
 
 def _welch(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Bounds of each difference of means, second less first, NaN where one has fewer than two; shape (pairs, 2).
+    """Bounds of each difference of means, second less first, NaN where one has too few; shape (pairs, 2).
 
     Pairs of the same sizes are computed in one step. Without any spread the difference is exact.
     """
     bounds, by_size = np.full((len(pairs), 2), np.nan), defaultdict(list)
     for place, (a, b) in enumerate(pairs):
-        if min(a.size, b.size) > 1 and np.ptp(a) == 0 and np.ptp(b) == 0:
+        if min(a.size, b.size) < FEWEST:
+            continue
+        if np.ptp(a) == 0 and np.ptp(b) == 0:
             bounds[place] = b.mean() - a.mean()
-        elif min(a.size, b.size) > 1:
+        else:
             by_size[a.size, b.size].append(place)
     for places in by_size.values():
         a, b = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
@@ -193,7 +194,7 @@ def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float], welch: np.
     if not min(a.size, b.size):  # as the throughput of one operation, which took no time
         return _Ratio(float("nan"), float("nan"), float("nan"), uncertainty.NOTHING)
     centre = float(b.mean() - a.mean())
-    if min(a.size, b.size) > 1:
+    if min(a.size, b.size) >= FEWEST:
         low, high = np.exp(welch)
         return _Ratio(float(np.exp(centre)), float(low), float(high), uncertainty.BLOCKS)
     half = float(np.hypot(_half(a, halves[0]), _half(b, halves[1])))
@@ -224,7 +225,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     first, second : Run
     by : str
         One of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed rate,
-        of the response time; a run's own value is then the geometric mean over blocks, with Student's t on logarithms.
+        of the response time.
 
     Raises
     ------
@@ -236,8 +237,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     cells, not_shown = _supported(cells, by)
     wanted = FIGURES if by == "mean" else percentiles.columns(by)
     figures = [name for name in wanted if all(name in table.columns for table in cells)]
-    over = uncertainty.over_blocks if by == "mean" else partial(percentiles.over_blocks, by)
-    sides = [summaries.estimates(table, KEYS, figures, over) for table in cells]
+    sides = [summaries.estimates(table, KEYS, figures) for table in cells]
     names = {"value": "value", "low": "low", "high": "high", "blocks": "blocks"}
     renamed = [
         side.drop(columns="interval").rename(columns={old: f"{place}_{new}" for old, new in names.items()})
@@ -338,7 +338,8 @@ def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], dict[int, 
         differences = [second[block] - first[block] for block in first if block in second]
         if paired and len(differences) > 1:
             over = Estimate.ratio(np.exp(differences))
-            rows.append(_Ratio(over.value, over.low, over.high, uncertainty.BLOCKS))
+            basis = uncertainty.NOTHING if np.isnan(over.low) else uncertainty.BLOCKS
+            rows.append(_Ratio(over.value, over.low, over.high, basis))
             continue
         halves = [
             _half_log(*(row[f"{side}_{end}"] for end in ("value", "low", "high"))) for side in ("first", "second")

@@ -48,8 +48,8 @@ def _verdict(row: Mapping[Hashable, Any]) -> str:
 
 
 def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
-    """A run's own value with half of its interval."""
-    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±.0f}"
+    """A run's own value, and how far its interval reaches."""
+    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±%.0f}"
 
 
 def _word(value: object) -> str:
@@ -86,7 +86,7 @@ def summary(comparison: Comparison) -> list[str]:
     clear = int(judged["distinguishable"].astype(bool).sum())
     lines = [
         f"{len(latency)} cell{'s' * (len(latency) != 1)} in both runs; ratios are second by first, of geometric means "
-        "over blocks; behind ± half of a run's own 95 % interval."
+        "over blocks; behind ± the farther side of a run's own 95 % interval, in percent."
     ]
     if comparison.paired:
         lines[0] += " The runs were measured block by block in turn, and their blocks are compared in pairs."

@@ -85,11 +85,11 @@ class Results:
         return pd.concat(parts, ignore_index=True)
 
     def mean(self, value: str, by: Sequence[str]) -> pd.Series:
-        """Return means of a column over cluster starts, each start averaged first: index `by`, values `Estimate`."""
+        """Return geometric means of a column over cluster starts, each averaged first: index `by`, `Estimate`."""
         starts = self.rows.groupby([*by, "start"], sort=False)[value].mean().reset_index()
         keys = list(by) if len(by) > 1 else by[0]
         return pd.Series(
-            {key: Estimate.mean(group[value]) for key, group in starts.groupby(keys, sort=False)}, dtype=object
+            {key: Estimate.positive(group[value]) for key, group in starts.groupby(keys, sort=False)}, dtype=object
         )
 
     def ratio(self, value: str, over: Mapping[str, Any], under: Mapping[str, Any]) -> Estimate:

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
 import pandas as pd
 
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.latency import prices
 from cassbook.latency.labels import labelled
 from cassbook.records.run import RecordedRun
 
-#: With fewer blocks there is no interval worth showing.
-FEWEST_BLOCKS = 3
 _SECTION = ["engine", "deployment", "kind", "base"]
 _ROW = ["workload", "condition", "operation", "threads", "rate_per_s"]
 
@@ -39,8 +36,6 @@ def of_tables(statistics: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
         return pd.DataFrame(columns=[*prices.KEYS, "level", "base", "ratio", "low", "high", "blocks"])
     alternated = statistics[statistics["cell_id"].isin(slices["cell_id"])]
     table = prices.prices(prices.block_ratios(alternated, slices))
-    few = table["blocks"] < FEWEST_BLOCKS
-    table.loc[few, ["low", "high", "half_width_percent"]] = np.nan
     shares = labelled(alternated).groupby("operation")["read_share"].first()
     order = table.assign(share=-table["operation"].map(shares)).sort_values(
         ["engine", "deployment", "kind", "share", "threads", "level"],
@@ -61,7 +56,7 @@ def sections(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     for (_, deployment, _, base), rows in table.groupby(_SECTION, sort=False):
         blocks = int(rows["blocks"].max())
         counted = f"{blocks} block{'s' * (blocks > 1)}"
-        resting = f"95 % intervals over {counted}" if blocks >= FEWEST_BLOCKS else counted
+        resting = f"95 % intervals over {counted}" if blocks >= FEWEST else counted
         figures = rows[["ratio", "low", "high"]].to_numpy(dtype=float)
         texts = [f"{Estimate(ratio, low, high, blocks):.2f}" for ratio, low, high in figures]
         wide = rows.assign(text=texts).pivot_table(

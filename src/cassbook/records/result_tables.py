@@ -12,6 +12,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import survival
+from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
@@ -20,8 +21,6 @@ from cassbook.records import price_tables
 from cassbook.records.compare import Run
 
 _WIDTH = 120
-#: Intervals that reach farther are only said to.
-_MOST_PERCENT = 999
 _BEHIND = (
     "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
     "sides: --format json)."
@@ -80,10 +79,7 @@ def figure(row: pd.Series, column: str, scale: float) -> str:
     value, low, high = (row[name] * scale for name in (column, *(summaries.bound(column, s) for s in ("low", "high"))))
     if np.isnan(value):
         return "-"
-    percent = max(high - value, value - low) / value * 100 if value else np.nan
-    if np.isnan(percent):
-        return three_digits(value)
-    return f"{three_digits(value)} " + (f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%")
+    return f"{three_digits(value)} {Estimate(value, low, high, 0).reach}".rstrip()
 
 
 def sections(of: Results) -> Iterator[tuple[str, pd.DataFrame]]:

@@ -224,7 +224,7 @@ class ScheduleRuns:
         for actor in table.columns:
             ratios = (table[actor] / table[_ADAPTIVE]).dropna()
             p = np.nan if actor == _ADAPTIVE else uncertainty.paired_p(np.log(ratios.to_numpy()))
-            rows[actor] = (Estimate.mean(table[actor].dropna()), Estimate.ratio(ratios), p)
+            rows[actor] = (Estimate.positive(table[actor].dropna()), Estimate.ratio(ratios), p)
         return pd.DataFrame.from_dict(rows, orient="index", columns=["estimate", "ratio", "p"]).rename_axis("actor")
 
 

@@ -31,11 +31,11 @@ def pairs(ratios):
 
 
 def test_ratios_are_geometric_means_with_their_interval():
-    ratio = generator.ratios(pairs([0.5, 2.0])).iloc[0]
+    ratio = generator.ratios(pairs([0.5, 1.0, 2.0])).iloc[0]
     assert ratio["ratio"] == pytest.approx(1.0)
     assert ratio["low"] * ratio["high"] == pytest.approx(1.0)
     assert ratio["low"] < 0.5
-    assert ratio["pairs"] == 2
+    assert ratio["pairs"] == 3
 
 
 def test_equal_pairs_leave_no_doubt():

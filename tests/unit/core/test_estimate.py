@@ -13,12 +13,24 @@ def test_mean_has_students_interval():
     assert estimate.n == 3
 
 
-def test_one_observation_has_no_interval():
-    estimate = Estimate.mean([7.0])
-    assert estimate.value == 7.0
+@pytest.mark.parametrize("few", [[7.0], [6.0, 8.0]])
+@pytest.mark.parametrize("kind", [Estimate.mean, Estimate.ratio, Estimate.positive])
+def test_fewer_than_three_observations_have_no_interval(few, kind):
+    estimate = kind(few)
+    assert estimate.value == pytest.approx(7.0, rel=0.011)
     assert np.isnan(estimate.low)
     assert np.isnan(estimate.high)
-    assert "n=1" in str(estimate)
+    assert f"n={len(few)}" in str(estimate)
+
+
+def test_a_positive_figures_interval_never_reaches_zero():
+    x = [1.0, 10.0, 100.0]
+    estimate = Estimate.positive(x)
+    reference = np.exp(stats.t.interval(0.95, 2, loc=np.log(10), scale=stats.sem(np.log(x))))
+    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((10, *reference))
+    assert Estimate.mean(x).low < 0 < estimate.low
+    none = Estimate.positive([0.0, 1.0, 5.0])  # 0 has no logarithm
+    assert (none.value, none.low) == (2, 0)
 
 
 @pytest.mark.parametrize("bad", [[], [1.0, float("nan")], [float("inf")]])
@@ -34,6 +46,7 @@ def test_nothing_or_not_finite_is_refused(bad):
         (".1f", "1234.1 [1222.0, 1246.2]"),
         ("±,.0f", "1,234 ± 12"),
         ("±+.1f", "+1234.1 ± 12.1"),
+        ("±%.1f", "1234.1 ±1%"),
     ],
 )
 def test_a_format_is_that_of_its_numbers(spec, text):
@@ -55,4 +68,11 @@ def test_units_and_bounds():
     microseconds = Estimate(1500.0, -250.0, 3250.0, 3)
     assert microseconds.times(1e-3) == Estimate(1.5, -0.25, 3.25, 3)
     assert microseconds.at_least(0.0) == Estimate(1500.0, 0.0, 3250.0, 3)
+    assert Estimate(-1.0, -3.0, -0.5, 3).at_least(0.0) == Estimate(0.0, 0.0, 0.0, 3)
     assert np.isnan(Estimate.mean([2.0]).at_least(0.0).low)
+
+
+def test_how_far_an_interval_reaches_is_its_farther_side():
+    assert Estimate(100.0, 90.0, 130.0, 3).reach == "±30%"
+    assert Estimate(100.0, 0.0, 5000.0, 3).reach == ">999%"
+    assert Estimate.mean([2.0]).reach == Estimate(0.0, 0.0, 0.0, 3).reach == ""

@@ -36,9 +36,12 @@ def heeding(what):
 
 @pytest.fixture(autouse=True)
 def as_it_was():
-    before = {number: signal.getsignal(number) for number in signals.HEEDED}
+    """Also where the tests themselves are to ignore SIGINT, as a job in the background is."""
+    own = {number: signal.SIG_DFL for number in signals.HEEDED} | {signal.SIGINT: signal.default_int_handler}
+    before = {number: signal.signal(number, handler) for number, handler in own.items()}
     yield
-    assert {number: signal.getsignal(number) for number in before} == before
+    left = {number: signal.signal(number, handler) for number, handler in before.items()}
+    assert left == own
     assert not signals.noted()
 
 

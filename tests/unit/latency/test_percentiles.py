@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.latency import percentiles, uncertainty
+from cassbook.latency import percentiles
 from cassbook.latency.histograms import histogram
 
 
@@ -22,18 +22,6 @@ def test_order_statistics_hold_the_quantile_in_95_of_100_cells():
     truth = -np.log(1 - share)
     held = (values[:, int(low * n)] <= truth) & (truth <= values[:, int(np.ceil(high * n)) - 1])
     assert 0.945 <= held.mean() <= 0.98
-
-
-def test_a_percentile_is_the_geometric_mean_over_blocks_and_one_block_keeps_its_own_bounds():
-    estimate, basis = percentiles.over_blocks("p99", np.array([1000.0, 4000.0, np.nan]))
-    assert estimate.value == pytest.approx(2000)
-    assert 0 < estimate.low < 1000
-    assert estimate.high > 4000
-    assert (estimate.n, basis) == (2, uncertainty.BLOCKS)
-    assert percentiles.over_blocks("mean", np.array([1000.0, 4000.0]))[0].value == 2500
-    estimate, basis = percentiles.over_blocks("p99", np.array([1000.0]), 900.0, 1300.0)
-    assert (estimate.low, estimate.high, basis) == (900, 1300, uncertainty.ONE_START)
-    assert percentiles.on_logarithms(np.array([0.0, 4.0]))[0].value == 2  # 0 has no logarithm
 
 
 def test_p999_is_of_all_operations_of_a_cell_and_of_the_service_and_the_response_time():

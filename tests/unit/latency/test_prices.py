@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cassbook.core.estimate import Estimate
 from cassbook.latency import prices
 from cassbook.latency.slices import COLUMNS
 from cassbook.records.run import RecordedRun
@@ -91,3 +92,16 @@ def test_levels_without_a_base_have_no_price():
     ratios = prices.block_ratios(run.statistics, run.slices, bases=["TWO"])
     assert ratios.empty
     assert prices.prices(ratios).empty
+
+
+def test_over_all_loads_logarithms_are_averaged_within_blocks_first():
+    ratios = pd.DataFrame(
+        {"operation": "READ", "level": "ALL", "base": "ONE", "block": [1, 1, 2, 2, 3], "threads": [1, 2, 1, 2, 1],
+         "log_ratio": np.log([2.0, 8.0, 3.0, 12.0, 5.0])}
+    )  # fmt: skip
+    row = prices.pooled(ratios).loc[("READ", "ALL", "ONE")]
+    expected = Estimate.ratio([4.0, 6.0, 5.0])
+    assert (row["ratio"].value, row["ratio"].low) == pytest.approx((expected.value, expected.low))
+    assert (row["ratio"].n, row["loads"]) == (3, 2)
+    by_threads = prices.pooled(ratios, ("threads", "level"))["ratio"]
+    assert by_threads[1, "ALL"].value == pytest.approx(30 ** (1 / 3))

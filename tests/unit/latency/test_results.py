@@ -19,15 +19,20 @@ def cells(*rows, **alike):
 
 def test_figures_are_geometric_means_over_blocks_with_t_on_logarithms_and_repeats_count_within_their_block():
     of = shown.results(
-        cells({"block": 0, "p99_us": 1000.0}, {"block": 0, "p99_us": 4000.0, "repeat": 1}, {"block": 1, "p99_us": 8e3}),
+        cells(
+            {"block": 0, "p99_us": 1000.0},
+            {"block": 0, "p99_us": 4000.0, "repeat": 1},
+            {"block": 1, "p99_us": 8e3},
+            {"block": 2, "p99_us": 4e3},
+        ),
         None,
     )
     (row,) = of.table.to_dict("records")
-    expected = Estimate.ratio([2000.0, 8000.0])
+    expected = Estimate.ratio([2000.0, 8000.0, 4000.0])
     assert [row[name] for name in ("p99_us", "p99_low_us", "p99_high_us")] == pytest.approx(
         [expected.value, expected.low, expected.high]
     )
-    assert (row["blocks"], row["interval"], row["operations"]) == (2, "blocks", 60_000)
+    assert (row["blocks"], row["interval"], row["operations"]) == (3, "blocks", 80_000)
     assert any("geometric means" in note for note in of.notes)
 
 

@@ -188,15 +188,16 @@ def test_level_stats_average_blocks_not_repeats():
             {"block": 0, "latency_us": 100.0, "cv_percent": 20.0, "throughput_per_s": 50.0},
             {"block": 0, "latency_us": 300.0, "cv_percent": 40.0, "throughput_per_s": 70.0, "repeat": 1},
             {"block": 1, "latency_us": 400.0, "cv_percent": 50.0, "throughput_per_s": 80.0},
+            {"block": 2, "latency_us": 800.0, "cv_percent": 60.0, "throughput_per_s": 100.0},
         )
     )
     assert tuple(stats.columns) == LEVEL_STATS
     row = stats.iloc[0]
-    expected = Estimate.mean([200, 400])
-    assert (row["latency_us"], row["blocks"]) == (300, 2)
+    expected = Estimate.ratio([200, 400, 800])
+    assert (row["latency_us"], row["blocks"]) == (pytest.approx(400), 3)
     assert row["latency_low_us"] == pytest.approx(expected.low)
     assert row["latency_high_us"] == pytest.approx(expected.high)
-    assert (row["cv_percent"], row["throughput_per_s"]) == (40, 70)
+    assert (row["cv_percent"], row["throughput_per_s"]) == pytest.approx((140 / 3, 80))
 
 
 def test_level_stats_tell_reads_from_writes_and_leave_mixes_out():
@@ -243,7 +244,8 @@ def test_mixed_stats_name_the_setting():
         )
     )
     assert tuple(stats.columns) == MIXED_STATS
-    assert stats.set_index("setting")["latency_us"].to_dict() == {"1R-3W": 20, "1R-2W": 70, "2R-2W": 50}
+    expected = {"1R-3W": pytest.approx(np.sqrt(300)), "1R-2W": 70, "2R-2W": 50}
+    assert stats.set_index("setting")["latency_us"].to_dict() == expected
     assert stats.set_index("setting")["blocks"].to_dict() == {"1R-3W": 2, "1R-2W": 1, "2R-2W": 1}
 
 
@@ -362,6 +364,7 @@ def test_level_quantiles_say_what_their_bounds_rest_on():
         bounded(
             {"block": 0, "latency_us": 100.0},
             {"block": 1, "latency_us": 120.0},
+            {"block": 2, "latency_us": 110.0},
             {"read_cl": "QUORUM", "latency_us": 200.0},
             {"read_cl": "ALL", "latency_us": 300.0},
             {"read_cl": "ALL", "latency_us": 310.0, "repeat": 1},
@@ -369,9 +372,9 @@ def test_level_quantiles_say_what_their_bounds_rest_on():
     )
     assert table["figure"].tolist() == ["mean", "p50", "p95", "p99"] * 3
     one_, quorum, all_ = (table[table["level"] == level].iloc[3] for level in ("ONE", "QUORUM", "ALL"))
-    expected = Estimate.mean([100, 120])
+    expected = Estimate.ratio([100, 120, 110])
     assert (one_["latency_low_us"], one_["latency_high_us"]) == pytest.approx((expected.low, expected.high))
-    assert (one_["interval"], one_["blocks"]) == ("blocks", 2)
+    assert (one_["interval"], one_["blocks"]) == ("blocks", 3)
     assert (quorum["latency_low_us"], quorum["latency_high_us"]) == pytest.approx((190, 210))
     assert (quorum["interval"], quorum["blocks"]) == ("one cluster start", 1)
     assert (all_["latency_us"], all_["interval"]) == (305, "")  # two cells of one start: neither's bounds are theirs
@@ -401,7 +404,7 @@ def test_levels_are_compared_within_blocks():
     assert (order, distinguishable) == ("ONE < QUORUM", True)
     assert p_value == pytest.approx(stats.ttest_rel(np.log(quorum), np.log(one_)).pvalue)
     table = summaries.level_stats(cell_stats(*({"block": b, "latency_us": float(x)} for b, x in enumerate(one_))))
-    assert table.loc[0, "latency_low_us"] < 0  # as the levels' own intervals tell it, nothing could be known
+    assert 0 < table.loc[0, "latency_low_us"] < 100  # by the levels' own intervals nothing could be known
 
 
 def test_over_all_thread_counts_together_chance_evens_out():

@@ -107,13 +107,18 @@ def test_a_constant_latency_is_certain():
 
 def test_one_block_is_never_passed_for_more():
     estimate, basis = uncertainty.over_blocks(np.array([100.0, 120.0, 110.0]), 99.0, 101.0)
-    half = stats.t.ppf(0.975, 2) * 10 / np.sqrt(3)
-    assert (estimate.low, estimate.high, basis) == (pytest.approx(110 - half), pytest.approx(110 + half), "blocks")
+    logs = np.log([100.0, 120.0, 110.0])
+    factor = np.exp(stats.t.ppf(0.975, 2) * logs.std(ddof=1) / np.sqrt(3))
+    assert estimate.value == pytest.approx(np.exp(logs.mean()))
+    assert (estimate.low, estimate.high) == pytest.approx((estimate.value / factor, estimate.value * factor))
+    assert basis == "blocks"
     estimate, basis = uncertainty.over_blocks(np.array([100.0]), 99.0, 101.0)
     assert (estimate.low, estimate.high, estimate.n, basis) == (99, 101, 1, "one cluster start")
-    estimate, basis = uncertainty.over_blocks(np.array([100.0]))
-    assert np.isnan(estimate.low)
-    assert basis == ""
+    for too_few in ([100.0], [100.0, 120.0], [100.0, np.nan, 120.0]):
+        estimate, basis = uncertainty.over_blocks(np.array(too_few))
+        assert np.isnan(estimate.low)
+        assert basis == ""
+    assert uncertainty.over_blocks(np.array([0.0, 4.0]))[0].value == 2  # 0 has no logarithm
 
 
 def test_holm_and_the_paired_test():

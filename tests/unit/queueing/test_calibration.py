@@ -47,7 +47,7 @@ def row(cell, nodes, start):
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
     made, trial = tmp_path_factory.mktemp("calibration"), calibration()
-    for start in (1, 2):
+    for start in (1, 2, 3):
         for setup, cells in trial.cells.items():
             rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
             pd.DataFrame(rows).to_csv(made / f"start-{start}-{setup}.csv", index=False)
@@ -59,7 +59,7 @@ def folder(tmp_path_factory):
         phases.to_parquet(made / f"start-{start}-four-phases.parquet")
     files = [*made.glob("*.csv"), *made.glob("*.parquet")]
     notes = {
-        "complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4", "starts": 2,
+        "complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4", "starts": 3,
         "numbers": {"repetitions": 1, "steady_s": 1.0},
     }  # fmt: skip
     (made / "manifest.json").write_text(json.dumps(notes))
@@ -101,7 +101,8 @@ def test_longer_rows_have_costs_of_their_own_and_the_usual_slowdown(run):
 
 def test_how_well_a_cell_is_known_is_over_its_starts(run):
     known = repeatability([run])
-    assert known["known"] == pytest.approx(100 * 0.5 * (1 / 1.01 - 1 / 1.02) / np.mean([1 / 1.01, 1 / 1.02]))
+    starts = np.array([1 / 1.01, 1 / 1.02, 1 / 1.03])
+    assert known["known"] == pytest.approx(100 * starts.std(ddof=1) / np.sqrt(3) / starts.mean())
     assert known["floor"] == pytest.approx(known["known"] * 0.798, abs=0.001)
 
 
@@ -123,7 +124,7 @@ def test_tables_tell_of_it(run):
     assert queueing_calibrated.six_values(run)["throughput_six"] > quoted["blind_throughput_worst"]
     worth = queueing_calibrated.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
-    assert queueing_calibrated.protocol(runs)["starts"] == 2
+    assert queueing_calibrated.protocol(runs)["starts"] == 3
     kinds = queueing_calibrated.cells(runs)
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"
@@ -191,8 +192,8 @@ def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
         ["setting", "read_share", "threads"]
     )
     assert len(table) == 18
-    assert table.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=1e-9)
-    assert table.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0))
+    assert table.loc["1R-3W", "off_percent"].to_numpy() == pytest.approx(np.zeros(6), abs=0.01)
+    assert table.loc["2R-2W", "off_percent"].to_numpy() == pytest.approx(np.full(6, -50.0), abs=0.01)
     assert table["within"].sum() == 12
     one = run.predict(Question("READ", "ONE", 4, 3), [64]).response_ms[0].value
     assert table.loc[("1R-3W", 0.9, 64), "predicted_ms"] > one, "a tenth are writes at ALL"
@@ -231,7 +232,7 @@ def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
     latency_map = from_calibration.latency_map(run, 6)
     assert latency_map.name.endswith("predicted for 6 nodes")
-    assert latency_map.blocks == (1, 2)
+    assert latency_map.blocks == (1, 2, 3)
     reads, writes = latency_map.advise(16, 1.0), latency_map.advise(16, 0.0)
     alone = run.predict(Question("READ", "ONE", 6, 3), [16]).response_ms[0].value
     assert reads.best.setting.name == "1R-3W"
@@ -313,7 +314,7 @@ def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
 def test_advice_can_be_foretold(folder):
     asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
     said = CliRunner().invoke(main, asked).output
-    assert "predicted for 4 nodes, 16 threads, 100% reads, 2 cluster starts" in said
+    assert "predicted for 4 nodes, 16 threads, 100% reads, 3 cluster starts" in said
     assert "fastest      1R-3W" in said
     wrong = CliRunner().invoke(main, [*asked[:4], "2", *asked[5:]])
     assert wrong.exit_code != 0

@@ -55,7 +55,7 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
             "lost": f"{plain['violations']:.0f} of {plain['reads']:.0f}",
             "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
             "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
-            "it takes, s": format(Estimate.mean(took.get_group((now, then))), ".1f"),
+            "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
 
@@ -213,7 +213,7 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
     adaptive = rides.phases[(rides.phases["phase"] == 0) & (rides.phases["actor"] == payback.ADAPTIVE)].set_index(
         "block"
     )
-    stitched = {"estimate": Estimate.mean(free), "ratio": Estimate.ratio(free / adaptive["mean_us"])}
+    stitched = {"estimate": Estimate.positive(free), "ratio": Estimate.ratio(free / adaptive["mean_us"])}
     measured = pd.concat([measured, pd.DataFrame([stitched], index=[payback.FREE])])
     ratio = forecasts / forecasts[payback.ADAPTIVE]
     table = pd.DataFrame(

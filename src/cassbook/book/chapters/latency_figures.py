@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -22,6 +22,64 @@ from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
     summaries,
 )
+
+
+def prices(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
+    """Draw what levels cost by threads, as multiples of ONE with 95 % intervals: a row per figure, a column per run.
+
+    Parameters
+    ----------
+    tables : mapping of str to mapping of str to DataFrame
+        By figure ('mean', 'p99') and the run's label: `prices.prices`.
+    """
+    figures, runs = list(tables), list(next(iter(tables.values())))
+    figure, axes = panels(len(figures), 2 * len(runs), width=3.4, height=2.6, sharex=True, sharey="row")
+    for row, name in enumerate(figures):
+        columns = [(run, operation) for run in runs for operation in OPERATIONS]
+        for column, (run, operation) in enumerate(columns):
+            panel, table = axes[row, column], tables[name][run]
+            of = table[table["operation"] == operation]
+            places = {threads: place for place, threads in enumerate(sorted(of["threads"].unique()))}
+            for level in LEVELS[1:]:
+                group = of[of["level"] == level]
+                bars = np.vstack([group["ratio"] - group["low"], group["high"] - group["ratio"]])
+                x = group["threads"].map(places) + (0.12 if level == LEVELS[-1] else -0.12)
+                panel.errorbar(
+                    x, group["ratio"], yerr=bars, fmt="o-", markersize=3.5, linewidth=0.9, capsize=2, elinewidth=0.9,
+                    color=LEVEL_COLOURS[level], label=f"{level}/ONE",
+                )  # fmt: skip
+            panel.axhline(1, color="grey", linewidth=0.8)
+            panel.set_xticks(list(places.values()), [str(threads) for threads in places], rotation=60, fontsize=8)
+            panel.set_title(f"{run}: {OPERATIONS[operation]}" if row == 0 else "", fontsize=10)
+            panel.set_xlabel("threads" if row == len(figures) - 1 else "")
+        axes[row, 0].set_ylabel(f"{name}, multiple of ONE's")
+    axes[0, 0].legend()
+    return done(figure)
+
+
+def distributions(curves: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw latency by quantile, by level, with its 95 % band over blocks; one panel per load.
+
+    Parameters
+    ----------
+    curves : mapping of str to DataFrame
+        By title: `distributions.curves`.
+    """
+    figure, axes = panels(1, len(curves), width=3.8, sharey=True)
+    for panel, (title, table) in zip(axes[0], curves.items(), strict=True):
+        for level in LEVELS:
+            group = table[table["level"] == level]
+            beyond = 1 / (1 - group["share"])
+            panel.plot(beyond, group["latency_us"] / MS, color=LEVEL_COLOURS[level], linewidth=1.3, label=level)
+            panel.fill_between(
+                beyond, group["low"] / MS, group["high"] / MS, color=LEVEL_COLOURS[level], alpha=0.2, linewidth=0
+            )
+        panel.set(title=title, xscale="log", yscale="log", xlabel="percentile")
+        panel.set_xticks([2, 10, 100, 1000, 10000], ["50", "90", "99", "99.9", "99.99"])
+        panel.set_xticks([], minor=True)
+    axes[0, 0].set_ylabel("latency, ms")
+    axes[0, 0].legend(title="level")
+    return done(figure)
 
 
 def latency_by_threads(sources: Sequence[Source]) -> Figure:

@@ -37,9 +37,9 @@ def recorded(version: str) -> dict[str, Results]:
 
 
 def text(value: Estimate) -> str:
-    """Return a mean with half the width of its interval, as many digits as that is worth."""
+    """Return a mean and how far its interval reaches, as many digits as that is worth."""
     digits = 0 if abs(value.value) >= 100 else 1  # noqa: PLR2004 - as in the tables of latencies
-    return f"{value:±,.{digits}f}"
+    return f"{value:±%,.{digits}f}"
 
 
 def under_load(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:

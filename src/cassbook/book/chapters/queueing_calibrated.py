@@ -177,14 +177,14 @@ def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
 
 
 def _mean_text(values: Iterable[float], digits: int = 0) -> str:
-    return f"{Estimate.mean(values):±.{digits}f}"
+    return f"{Estimate.positive(values):±%.{digits}f}"
 
 
 def slowdowns(runs: Runs) -> pd.DataFrame:
     """Return how much slower work is with few at the processors than with many: series, jobs, factor (`Estimate`)."""
     return pd.DataFrame([
         {"series": version, "jobs": knot,
-         "factor": Estimate.mean([fit.slowdown[knot - 1] for fit in run.calibrated()])}
+         "factor": Estimate.positive([fit.slowdown[knot - 1] for fit in run.calibrated()])}
         for version, run in runs.items() for knot in KNOTS
     ])  # fmt: skip
 

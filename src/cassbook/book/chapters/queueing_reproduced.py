@@ -43,7 +43,7 @@ def readings() -> pd.DataFrame:
 def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.one_at_a_time` in words."""
     shown = table[["switch", "reading"]].copy()
-    shown["ONE, reads/s"] = [f"{rate:±.0f}" for rate in table["at_one_per_s"]]
+    shown["ONE, reads/s"] = [f"{rate:±%.0f}" for rate in table["at_one_per_s"]]
     for name in ("quorum", "all"):
         shown[f"less at {name.upper()}, %"] = [f"{part.times(_PERCENT):±.1f}" for part in table[f"less_at_{name}"]]
     return shown.set_index(["switch", "reading"])

@@ -82,11 +82,11 @@ def summary(run: StalenessRun) -> pd.DataFrame:
         first = seen.iloc[0]
         rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
             "reads": f"{panel['reads'].sum():,}",
-            "P(0)": f"{Estimate(first['p'], first['low'], first['high'], 0):±.3f}",
+            "P(0)": f"{Estimate(first['p'], first['low'], first['high'], 0):.3f}",
             **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
             "behind, ms": _ms(float(panel["behind_ms"].mean())),
-            "read, ms": f"{Estimate.mean(panel['read_ms']):±.1f}",
-            "write, ms": f"{Estimate.mean(panel['write_ms']):±.1f}",
+            "read, ms": f"{Estimate.positive(panel['read_ms']):±%.1f}",
+            "write, ms": f"{Estimate.positive(panel['write_ms']):±%.1f}",
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 

@@ -87,8 +87,8 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
         predicted = run.predict(question, [jobs], **others)
         busiest = predicted.bottleneck(0)
         rows[name] = {
-            "requests/s": f"{predicted.throughput_per_s[0]:±.0f}",
-            "response, ms": f"{predicted.response_ms[0]:±.1f}",
+            "requests/s": f"{predicted.throughput_per_s[0]:±%.0f}",
+            "response, ms": f"{predicted.response_ms[0]:±%.1f}",
             "busiest": f"{busiest}, {_PERCENT * predicted.utilisation(0)[busiest].value:.0f} %",
             "outside": "; ".join(reason.split(";")[0] for reason in predicted.outside),
         }  # fmt: skip

@@ -59,9 +59,9 @@ def text(predictions: Sequence[Forecast], known: Mapping[str, Any]) -> str:
         *surviving(model),
     ]
     for one in predictions:
-        latency, rate = one.latency_ms.at_least(0.0), one.throughput_per_s.at_least(0.0)
         lines.append(
-            f"  {one.operation.lower() + 's':7} {latency:.1f} ms, {rate:,.0f} a second, bound by {_BOUNDS[one.bound]}"
+            f"  {one.operation.lower() + 's':7} {one.latency_ms:.1f} ms, {one.throughput_per_s:,.0f} a second, "
+            f"bound by {_BOUNDS[one.bound]}"
         )
     lines.append(
         f"  the baseline without distance is {known['run']}: {known['note']}; nodes of their own do more, "

@@ -52,8 +52,8 @@ def text(question: Question, predicted: Predicted) -> str:
         name = predicted.bottleneck(place)
         busy = predicted.utilisation(place)[name].value
         lines.append(
-            f"{predicted.jobs[place]:>6}{format(predicted.throughput_per_s[place].at_least(0.0), '.0f'):>24}"
-            f"{format(predicted.response_ms[place].at_least(0.0), '.2f'):>26}   {name} {100 * busy:.0f} %"
+            f"{predicted.jobs[place]:>6}{format(predicted.throughput_per_s[place], '.0f'):>24}"
+            f"{format(predicted.response_ms[place], '.2f'):>26}   {name} {100 * busy:.0f} %"
         )
     if predicted.outside:
         lines += ["outside what was measured, so take it as a guess:", *(f"  {reason}" for reason in predicted.outside)]

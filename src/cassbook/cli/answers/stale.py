@@ -42,7 +42,7 @@ def _chance(fresh: Freshness) -> str:
 def _ms(value: Estimate) -> str:
     if np.isnan(value.value):
         return "an unknown number of"
-    return f"{value.at_least(0.0):.2f}"
+    return f"{value:.2f}"
 
 
 def _change(before: Estimate, after: Estimate) -> str:

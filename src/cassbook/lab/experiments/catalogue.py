@@ -123,7 +123,7 @@ CATALOGUE: Catalogue = {
     ),
     "interleaving-same": Entry(
         "Labels that stand for the same level: how often do intervals and tests say that they differ?",
-        30, "interleaving.same:same",
+        55, "interleaving.same:same",
     ),
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",

@@ -109,21 +109,20 @@ def measure_in_turn(
 
 def _stores(profiles: Mapping[Path, Profile], resume: bool) -> list[RunStore]:
     """Create the folders, or open those that are to be resumed; all of them or none."""
-    stores: list[RunStore] = []
     if resume:
-        left = {folder: profile for folder, profile in profiles.items() if not _is_complete(folder)}
-        return [RunStore.resume(folder, profile) for folder, profile in (left or profiles).items()]
-    for folder, profile in profiles.items():
-        try:
-            stores.append(RunStore.create(folder, profile))
-        except InputError:
-            for store in stores:
-                store.close()
-                store.remove()
-            raise
-        if others := [other.name for other in profiles if other != folder]:
-            stores[-1].notes["in_turn_with"] = others
-            stores[-1].save_notes()
+        profiles = {folder: profile for folder, profile in profiles.items() if not _is_complete(folder)} or profiles
+    stores: list[RunStore] = []
+    with ExitStack() as undone:
+        for folder, profile in profiles.items():
+            store = RunStore.resume(folder, profile) if resume else RunStore.create(folder, profile)
+            if not resume:
+                undone.callback(store.remove)
+            undone.callback(store.close)
+            stores.append(store)
+            if not resume and len(profiles) > 1:
+                store.notes["in_turn_with"] = [other.name for other in profiles if other != folder]
+                store.save_notes()
+        undone.pop_all()
     return stores
 
 

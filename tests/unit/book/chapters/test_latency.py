@@ -1,10 +1,13 @@
 """Two versions beside each other: ratios by hand, and what blocks can tell."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.book.chapters import latency, latency_figures
 from cassbook.book.source import Source
+from cassbook.latency import prices
+from cassbook.latency.slices import COLUMNS
 from tests.unit.records.test_compare import blocks, run
 
 
@@ -17,8 +20,8 @@ def pair(first, second, **row):
 
 
 def test_ratios_are_of_geometric_means_and_of_pure_cells_alone():
-    both = [*blocks(1000.0, 4000.0), {"kind": "mixed", "read_share": 0.5}]
-    other = [*blocks(4000.0, 16000.0), {"kind": "mixed", "read_share": 0.5}]
+    both = [*blocks(1000.0, 4000.0, 2000.0), {"kind": "mixed", "read_share": 0.5}]
+    other = [*blocks(4000.0, 16000.0, 8000.0), {"kind": "mixed", "read_share": 0.5}]
     ratios = latency.version_ratios(source("a", *both), source("b", *other))
     assert ratios["ratio"].tolist() == pytest.approx([4.0])
     assert ratios["low"].iloc[0] < 4 < ratios["high"].iloc[0]
@@ -43,8 +46,33 @@ def test_by_level_counts_what_can_be_told():
 
 
 def test_the_figure_draws_each_ratio_with_its_interval():
-    ratios = latency.version_ratios(*pair([1000.0, 1010.0], [500.0, 505.0]))
+    ratios = latency.version_ratios(*pair([1000.0, 1010.0, 1005.0], [500.0, 505.0, 502.5]))
     figure = latency_figures.ratios(ratios, "b over a")
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
     assert bars.lines[0].get_ydata()[0] == pytest.approx(0.5)
     assert figure.axes[0].get_ylabel() == "b over a"
+
+
+def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run():
+    """QUORUM takes twice as long as ONE in every block, and its slowest ones four times; 10 threads do not count."""
+    rows = [
+        {"block": block, "threads": threads, "read_cl": level, "latency_us": 1000.0 * block * factor, "p50_us": 900.0,
+         "p95_us": 2000.0, "p99_us": 3000.0 * factor**2, "n_ok": 5000,
+         "n_errors": 0}
+        for block in (1, 2, 3) for threads in (10, 100, 200)
+        for level, factor in (("ONE", 1), ("QUORUM", 2 if threads > 10 else 50))
+    ]  # fmt: skip
+    of = source("recorded 2.1.20", *rows)
+    names = [f"c{place}" for place in range(len(rows))]
+    of.run.statistics = of.run.statistics.assign(cell_id=names, deployment="")
+    of.run.slices, of.run.histograms = pd.DataFrame(columns=list(COLUMNS)), {}
+    table = latency.price_table([of])
+    row = table.loc["recorded 2.1.20", "READ", "QUORUM/ONE"]
+    assert (row["mean"].value, row["p50"].value, row["p99"].value) == pytest.approx((2, 1, 4))
+    assert latency.price_text(table).loc[("recorded 2.1.20", "READ", "QUORUM/ONE"), "p99.9"] == "too few operations"
+    values = latency.price_values(table, {"recorded 2.1.20": "recorded"})
+    assert values["price_recorded_READ_QUORUM_p99"] == "4.00 [4.00, 4.00]"
+    drawn = {"mean": {of.label: prices.prices(latency.price_ratios(of))}}
+    figure = latency_figures.prices(drawn)
+    (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
+    assert bars.lines[0].get_ydata().tolist() == pytest.approx([50, 2, 2])

@@ -109,6 +109,17 @@ def test_a_run_of_an_earlier_schema_is_not_continued(profiles, measured):
         measure.measure(profiles[folder], folder, resume=True, log=silent)
 
 
+def test_a_folder_that_cannot_be_resumed_leaves_the_other_free(profiles, measured):
+    measured.fails_at = 2
+    with pytest.raises(KeyboardInterrupt):
+        measure.measure_in_turn(profiles, log=silent)
+    first, second = profiles
+    (second / "manifest.json").write_text("{}")
+    with pytest.raises(InputError, match=second.name):
+        measure.measure_in_turn(profiles, resume=True, log=silent)
+    RunStore.resume(first, profiles[first]).close()  # no lock is held
+
+
 class Client:
     """Loads nothing, and puts down two samples of 1 ms in each slice, or of a cell that is alone."""
 

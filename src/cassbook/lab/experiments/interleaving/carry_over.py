@@ -59,8 +59,9 @@ class CarryOver:
         Returns
         -------
         iterator of dict
-            panel, operation (READ, UPDATE, MIX), threads, n, errors; and a table, bins: level, after (the level
-            before), bin_ms (since the change), n, latency_ms (mean of those sent in it).
+            panel, operation (READ, UPDATE, MIX), threads, n, errors, guard_ms and counted_ms (what the rule gives for
+            the slowest level's latency here); and a table, bins: level, after (the level before), bin_ms (since the
+            change), n, latency_ms (mean of those sent in it).
         """
         groups = list(itertools.product(SHARES, self.threads))
         rule = WarmUpSection(windows=5, cap_s=40)
@@ -77,7 +78,18 @@ class CarryOver:
                 )
                 failed = int((~seen.operations["ok"]).sum())
                 row: Row = {"panel": number, "operation": operation, "threads": threads}
-                yield row | {"n": len(seen.operations), "errors": failed, "bins": self._bins(seen, list(levels))}
+                row |= {"n": len(seen.operations), "errors": failed} | self._rule(seen, len(levels))
+                yield row | {"bins": self._bins(seen, list(levels))}
+
+    @staticmethod
+    def _rule(seen: Seen, variants: int) -> Row:
+        slices = seen.window.slices
+        assert slices is not None  # noqa: S101 - it was measured in slices
+        done = seen.operations[seen.operations["ok"] & (seen.operations["slice"] >= 0)]
+        variant = np.array(slices.order)[done["slice"]]
+        p95_ms = done.groupby(variant)["latency_ms"].quantile(0.95).max()
+        ruled = Alternation(variants, 1.0, (0,)).slices(p95_ms / 1000)
+        return {"guard_ms": round(1000 * ruled.guard_s, 1), "counted_ms": round(1000 * ruled.counted_s, 1)}
 
     def _bins(self, seen: Seen, levels: list[str]) -> pd.DataFrame:
         slices = seen.window.slices

@@ -36,7 +36,7 @@ class Same:
     setups: Mapping[str, SideBySide] = field(
         default_factory=lambda: {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
     )
-    threads: tuple[int, ...] = (10, 50, 100, 200, 500)
+    threads: tuple[int, ...] = (10, 25, 50, 100, 200, 500)
     labels: int = 4
     measured_s: float = 1.6
     ramp_s: float = 0.2

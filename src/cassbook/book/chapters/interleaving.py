@@ -1,0 +1,173 @@
+"""Tables of the chapter on interleaving: what the design buys, what carries over, and labels that are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.lab.load.slices import balanced_order
+from cassbook.latency import carry_over, designs, same_level
+from cassbook.records.experiment import Results
+from cassbook.records.run import RecordedRun
+
+#: What the experiments call what is asked.
+WORDS = {"READ": "reads", "UPDATE": "writes", "MIX": "half reads"}
+#: Cluster starts of a comparison of labels.
+STARTS = 3
+#: So many comparisons are simulated.
+SIMULATED = 4000
+#: Of the slices of `interleaving-carry-over`, what is sent so late counts as settled.
+SETTLED_FROM_MS = 2000.0
+_PERCENT = 100
+_ALPHA = 0.05
+
+
+def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, block: int = 1) -> pd.DataFrame:
+    """Return the slices of one group in the order of time.
+
+    Returns
+    -------
+    DataFrame
+        level, from_s (since the first began), guard_s, counted_s, latency_ms (mean), p99_ms.
+
+    Raises
+    ------
+    InputError
+        If the run has no such group.
+    """
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["block"] == block) & (run.cells["threads"] == threads)]
+    cells = cells[cells["read_share"] == (operation == "READ")]
+    column = "read_cl" if operation == "READ" else "write_cl"
+    table = run.slices.merge(cells[["cell_id", column]].rename(columns={column: "level"}), on="cell_id")
+    if table.empty:
+        raise InputError(f"{run.name}: no levels of {operation} alternate at {threads} threads in block {block}")
+    table = table.sort_values("slice").assign(latency_ms=table["latency_us"] / 1000, p99_ms=table["p99_us"] / 1000)
+    table["from_s"] -= table["from_s"].min()
+    return table[["level", "from_s", "guard_s", "counted_s", "latency_ms", "p99_ms"]].reset_index(drop=True)
+
+
+def half_widths(results: Results) -> pd.DataFrame:
+    """Return ratios of levels by both designs as `designs.compared` does, with half-widths in percent."""
+    table = designs.compared(designs.block_ratios(results.rows, results.table("slices")))
+    halves = [f"half_{name}" for name in (designs.SEQUENTIAL, designs.INTERLEAVED)]
+    return table.assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
+
+
+def half_widths_text(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `half_widths` in words: index (asked, threads, ratio), columns (design, ratio or half-width) and gain."""
+    names = table["level"] + "/" + table["base"]
+    index = pd.MultiIndex.from_arrays([table["operation"].map(WORDS), table["threads"], names])
+    columns = {
+        (name, what): table[f"{column}_{name}"].map(form.format).to_numpy()
+        for name in (designs.SEQUENTIAL, designs.INTERLEAVED)
+        for what, column, form in (("ratio", "ratio", "{:.2f}"), ("± %", "half", "{:.0f}"))
+    }
+    shown = pd.DataFrame(columns | {("", "times narrower"): table["gain"].map("{:.1f}".format).to_numpy()}, index=index)
+    return shown.rename_axis(["asked", "threads", "ratio"])
+
+
+def gains(table: pd.DataFrame) -> dict[str, Estimate]:
+    """Return by operation how many times narrower ratios are in slices, over thread counts and levels."""
+    return {str(operation): designs.gain(group) for operation, group in table.groupby("operation")}
+
+
+def blocks_needed(results: Results) -> int:
+    """Return how many blocks the pilot says that a run needs (`designs.blocks_needed`)."""
+    return designs.blocks_needed(half_widths(results)["sd_interleaved"])
+
+
+def left_by_rule(results: Results) -> pd.DataFrame:
+    """Return how far what the rule counts is from settled, in percent: index (asked, threads), columns levels."""
+    wide = _off_by_rule(results).map("{:+.1f}".format).unstack("level").fillna("")  # noqa: PD010 - of strings
+    return wide.rename(index=WORDS, level=0).rename_axis(["asked", "threads"])
+
+
+def _off_by_rule(results: Results) -> pd.Series:
+    rules = results.rows[["start", "panel", "guard_ms", "counted_ms"]]
+    off = carry_over.left_by_rule(results.table("bins").merge(_groups(results)), rules, SETTLED_FROM_MS)["off"]
+    return pd.Series(off)
+
+
+def since_change(results: Results) -> pd.DataFrame:
+    """Return latency by the time since a change of level (see `carry_over.since_change`)."""
+    return carry_over.since_change(results.table("bins").merge(_groups(results)), SETTLED_FROM_MS)
+
+
+def _groups(results: Results) -> pd.DataFrame:
+    return results.rows[["start", "panel", "operation", "threads"]]
+
+
+def predecessors(runs: Mapping[str, RecordedRun]) -> pd.DataFrame:
+    """Return by how many percent a level differs behind each other level in runs: index (operation, level, after)."""
+    found = {name: carry_over.by_predecessor(run.statistics, run.slices)["effect"] for name, run in runs.items()}
+    return pd.DataFrame({name: effects.map("{:+.1f}".format) for name, effects in found.items()}).fillna("")
+
+
+def same_compared(results: Results) -> pd.DataFrame:
+    """Return all comparisons of labels that stand for the same level (see `same_level.compared`), with their set."""
+    values = same_level.by_round(results.rows, results.table("slices"), STARTS)
+    return same_level.compared(values).assign(
+        cluster=lambda t: t["condition"].str.extract(r"set (\d+)$", expand=False).astype(int)
+    )
+
+
+def simulated(results: Results, seed: int = 28) -> pd.DataFrame:
+    """Return comparisons that differ by nothing but noise like the record's (see `same_level.simulated`)."""
+    slices = results.table("slices")
+    rounds = int(slices.groupby(["start", "panel"])["round"].max().median()) + 1
+    drawn = [balanced_order(2, rounds, (seed, place)) for place in range(SIMULATED * STARTS)]
+    orders = np.reshape(drawn, (SIMULATED, STARTS, 2 * rounds))
+    return same_level.compared(same_level.simulated(same_level.noise(slices), orders, seed))
+
+
+def same_table(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
+    """Return the shares of intervals that hold 1 and of tests that reject: index recorded and simulated."""
+    rows = {}
+    for name, table, cluster in (("recorded", recorded, recorded["cluster"]), ("simulated", made, None)):
+        covers, rejects = same_level.share(table["covers"], cluster), same_level.share(table["p"] < _ALPHA, cluster)
+        rows[name] = {
+            "comparisons": f"{len(table):,}",
+            "intervals that hold 1, %": f"{covers.times(_PERCENT):.1f}",
+            "tests that reject at 5 %, %": f"{rejects.times(_PERCENT):.1f}",
+        }
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def timeline_values(slices: pd.DataFrame) -> dict[str, float | int]:
+    """Return what the prose quotes of `timeline`, in seconds."""
+    first, last = slices.iloc[0], slices.iloc[-1]
+    length_s = float(first["guard_s"] + first["counted_s"])
+    return {
+        "group_s": round(float(last["from_s"]) + length_s), "group_slices": len(slices),
+        "slice_s": length_s, "guard_s": float(first["guard_s"]),
+    }  # fmt: skip
+
+
+def pilot_values(results: Results) -> dict[str, float | int]:
+    """Return what the prose quotes of `interleaving-designs`."""
+    numbers = results.manifest["numbers"]
+    return {
+        "alone_s": numbers["steady_s"], "starts": int(results.manifest["starts"]),
+        "blocks_needed": blocks_needed(results),
+    }  # fmt: skip
+
+
+def carry_values(results: Results) -> dict[str, float]:
+    """Return what the prose quotes of `interleaving-carry-over`."""
+    off = _off_by_rule(results).map(lambda estimate: abs(estimate.value))
+    numbers = results.manifest["numbers"]
+    return {"carry_slice_s": numbers["slice_s"], "rule_worst": float(off.max()), "rule_median": float(off.median())}
+
+
+def same_values(recorded: pd.DataFrame, made: pd.DataFrame, results: Results) -> dict[str, float | int]:
+    """Return what the prose quotes of `interleaving-same` and its simulation."""
+    noise = same_level.noise(results.table("slices"))
+    return {
+        "same_covers": int(recorded["covers"].sum()), "same_comparisons": len(recorded),
+        "made_covers": _PERCENT * float(made["covers"].mean()), "noise_sd": _PERCENT * noise.sd,
+        "noise_correlation": noise.correlation,
+    }  # fmt: skip

@@ -1,0 +1,105 @@
+"""Figures of the chapter on interleaving: a timeline, half-widths, latency since a change, and labels compared."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from matplotlib.patches import Patch
+
+from cassbook.book.chapters.interleaving import WORDS
+from cassbook.book.figure_style import LEVEL_COLOURS, OTHER_COLOURS, SETTING_COLOURS, done, panels
+from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
+
+_COLOURS = LEVEL_COLOURS | SETTING_COLOURS
+
+
+def timeline(table: pd.DataFrame) -> Figure:
+    """Draw the slices of a group: a band by level, its guard hatched, and the mean latency of what counts.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `interleaving.timeline`.
+    """
+    figure, ((panel,),) = panels(1, 1, width=10)
+    for row in table.to_dict("records"):
+        colour, counted_from = _COLOURS[row["level"]], row["from_s"] + row["guard_s"]
+        ends = counted_from + row["counted_s"]
+        panel.axvspan(row["from_s"], counted_from, facecolor=colour, alpha=0.12, hatch="////", edgecolor="white")
+        panel.axvspan(counted_from, ends, color=colour, alpha=0.25, linewidth=0)
+        panel.plot([counted_from, ends], [row["latency_ms"]] * 2, color=colour, linewidth=2.5)
+    levels = [level for level in _COLOURS if level in set(table["level"])]
+    patches = [Patch(color=_COLOURS[level], alpha=0.5, label=level) for level in levels]
+    patches.append(Patch(facecolor="0.85", hatch="////", edgecolor="white", label="guard"))
+    panel.legend(handles=patches, loc="upper right", ncols=len(patches), fontsize=9)
+    panel.set(xlabel="seconds of the steady window", ylabel="mean latency, ms")
+    panel.set_ylim(0, 1.35 * table["latency_ms"].max())
+    panel.margins(x=0)
+    panel.grid(visible=False, axis="x")
+    return done(figure)
+
+
+def half_widths(table: pd.DataFrame) -> Figure:
+    """Draw half-widths of ratios in both designs by threads, one panel per operation, on a logarithmic scale."""
+    figure, axes = panels(1, table["operation"].nunique(), width=3.8, sharey=True)
+    for panel, (operation, group) in zip(axes[0], table.groupby("operation", sort=False), strict=True):
+        places = {threads: place for place, threads in enumerate(sorted(group["threads"].unique()))}
+        for place, name in enumerate((SEQUENTIAL, INTERLEAVED)):
+            for marker, (level, of_level) in zip("os^", group.groupby("level", sort=False), strict=False):
+                panel.plot(
+                    of_level["threads"].map(places), of_level[f"half_{name}"], marker=marker, linewidth=1,
+                    color=OTHER_COLOURS[place], label=f"{name}: {level}/{of_level['base'].iloc[0]}",
+                )  # fmt: skip
+        panel.set_xticks(list(places.values()), [str(threads) for threads in places])
+        panel.set(title=WORDS[str(operation)], xlabel="threads", yscale="log")
+        panel.legend(fontsize=7)
+    axes[0, 0].set_ylabel("half-width of the ratio's interval, %")
+    return done(figure)
+
+
+def since_change(table: pd.DataFrame) -> Figure:
+    """Draw latency since a change, as a multiple of what the level settles at: rows what is asked, columns threads."""
+    threads = sorted(table["threads"].unique())
+    asked = [name for name in WORDS if name in set(table["operation"])]
+    figure, axes = panels(len(asked), len(threads), width=3.2, height=2.4, sharex=True, sharey="row")
+    for (row, operation), (column, count) in ((r, c) for r in enumerate(asked) for c in enumerate(threads)):
+        panel = axes[row, column]
+        here = table[(table["operation"] == operation) & (table["threads"] == count)]
+        for (level, after), group in here.groupby(["level", "after"], sort=False):
+            panel.plot(
+                group["bin_ms"] / 1000, group["ratio"], color=_COLOURS[level], linewidth=1.1,
+                linestyle="--" if after in ("ONE", "1R-3W") else "-", label=f"{level} after {after}",
+            )  # fmt: skip
+        panel.axhline(1, color="grey", linewidth=0.8)
+        panel.set_title(f"{WORDS[operation]}, {count} threads")
+        if row == len(asked) - 1:
+            panel.set_xlabel("s since the change")
+        if column == 0:
+            panel.set_ylabel("by settled latency")
+            panel.legend(fontsize=6)
+    return done(figure)
+
+
+def same(table: pd.DataFrame) -> Figure:
+    """Draw the intervals of all comparisons of a level with itself, in the order of their ratios; left: p-values.
+
+    Parameters
+    ----------
+    table : DataFrame
+        From `interleaving.same_compared`.
+    """
+    figure, axes = panels(1, 2, width=4.8)
+    ordered = table.sort_values("ratio", ignore_index=True)
+    for covers, colour, label in ((True, OTHER_COLOURS[0], "holds 1"), (False, OTHER_COLOURS[1], "leaves out 1")):
+        rows = ordered[ordered["covers"] == covers]
+        axes[0, 0].vlines(rows.index, rows["low"], rows["high"], color=colour, linewidth=0.8, label=label)
+    axes[0, 0].plot(ordered.index, ordered["ratio"], ".", color="black", markersize=2)
+    axes[0, 0].axhline(1, color="grey", linewidth=0.8)
+    axes[0, 0].set(xlabel="comparisons, by their ratio", ylabel="ratio of two labels of one level", yscale="log")
+    axes[0, 0].legend()
+    p = np.sort(table["p"].dropna())
+    axes[0, 1].plot([0, 1], [0, 1], color="grey", linewidth=0.8)
+    axes[0, 1].step(p, np.arange(1, len(p) + 1) / len(p), where="post", color=OTHER_COLOURS[0])
+    axes[0, 1].set(xlabel="p of the paired test", ylabel="share of comparisons below it", xlim=(0, 1), ylim=(0, 1))
+    return done(figure)

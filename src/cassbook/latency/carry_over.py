@@ -1,0 +1,126 @@
+"""Does a level's latency depend on the level that had its turn before, and for how long after the change?
+
+Writes at ONE leave work undone on other replicas that the next slice pays for; requests of a slow level are still under
+way when a fast one begins. Orders are balanced by predecessor, so that each level bears every other one's about equally
+often, and guards leave out what follows a change. What is left is computed here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.estimate import Estimate
+from cassbook.latency.labels import labelled
+
+_CELL = ["start", "panel", "level"]
+
+
+def by_predecessor(
+    statistics: pd.DataFrame, slices: pd.DataFrame, by: Sequence[str] = ("operation",), figure: str = "latency_us"
+) -> pd.DataFrame:
+    """How much longer a level takes behind one predecessor than behind the average of those it has had.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`.
+    slices : DataFrame
+        Columns `slices.COLUMNS`.
+    by : sequence of str
+        What is told apart besides level and predecessor: 'operation', 'threads'.
+    figure : str
+        One of `prices.FIGURES`.
+
+    Returns
+    -------
+    DataFrame
+        Index `by`, level, after; effect (`Estimate` over blocks, in percent of the average), cells. Slices behind one
+        of their own level are left out, as are cells that have had one predecessor alone.
+    """
+    cells = labelled(statistics)[["cell_id", "block", "level", "operation", "threads"]]
+    table = slices[["cell_id", "after", figure]].merge(cells, on="cell_id")
+    table = table.assign(after=table["after"].map(cells.set_index("cell_id")["level"]), log=np.log(table[figure]))
+    table = table[table["after"].notna() & (table["after"] != table["level"])]
+    keys = [*by, "level", "after"]
+    apart = ["block", "cell_id", *dict.fromkeys([*keys, "operation", "threads"])]
+    behind = table.groupby(apart)["log"].mean().reset_index()
+    of_cell = behind.groupby("cell_id")["log"]
+    behind["log"] -= of_cell.transform("mean")
+    behind = behind[of_cell.transform("size") > 1]
+    rows = {}
+    for key, group in behind.groupby(keys, sort=False):
+        over = Estimate.ratio(np.exp(group.groupby("block")["log"].mean()))
+        rows[key] = _percent(over), len(group)
+    index = pd.MultiIndex.from_tuples(list(rows), names=keys)
+    return pd.DataFrame(list(rows.values()), index, columns=["effect", "cells"])
+
+
+def since_change(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
+    """Latency by the time since the change, as a multiple of what the same level settles at.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        start, panel, operation, threads, level, after, bin_ms, n, latency_ms: mean latency of what was sent in each bin
+        of a level's slices behind another level.
+    settled_from_ms : float
+        What is sent later counts as settled.
+
+    Returns
+    -------
+    DataFrame
+        operation, threads, level, after, bin_ms; ratio, low, high (geometric mean over cluster starts, Student's t on
+        logarithms) and n (operations). Slices behind one of their own level are left out.
+    """
+    table = _of_settled(bins, settled_from_ms)
+    table["ratio"] = table["latency_ms"] / table["settled_ms"]
+    keys = ["operation", "threads", "level", "after", "bin_ms"]
+    rows = []
+    for key, group in table.groupby(keys, sort=True):
+        over = Estimate.ratio(group["ratio"])
+        rows.append((*key, over.value, over.low, over.high, int(group["n"].sum())))
+    return pd.DataFrame(rows, columns=[*keys, "ratio", "low", "high", "n"])
+
+
+def left_by_rule(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
+    """How far what the rule of guards and slices counts is from what a level settles at.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        As `since_change`.
+    rules : DataFrame
+        start, panel, guard_ms, counted_ms: what the rule gives for the latency of that group.
+    settled_from_ms : float
+
+    Returns
+    -------
+    DataFrame
+        Index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the rule
+        would have counted, the average of those behind each other level, against the settled part).
+    """
+    table = _of_settled(bins, settled_from_ms).merge(rules[["start", "panel", "guard_ms", "counted_ms"]])
+    ends = table["guard_ms"] + table["counted_ms"]
+    table = table[(table["bin_ms"] >= table["guard_ms"]) & (table["bin_ms"] < ends)]
+    keys = ["operation", "threads", "level"]
+    counted = table.groupby([*keys, "after", "start", "settled_ms"])[["total", "n"]].sum().reset_index("settled_ms")
+    counted["log"] = np.log(counted["total"] / counted["n"] / counted["settled_ms"])
+    by_start = counted.groupby([*keys, "start"])["log"].mean()
+    off = {key: _percent(Estimate.ratio(np.exp(logs))) for key, logs in by_start.groupby(keys)}
+    return pd.DataFrame({"off": pd.Series(off, dtype=object)}).rename_axis(keys)
+
+
+def _of_settled(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
+    """Add total (of latencies) and settled_ms (mean latency of the level's late part), without a level's own behind."""
+    table = bins.assign(total=bins["n"] * bins["latency_ms"])
+    late = table[table["bin_ms"] >= settled_from_ms].groupby(_CELL)[["total", "n"]].sum()
+    settled = (late["total"] / late["n"]).rename("settled_ms")
+    return table[table["after"] != table["level"]].merge(settled, on=_CELL)
+
+
+def _percent(ratio: Estimate) -> Estimate:
+    value, low, high = ((x - 1) * 100 for x in (ratio.value, ratio.low, ratio.high))
+    return Estimate(value, low, high, ratio.n)

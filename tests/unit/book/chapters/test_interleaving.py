@@ -1,0 +1,95 @@
+"""What the chapter on interleaving makes of records."""
+
+import itertools
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.book.chapters import interleaving
+from cassbook.core.errors import InputError
+from tests.helpers.experiments import written
+
+LEVELS = {"ONE": 1.0, "QUORUM": 2.0, "ALL": 3.0}
+
+
+def start_rows(starts, *columns):
+    """Rows of one group per cluster start."""
+    return [{"start": start, "panel": 0, "operation": "READ", "threads": 100, **dict(columns)} for start in starts]
+
+
+def test_half_widths_are_those_of_the_ratios_over_starts(tmp_path):
+    rng, rows, slices = np.random.default_rng(1), [], []
+    for start in range(1, 5):
+        for panel, (design, level) in enumerate([*itertools.product(["sequential"], LEVELS), ("interleaved", "")]):
+            rows.append({"start": start, "panel": panel, "design": design, "operation": "READ", "threads": 100})
+            speed = np.exp(rng.normal(0, 0.3))
+            slices += [
+                {"start": start, "panel": panel, "level": name, "round": number,
+                 "latency_ms": LEVELS[name] * speed * np.exp(rng.normal(0, 0.02))}
+                for number in range(4 if not level else 1) for name in ([level] if level else LEVELS)
+            ]  # fmt: skip
+    results = written(tmp_path, rows, {"slices": slices}, starts=4, numbers={"steady_s": 3.5})
+    table = interleaving.half_widths(results)
+    assert (table["half_interleaved"] < 6).all()
+    assert (table["half_sequential"] > 10).all()
+    shown = interleaving.half_widths_text(table)
+    assert shown.loc[("reads", 100, "QUORUM/ONE"), ("interleaved", "ratio")] in {"1.98", "1.99", "2.00", "2.01", "2.02"}
+    assert interleaving.gains(table)["READ"].value == pytest.approx(np.sqrt(table["gain"].prod()))
+    assert interleaving.pilot_values(results) == {"alone_s": 3.5, "starts": 4, "blocks_needed": 6}
+
+
+def test_what_carries_over_is_shown_in_percent(tmp_path):
+    bins = [
+        {"start": start, "panel": 0, "level": level, "after": after, "bin_ms": float(bin_ms), "n": 10,
+         "latency_ms": LEVELS[level] * (1.5 if bin_ms < 500 else 1.0)}
+        for start in range(1, 4) for level, after in itertools.product(LEVELS, LEVELS)
+        for bin_ms in range(0, 3000, 100)
+    ]  # fmt: skip
+    rows = start_rows(range(1, 4), ("guard_ms", 400.0), ("counted_ms", 200.0))
+    results = written(tmp_path, rows, {"bins": bins}, numbers={"slice_s": 3.0})
+    off = 100 * ((1.5 + 1.0) / 2 - 1)
+    shown = interleaving.left_by_rule(results)
+    assert shown.loc[("reads", 100), "ALL"].startswith(f"+{off:.1f} ")
+    values = interleaving.carry_values(results)
+    assert values == pytest.approx({"carry_slice_s": 3.0, "rule_worst": off, "rule_median": off})
+    assert interleaving.since_change(results)["ratio"].max() == pytest.approx(1.5)
+
+
+def test_labels_of_one_level_are_counted(tmp_path, monkeypatch):
+    monkeypatch.setattr(interleaving, "SIMULATED", 200)
+    rng = np.random.default_rng(3)
+    rows = [
+        row | {"level": "ONE", "panel": panel, "threads": panel}
+        for panel in range(20)
+        for row in start_rows(range(1, 7))
+    ]
+    slices = [
+        {"start": row["start"], "panel": row["panel"], "level": str(label), "round": number,
+         "latency_ms": np.exp(rng.normal(0, 0.1))}
+        for row in rows for number in range(4) for label in range(4)
+    ]  # fmt: skip
+    results = written(tmp_path, rows, {"slices": slices})
+    recorded, made = interleaving.same_compared(results), interleaving.simulated(results)
+    assert len(recorded) == 20 * 2 * 2  # pairs of labels, sets of three starts
+    shown = interleaving.same_table(recorded, made)
+    assert shown["comparisons"].tolist() == ["80", "200"]
+    assert all(re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", text) for text in shown.iloc[:, 1])
+    values = interleaving.same_values(recorded, made, results)
+    assert values["same_covers"] == recorded["covers"].sum() > 65
+    assert values["noise_sd"] == pytest.approx(10, rel=0.2)
+
+
+def test_a_group_that_a_run_does_not_have_is_named():
+    run = type("Run", (), {"name": "mine"})()
+    run.cells = pd.DataFrame({"cell_id": ["a"], "kind": "pure", "block": 1, "threads": 10, "read_share": 1.0,
+                              "read_cl": "ONE"})  # fmt: skip
+    run.slices = pd.DataFrame({"cell_id": ["a"], "slice": 0, "from_s": 5.0, "guard_s": 0.1, "counted_s": 0.4,
+                               "latency_us": 900.0, "p99_us": 2000.0})  # fmt: skip
+    slices = interleaving.timeline(run, threads=10)
+    assert slices.to_dict("records") == [{"level": "ONE", "from_s": 0.0, "guard_s": 0.1, "counted_s": 0.4,
+                                          "latency_ms": 0.9, "p99_ms": 2.0}]  # fmt: skip
+    assert interleaving.timeline_values(slices)["slice_s"] == 0.5
+    with pytest.raises(InputError, match="mine: no levels of READ alternate at 100 threads in block 1"):
+        interleaving.timeline(run)
