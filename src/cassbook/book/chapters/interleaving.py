@@ -53,8 +53,11 @@ def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, bloc
 def half_widths(results: Results) -> pd.DataFrame:
     """Return ratios of levels by both designs as `designs.compared` does, with half-widths in percent."""
     table = designs.compared(designs.block_ratios(results.rows, results.table("slices")))
+    places = {name: place for place, name in enumerate(WORDS)}
+    place = table["operation"].map(places)
+    table = table.assign(place=place).sort_values(["place", "threads", "level"], ignore_index=True)
     halves = [f"half_{name}" for name in (designs.SEQUENTIAL, designs.INTERLEAVED)]
-    return table.assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
+    return table.drop(columns="place").assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
 
 
 def half_widths_text(table: pd.DataFrame) -> pd.DataFrame:
