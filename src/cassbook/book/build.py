@@ -276,8 +276,9 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     log("rendering the book" if strict else "rendering the page")
     output = target.with_name("rendered")
     shutil.rmtree(output, ignore_errors=True)
+    program = "from jupyter_book.cli.main import main; main()"  # the package cannot be run as a module
     options = ["build", *(["-W", "--keep-going"] if strict else []), "--path-output", str(output), str(source)]
-    command = [sys.executable, "-m", "cassbook.book.rendering", *options]
+    command = [sys.executable, "-c", program, *options]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
