@@ -49,6 +49,10 @@ def prices(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
                     color=LEVEL_COLOURS[level], label=f"{level}/ONE",
                 )  # fmt: skip
             panel.axhline(1, color="grey", linewidth=0.8)
+            panel.set(yscale="log", ylim=(0.4, 20))  # wide intervals are cut off
+            panel.yaxis.set_major_locator(FixedLocator([0.5, 1, 2, 4, 8, 16]))
+            panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            panel.yaxis.set_minor_formatter(NullFormatter())
             panel.set_xticks(list(places.values()), [str(threads) for threads in places], rotation=60, fontsize=8)
             panel.set_title(f"{run}: {OPERATIONS[operation]}" if row == 0 else "", fontsize=10)
             panel.set_xlabel("threads" if row == len(figures) - 1 else "")
