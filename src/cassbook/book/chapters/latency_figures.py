@@ -41,7 +41,7 @@ def prices(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
             of = table[table["operation"] == operation]
             places = {threads: place for place, threads in enumerate(sorted(of["threads"].unique()))}
             for level in LEVELS[1:]:
-                group = of[of["level"] == level]
+                group = of[of["level"] == level].sort_values("threads")
                 bars = np.vstack([group["ratio"] - group["low"], group["high"] - group["ratio"]])
                 x = group["threads"].map(places) + (0.12 if level == LEVELS[-1] else -0.12)
                 panel.errorbar(
