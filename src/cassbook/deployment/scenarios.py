@@ -103,14 +103,14 @@ def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.Dat
         means = over_blocks(points[points["operation"] == operation])
         for name, group in means.groupby("scenario"):
             bounds = group[["latency_ms", "latency_ms_low", "latency_ms_high"]].to_numpy()
-            text = [_with_half(Estimate(value, low, high, 0)) for value, low, high in bounds]
+            text = [_with_reach(Estimate(value, low, high, 0)) for value, low, high in bounds]
             columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(group[["level", "threads"]]))
     table = pd.DataFrame(columns).fillna("")
     rows = [(level, n) for level in LEVELS for n in sorted({n for of_level, n in table.index if of_level == level})]
     return table.loc[rows, [(name, label) for name in SCENARIOS for label in sources if (name, label) in columns]]
 
 
-def _with_half(latency_ms: Estimate) -> str:
+def _with_reach(latency_ms: Estimate) -> str:
     digits = 1 if latency_ms.value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
     return f"{latency_ms:±%.{digits}f}"
 

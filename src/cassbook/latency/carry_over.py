@@ -45,7 +45,7 @@ def by_predecessor(
     table = table.assign(after=table["after"].map(cells.set_index("cell_id")["level"]), log=np.log(table[figure]))
     table = table[table["after"].notna() & (table["after"] != table["level"])]
     keys = [*by, "level", "after"]
-    apart = ["block", "cell_id", *dict.fromkeys([*keys, "operation", "threads"])]
+    apart = ["block", "cell_id", "operation", "threads", "level", "after"]
     behind = table.groupby(apart)["log"].mean().reset_index()
     of_cell = behind.groupby("cell_id")["log"]
     behind["log"] -= of_cell.transform("mean")

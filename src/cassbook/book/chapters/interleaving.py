@@ -11,6 +11,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.lab.load.slices import balanced_order
 from cassbook.latency import carry_over, designs, same_level
+from cassbook.latency.labels import labelled
 from cassbook.records.experiment import Results
 from cassbook.records.run import RecordedRun
 
@@ -32,32 +33,31 @@ def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, bloc
     Returns
     -------
     DataFrame
-        level, from_s (since the first began), guard_s, counted_s, latency_ms (mean), p99_ms.
+        level, from_s (since the first began), guard_s, counted_s, latency_ms (mean).
 
     Raises
     ------
     InputError
         If the run has no such group.
     """
-    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["block"] == block) & (run.cells["threads"] == threads)]
-    cells = cells[cells["read_share"] == (operation == "READ")]
-    column = "read_cl" if operation == "READ" else "write_cl"
-    table = run.slices.merge(cells[["cell_id", column]].rename(columns={column: "level"}), on="cell_id")
+    cells = labelled(run.statistics).query(
+        "kind == 'pure' and operation == @operation and threads == @threads and block == @block"
+    )
+    table = run.slices.merge(cells[["cell_id", "level"]], on="cell_id")
     if table.empty:
         raise InputError(f"{run.name}: no levels of {operation} alternate at {threads} threads in block {block}")
-    table = table.sort_values("slice").assign(latency_ms=table["latency_us"] / 1000, p99_ms=table["p99_us"] / 1000)
+    table = table.sort_values("slice").assign(latency_ms=table["latency_us"] / 1000)
     table["from_s"] -= table["from_s"].min()
-    return table[["level", "from_s", "guard_s", "counted_s", "latency_ms", "p99_ms"]].reset_index(drop=True)
+    return table[["level", "from_s", "guard_s", "counted_s", "latency_ms"]].reset_index(drop=True)
 
 
 def half_widths(results: Results) -> pd.DataFrame:
     """Return ratios of levels by both designs as `designs.compared` does, with half-widths in percent."""
     table = designs.compared(designs.block_ratios(results.rows, results.table("slices")))
-    places = {name: place for place, name in enumerate(WORDS)}
-    place = table["operation"].map(places)
-    table = table.assign(place=place).sort_values(["place", "threads", "level"], ignore_index=True)
+    order = pd.Categorical(table["operation"], list(WORDS))
+    table = table.assign(order=order).sort_values(["order", "threads", "level"], ignore_index=True)
     halves = [f"half_{name}" for name in (designs.SEQUENTIAL, designs.INTERLEAVED)]
-    return table.drop(columns="place").assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
+    return table.drop(columns="order").assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
 
 
 def half_widths_text(table: pd.DataFrame) -> pd.DataFrame:

@@ -83,13 +83,15 @@ def test_labels_of_one_level_are_counted(tmp_path, monkeypatch):
 
 def test_a_group_that_a_run_does_not_have_is_named():
     run = type("Run", (), {"name": "mine"})()
-    run.cells = pd.DataFrame({"cell_id": ["a"], "kind": "pure", "block": 1, "threads": 10, "read_share": 1.0,
-                              "read_cl": "ONE"})  # fmt: skip
+    run.statistics = pd.DataFrame(
+        {"cell_id": ["a"], "kind": "pure", "workload": "", "block": 1, "threads": 10, "read_share": 1.0,
+         "read_cl": "ONE", "write_cl": "", "rate_per_s": np.nan, "latency_us": 900.0}
+    )  # fmt: skip
     run.slices = pd.DataFrame({"cell_id": ["a"], "slice": 0, "from_s": 5.0, "guard_s": 0.1, "counted_s": 0.4,
-                               "latency_us": 900.0, "p99_us": 2000.0})  # fmt: skip
+                               "latency_us": 900.0})  # fmt: skip
     slices = interleaving.timeline(run, threads=10)
     assert slices.to_dict("records") == [{"level": "ONE", "from_s": 0.0, "guard_s": 0.1, "counted_s": 0.4,
-                                          "latency_ms": 0.9, "p99_ms": 2.0}]  # fmt: skip
+                                          "latency_ms": 0.9}]  # fmt: skip
     assert interleaving.timeline_values(slices)["slice_s"] == 0.5
     with pytest.raises(InputError, match="mine: no levels of READ alternate at 100 threads in block 1"):
         interleaving.timeline(run)
