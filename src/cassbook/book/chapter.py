@@ -13,6 +13,7 @@ import myst_nb
 import pandas as pd
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
+from matplotlib.figure import Figure
 
 from cassbook.book import fingerprint, notebooks
 from cassbook.book.source import FRESH, PUBLISHED, Source, describe, recorded_sources, run_of
@@ -217,7 +218,7 @@ def show(tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def glue(**figures: Any) -> None:
-    """Glue figures under their names, formatted as prose quotes them, and tables as they are; nothing is shown.
+    """Glue figures under their names, formatted as prose quotes them, tables and drawings as they are; nothing is shown.
 
     Parameters
     ----------
@@ -225,7 +226,7 @@ def glue(**figures: Any) -> None:
         `read_slowdown=1.8` is quoted as `read-slowdown`: three significant digits, or whole numbers from 1,000.
     """
     for name, value in figures.items():
-        if isinstance(value, pd.DataFrame):
+        if isinstance(value, pd.DataFrame | Figure):
             myst_nb.glue(name.replace("_", "-"), value, display=False)
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004

@@ -92,27 +92,66 @@ def check_served(name: str, value: object, known: Iterable[object]) -> None:
 
 
 def describe(sources: Sequence[Source]) -> pd.DataFrame:
-    """Describe each source in one row: engine, Java, machine, cells, blocks, marks, and the hash of its data."""
-    return pd.DataFrame([_described(source) for source in sources]).set_index("source").fillna("")
+    """Describe sources in a column each; rows are facts, those left out that none of them tells.
+
+    Said are engine, Java, dates, machine and processor, blocks, cells and their seconds, what others took of the
+    machine, marks, and the hash of the data.
+    """
+    told = {source.label: _described(source) for source in sources}
+    facts = max(told.values(), key=len)  # all of them for a run, some for the paper
+    table = pd.DataFrame(told).reindex(list(facts)).fillna("")
+    return table[(table != "").any(axis=1)]
 
 
 def _described(source: Source) -> dict[str, str]:
     if source.run is None:
         machine = "3 EC2 c3.xlarge, client apart"
-        return {"source": source.label, "Cassandra": "2.1", "machine": machine, "cells": "36 + 36"}
+        return {"Cassandra": "2.1", "machine": machine, "cells": "36 + 36"}
     notes, cells = source.run.manifest, source.run.cells
     measured = without_aside(cells)
     return {
-        "source": source.label,
         "Cassandra": notes["engine"],
         "Java": _java(notes),
+        "measured, UTC": _when(notes),
         "machine": machine_of(notes),
-        "cells": str(len(measured)),
+        "processor": _processor(notes),
         "blocks": str(measured["block"].nunique()),
+        "cells": str(len(measured)),
+        "seconds a cell": _seconds(source.run),
         "busy before, %": f"{notes['busy_before_percent']:.0f}" if "busy_before_percent" in notes else "",
+        "others took in a block, %": _others(notes),
         "marked cells": str(int((measured["marks"] != "").sum())),
         "data hash": source.run.data_hash[:12],
     }
+
+
+def _when(notes: Mapping[str, Any]) -> str:
+    moments = [notes[name][:16].replace("T", " ") for name in ("begun", "ended") if name in notes]
+    return " to ".join(moments)
+
+
+def _processor(notes: Mapping[str, Any]) -> str:
+    machine = notes.get("machine", {})
+    under = f", under {machine['hypervisor']}" if machine.get("hypervisor") else ""
+    return f"{machine.get('cpu', '')}{under}"
+
+
+def _seconds(run: RecordedRun) -> str:
+    """What of a cell counts; where levels alternate, in slices of what length."""
+    steady_s = run.manifest.get("profile", {}).get("load", {}).get("steady_s")
+    if steady_s is None:
+        return ""
+    if run.slices.empty:
+        return f"{steady_s:g}"
+    lengths = run.slices["guard_s"] + run.slices["counted_s"]
+    return f"{steady_s:g}, in slices of {lengths.min():.1f} to {lengths.max():.1f}"
+
+
+def _others(notes: Mapping[str, Any]) -> str:
+    """Which part of the machine other processes and guests of the hypervisor took in the block they took most of."""
+    seen = [start["machine"] for start in notes.get("cluster_starts", []) if "machine" in start]
+    took = [100 * (of["steal_share"] + of["other_cpu_share"]) for of in seen]
+    return f"{max(took):.1f} at most" if took else ""
 
 
 def _java(notes: Mapping[str, Any]) -> str:

@@ -7,11 +7,15 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
 
 #: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
 FEWEST = 3
 #: Intervals that reach farther are only said to.
 _MOST_PERCENT = 999
+_NONE = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +93,20 @@ class Estimate:
         x = np.asarray(list(observations), dtype=float)
         return cls.ratio(x) if x.size > 1 and (x > 0).all() else cls.mean(x).at_least(0.0)
 
+    @classmethod
+    def share(cls, yes: float, n: float) -> Estimate:
+        """Share of n observations with its binomial bounds (see `binomial_bounds`), which holds for none and for all.
+
+        Raises
+        ------
+        ValueError
+            If nothing was observed, or there are more than n.
+        """
+        if not 0 <= yes <= n or n == 0:
+            raise ValueError(f"{yes} of {n} is no share")
+        low, high = binomial_bounds(yes / n, n)
+        return cls(yes / n, float(low), float(high), round(n))
+
     def times(self, factor: float) -> Estimate:
         """Return the same figure in another unit; `factor` is positive."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)
@@ -138,6 +156,25 @@ class Estimate:
         bounds = {"value": self.value, "low": self.low, "high": self.high}
         return {name: None if np.isnan(x) else float(x) if digits is None else round(x, digits)
                 for name, x in bounds.items()}  # fmt: skip
+
+
+def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
+    """Return 95 % binomial bounds of shares (Clopper and Pearson 1934), element by element.
+
+    Parameters
+    ----------
+    share : array_like of float
+        0 to 1.
+    n : array_like of float
+        Observations behind each; need not be whole, as where they are not independent and count for less.
+    """
+    from scipy.special import betaincinv  # noqa: PLC0415 - as in `_student`
+
+    share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
+    yes, no = share * n, (1 - share) * n
+    low = np.where(yes <= 0, 0.0, betaincinv(np.maximum(yes, _NONE), no + 1, 0.025))
+    high = np.where(no <= 0, 1.0, betaincinv(yes + 1, np.maximum(no, _NONE), 0.975))
+    return low, high
 
 
 @cache

@@ -39,6 +39,11 @@ def placements(distances: Distances | None = None) -> dict[str, Placement]:
     return {name: placed(parse(text), REGIONS[name], distances) for name, text in SCENARIOS.items()}
 
 
+def by_deployment() -> dict[str, str]:
+    """Return the scenarios' names by their deployments, as cells have them."""
+    return {str(parse(text)): name for name, text in SCENARIOS.items()}
+
+
 def printed_points() -> pd.DataFrame:
     """Tables 3 and 4 as points of one block."""
     table = latencies()
@@ -59,7 +64,7 @@ def measured_points(cell_stats: pd.DataFrame) -> pd.DataFrame:
     InputError
         If there is no cell of any of the scenarios.
     """
-    names = {str(parse(text)): name for name, text in SCENARIOS.items()}
+    names = by_deployment()
     parts = [
         pure_cells(group).assign(scenario=names[str(deployment)])
         for deployment, group in cell_stats.groupby("deployment")

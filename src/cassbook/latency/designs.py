@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 import pandas as pd
@@ -74,6 +74,78 @@ def compared(ratios: pd.DataFrame) -> pd.DataFrame:
 def gain(table: pd.DataFrame) -> Estimate:
     """Return how many times narrower intervals are in slices: the geometric mean over what `compared` compares."""
     return Estimate.ratio(table["gain"])
+
+
+def attempts(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
+    """Other ways to take a ratio from the same slices: how many times narrower than that of cells measured alone.
+
+    Parameters
+    ----------
+    rows, slices : DataFrame
+        As `block_ratios`; slices in the order of time within a panel, with n.
+
+    Returns
+    -------
+    DataFrame of Estimate
+        Index operation; columns `ATTEMPTS`: `gain` over thread counts and levels.
+    """
+    usual = block_ratios(rows, slices)
+    alone = usual[usual["condition"] == SEQUENTIAL]
+    table = slices.merge(rows[rows["design"] == INTERLEAVED], on=["start", "panel"], suffixes=("", "_of_row"))
+    columns = {}
+    for name, estimator in ATTEMPTS.items():
+        parts = [_by_estimator(group, estimator) for _, group in table.groupby(["start", "panel"], sort=False)]
+        keys = ["operation", "threads", "block", "level", "base"]
+        own = usual[usual["condition"] == INTERLEAVED].drop(columns="log_ratio")
+        own = own.merge(pd.concat(parts, ignore_index=True), on=keys)
+        found = compared(pd.concat([alone, own], ignore_index=True))
+        columns[name] = pd.Series({operation: gain(group) for operation, group in found.groupby("operation")})
+    return pd.DataFrame(columns).rename_axis("operation")
+
+
+def _by_estimator(group: pd.DataFrame, estimator: Callable[[pd.DataFrame, str], pd.Series]) -> pd.DataFrame:
+    """Return log ratios of the levels of one group to their base."""
+    base = next(name for name in BASES if name in set(group["level"]))
+    logs = estimator(group, base)
+    first = group.iloc[0]
+    return pd.DataFrame(
+        {
+            "operation": first["operation"], "threads": first["threads"], "block": first["start"], "level": logs.index,
+            "base": base, "log_ratio": logs.to_numpy(),
+        }
+    )  # fmt: skip
+
+
+def _rounds(group: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Log ratios by round: columns levels but the base."""
+    logs = np.log(group.pivot_table("latency_ms", "round", "level"))
+    return logs.drop(columns=base).sub(logs[base], axis=0)
+
+
+def _whole(group: pd.DataFrame, base: str) -> pd.Series:
+    """By the mean latency of all that was counted, as of cells."""
+    sums = group.assign(total=group["latency_ms"] * group["n"]).groupby("level")[["total", "n"]].sum()
+    logs = np.log(sums["total"] / sums["n"])
+    return (logs - logs[base]).drop(base)
+
+
+def _autoregressive(group: pd.DataFrame, base: str) -> pd.Series:
+    """By least squares on all slices, whose noise remembers the slice before (statsmodels' GLSAR)."""
+    from statsmodels.regression.linear_model import GLSAR  # noqa: PLC0415 - takes a second, for this alone
+
+    levels = [level for level in dict.fromkeys(group["level"]) if level != base]
+    design = np.column_stack([np.ones(len(group)), *(group["level"] == level for level in levels)]).astype(float)
+    fitted = GLSAR(np.log(group["latency_ms"].to_numpy()), design, rho=1).iterative_fit(maxiter=5)
+    return pd.Series(fitted.params[1:], index=levels)
+
+
+#: Ways to take the logarithm of a ratio from the slices of one group.
+ATTEMPTS: dict[str, Callable[[pd.DataFrame, str], pd.Series]] = {
+    "mean of rounds": lambda group, base: _rounds(group, base).mean(),
+    "median of rounds": lambda group, base: _rounds(group, base).median(),
+    "all that was counted": _whole,
+    "autoregressive noise": _autoregressive,
+}
 
 
 def blocks_needed(sds: Iterable[float], half_percent: float = 10.0) -> int:

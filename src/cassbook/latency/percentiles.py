@@ -8,9 +8,9 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
-from scipy import special
 
-from cassbook.latency import histograms, uncertainty
+from cassbook.core.estimate import binomial_bounds
+from cassbook.latency import histograms
 
 Floats = NDArray[np.float64]
 
@@ -96,12 +96,8 @@ def order_bounds(share: float, operations: float) -> tuple[float, float]:
     >>> round(low, 4), round(high, 4)
     (0.9817, 0.9952)
     """
-    below = share * operations
-    tail = (1 - uncertainty.LEVEL) / 2
-    return (
-        float(special.betaincinv(below, operations - below + 1, tail)),
-        float(special.betaincinv(below + 1, operations - below, 1 - tail)),
-    )
+    low, high = binomial_bounds(share, operations)
+    return float(low), float(high)
 
 
 def with_tails(statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -> pd.DataFrame:

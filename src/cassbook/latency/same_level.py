@@ -12,9 +12,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 from scipy import linalg, optimize, signal
-from statsmodels.stats.proportion import proportion_confint
 
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, binomial_bounds
 from cassbook.latency import prices, uncertainty
 
 #: The labels of a comparison.
@@ -96,8 +95,7 @@ def share(yes: pd.Series, cluster: pd.Series | None = None) -> Estimate:
         by = yes.groupby(cluster).agg(["sum", "size"])
         between = ((by["sum"] - value * by["size"]) ** 2).sum() * len(by) / (len(by) - 1)
         effect = max(1.0, float(between) / (n * value * (1 - value)))
-    effective = n / effect
-    low, high = proportion_confint(value * effective, effective, method="beta")
+    low, high = binomial_bounds(value, n / effect)
     return Estimate(value, float(low), float(high), n)
 
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, binomial_bounds
 
 #: Batches to begin with, and the fewest to end with; between 10 and 30 is what Schmeiser (1982) recommends.
 BATCHES = 32
@@ -170,9 +170,7 @@ def share_bounds(share: float, above: Floats, counts: Floats) -> tuple[Floats, F
         effective_n = np.where(error > 0, share * (1 - share) / error**2, n)
     effective_n = np.where(np.isnan(error), np.nan, np.minimum(effective_n, n))
     size = effective_n * widened
-    below = share * size
-    low = special.betaincinv(below, size - below + 1, _TAIL)
-    high = special.betaincinv(below + 1, size - below, 1 - _TAIL)
+    low, high = binomial_bounds(share, size)
     low = np.where((1 - share) ** size > _TAIL, np.nan, low)
     high = np.where(share**size > _TAIL, np.nan, high)
     return low, high, effective_n

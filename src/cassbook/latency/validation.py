@@ -12,7 +12,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from statsmodels.stats.proportion import proportion_confint
 
 from cassbook import published
 from cassbook.core.consistency import STRONG_SETTINGS
@@ -33,7 +32,7 @@ class Share:
     right, total : int
         Counts.
     interval : Estimate
-        right / total with its Wilson 95 % interval. The workloads of one run are not independent of each
+        right / total with its binomial bounds. The workloads of one run are not independent of each
         other (neighbours share a curve), so the truth is rather wider.
     """
 
@@ -57,8 +56,7 @@ class Share:
         """
         if not 0 <= right <= total or total == 0:
             raise InputError(f"{right} right of {total} is no share")
-        low, high = proportion_confint(right, total, alpha=0.05, method="wilson")
-        return cls(right, total, Estimate(right / total, float(low), float(high), total))
+        return cls(right, total, Estimate.share(right, total))
 
 
 def _pairs(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:

@@ -87,13 +87,16 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        n, setup, threads, setting, r, w, read_ms, write_ms, latency_ms (half reads, half writes), p0 with low and high,
+        n, setup, threads, setting, r, w, read_ms, write_ms, read_p99_ms, write_p99_ms (geometric means over cluster
+        starts), latency_ms (half reads, half writes), p0 with low and high,
         t_999_ms (0 where quorums meet; NaN where it was not reached within the waits), least_reads (after any wait).
     """
     rows = []
     for run in runs:
         panels = run.panels[run.panels["versions"] == 1]
-        means = panels.groupby([*curves.CASE, "r", "w"])[["read_ms", "write_ms"]].mean().reset_index()
+        figures = ["read_ms", "write_ms", "read_p99_ms", "write_p99_ms"]
+        logs = panels[[*curves.CASE, "r", "w"]].join(np.log(panels[figures]))
+        means = np.exp(logs.groupby([*curves.CASE, "r", "w"]).mean()).reset_index()
         for row in means.to_dict("records"):
             n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
             seen = curves.over_t(run.counted(str(row["setup"]), threads, r, w))

@@ -13,6 +13,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.estimate import binomial_bounds
 
 Floats = NDArray[np.float64]
 #: P(consistent) at times (ms by the client's clock), of reads through coordinator `reader` after writes through
@@ -25,7 +26,6 @@ COUNTED = ["asked_t_ms", "t_ms", "writer", "reader", "versions_behind", "reads"]
 REACHED = 0.999
 #: What settings are compared within.
 CASE = ["n", "setup", "threads"]
-_Z = 1.959964
 _FINEST_MS, _PER_OCTAVE = 0.05, 128
 
 
@@ -76,8 +76,9 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     Returns
     -------
     DataFrame
-        One row per wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, from the counts
-        of each pair, half a read added to either side), noise (standard error), and predicted.
+        One row per wait, in order: asked_t_ms, t_ms (mean of what it was), reads, p, low, high (95 %, binomial, of as
+        many reads as pairs that count alike leave, Kish 1965, or as pairs that differ are worth), noise (standard
+        error, from the counts of each pair, half a read added to either side), and predicted.
     """
     keys = ["asked_t_ms", "writer", "reader"]
     weighted = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))
@@ -97,8 +98,9 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     waits = each.groupby("asked_t_ms")
     curve = waits.mean().assign(reads=waits["reads"].sum())
     curve["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
-    curve["low"] = (curve["p"] - _Z * curve["noise"]).clip(lower=0.0)
-    curve["high"] = (curve["p"] + _Z * curve["noise"]).clip(upper=1.0)
+    alike = waits.size() ** 2 / (1 / each["reads"]).groupby("asked_t_ms").sum()
+    apart = curve["p"] * (1 - curve["p"]) / curve["noise"] ** 2
+    curve["low"], curve["high"] = binomial_bounds(curve["p"], np.maximum(alike, apart))
     return curve.drop(columns="variance").reset_index()
 
 

@@ -29,7 +29,7 @@ from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy import stats
+from scipy.special import ndtri
 
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
@@ -40,7 +40,7 @@ from cassbook.staleness.wars import Delay, Mixture, Wars, wars_of
 Floats = NDArray[np.float64]
 
 _CHUNK = 200_000  # trials of a sampler at a time
-_Z = float(stats.norm.ppf(0.975))
+_Z = float(ndtri(0.975))
 _MOST_REPLICAS = 64
 
 
@@ -70,11 +70,8 @@ class Prediction:
         return self._part(compiled.NEEDED, t_ms)
 
     def p_consistent_estimate(self, t_ms: float) -> Estimate:
-        """The same with its interval (Wilson), by the number of trials."""
-        p, n = self.p_consistent(t_ms), self.trials
-        middle, half = (p + _Z**2 / (2 * n)) / (1 + _Z**2 / n), _Z / (1 + _Z**2 / n)
-        half *= np.sqrt(p * (1 - p) / n + _Z**2 / (4 * n**2))
-        return Estimate(p, max(0.0, float(middle - half)), min(1.0, float(middle + half)), n)
+        """The same with its interval, by the number of trials."""
+        return Estimate.share(self.p_consistent(t_ms) * self.trials, self.trials)
 
     def t_visibility(self, p: float) -> float:
         """Time in ms after the commit from which on a read is consistent with probability p.
@@ -283,8 +280,7 @@ def k_staleness_simulated(n: int, r: int, w: int, k: int, trials: int = 100_000,
     met = np.zeros(trials, dtype=bool)
     for _ in range(k):
         met |= (read & random.permuted(np.tile(np.arange(n) < w, (trials, 1)), axis=1)).any(axis=1)
-    bounds = stats.binomtest(int(met.sum()), trials).proportion_ci(0.95, "wilson")
-    return Estimate(float(met.mean()), float(bounds.low), float(bounds.high), trials)
+    return Estimate.share(int(met.sum()), trials)
 
 
 def k_t_staleness(prediction: Prediction, k: int, t_ms: float, between_ms: float = 0.0) -> float:

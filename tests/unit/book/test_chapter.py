@@ -2,11 +2,12 @@
 
 import json
 
+import pandas as pd
 import pytest
 
 from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
-from cassbook.book.source import Source, machine_of
+from cassbook.book.source import PUBLISHED, Source, describe, machine_of
 from cassbook.core.errors import InputError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.predictor import OracleRun
@@ -88,6 +89,24 @@ def test_what_a_reader_defines_in_other_cells_is_no_parameter(monkeypatch):
     """A notebook's first call may run again when the cells below it have run."""
     monkeypatch.setattr(chapter, "get_ipython", lambda: Shell('# Parameters\nfresh = ""\n', "ratios = 1"))
     assert open_chapter("latency", **RUNS).slug == "latency"
+
+
+def test_a_run_is_described_by_all_that_its_manifest_tells():
+    run = RecordedRun("standard-2.1.20")
+    run.manifest |= {"begun": "2026-11-24T17:02:31+00:00", "ended": "2026-11-25T01:10:00+00:00"}
+    run.manifest["machine"] = {"cpu": "AMD EPYC", "hypervisor": "KVM", "cores": 2}
+    run.manifest["cluster_starts"] = [{"machine": {"steal_share": s, "other_cpu_share": 0.001}} for s in (0.002, 0.03)]
+    run.slices = pd.DataFrame({"guard_s": [0.1, 0.2], "counted_s": [0.4, 0.9]})
+    told = describe([Source(PUBLISHED), Source("ours", run)])
+    assert list(told.columns) == [PUBLISHED, "ours"]
+    ours = told["ours"]
+    assert ours["measured, UTC"] == "2026-11-24 17:02 to 2026-11-25 01:10"
+    assert ours["processor"] == "AMD EPYC, under KVM"
+    assert ours["seconds a cell"] == "3.5, in slices of 0.5 to 1.1"
+    assert ours["others took in a block, %"] == "3.1 at most"
+    assert ours["data hash"] == run.data_hash[:12]
+    assert told.loc["cells", PUBLISHED] == "36 + 36"
+    assert (told[PUBLISHED] == "").sum() > 3
 
 
 def test_what_is_said_of_a_machine_is_what_the_manifest_says():

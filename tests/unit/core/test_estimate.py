@@ -3,6 +3,7 @@ import pytest
 from scipy import stats
 
 from cassbook import Estimate
+from cassbook.core.estimate import binomial_bounds
 
 
 def test_mean_has_students_interval():
@@ -62,6 +63,28 @@ def test_without_an_interval_the_value_stands_alone():
 def test_json_has_null_for_what_is_not_known():
     assert Estimate.mean([0.123456]).as_dict(3) == {"value": 0.123, "low": None, "high": None}
     assert Estimate(1.0, 0.5, 1.5, 3).as_dict() == {"value": 1.0, "low": 0.5, "high": 1.5}
+
+
+@pytest.mark.parametrize(("yes", "n"), [(0, 1), (0, 14131), (1, 2), (45, 48), (1, 1), (9_990, 10_000)])
+def test_a_share_has_binomial_bounds(yes, n):
+    share = Estimate.share(yes, n)
+    exact = stats.binomtest(yes, n).proportion_ci(0.95, "exact")
+    assert (share.value, share.low, share.high) == pytest.approx((yes / n, exact.low, exact.high))
+
+
+def test_bounds_of_shares_hold_as_often_as_said():
+    """Of none and of all too: for every probability its outcomes whose bounds leave it out are rarer than 5 %."""
+    n, p = 30, np.linspace(0.001, 0.999, 999)
+    yes = np.arange(n + 1)
+    low, high = binomial_bounds(yes / n, n)
+    out = (p[:, None] < low) | (p[:, None] > high)
+    assert (stats.binom.pmf(yes, n, p[:, None]) * out).sum(axis=1).max() <= 0.05
+
+
+@pytest.mark.parametrize(("yes", "n"), [(0, 0), (3, 2), (-1, 2)])
+def test_no_share_of_nothing(yes, n):
+    with pytest.raises(ValueError, match="is no share"):
+        Estimate.share(yes, n)
 
 
 def test_units_and_bounds():

@@ -50,6 +50,21 @@ def test_a_level_that_was_measured_alone_has_one_round():
     assert set(ratios.loc[ratios["condition"] == "interleaved", "rounds"]) == {8}
 
 
+def test_other_ways_to_take_a_ratio_are_held_against_cells_measured_alone():
+    rows, slices = record(6, np.random.default_rng(28))
+    found = designs.attempts(rows, slices.assign(n=100)).loc["READ"]
+    assert list(found.index) == list(designs.ATTEMPTS)
+    usual = designs.gain(designs.compared(designs.block_ratios(rows, slices)))
+    assert found["mean of rounds"].value == pytest.approx(usual.value)
+    for estimate in found:
+        assert estimate.value > 5
+    # A round in which the machine stood still moves means of rounds, and not their median.
+    still = slices["level"].eq("ALL") & slices["round"].eq(3)
+    slices.loc[still, "latency_ms"] *= 1 + 9 * slices["start"][still] / 6
+    found = designs.attempts(rows, slices.assign(n=100)).loc["READ"]
+    assert found["median of rounds"].value > found["mean of rounds"].value
+
+
 @pytest.mark.parametrize("blocks", range(6, 12))
 def test_blocks_are_as_many_as_students_t_needs(blocks):
     """The largest spread that so many blocks suffice for, and a little more."""

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook import published
+from cassbook import Estimate, published
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.latency import validation
 
@@ -64,15 +64,10 @@ def test_the_right_choice_costs_nothing(measured):
     assert (regret["regret_percent"] == 0).all()
 
 
-def test_share_counts_and_has_the_wilson_interval():
+def test_share_counts_and_has_binomial_bounds():
     share = validation.Share.of(1, 2)
     assert (share.right, share.total, share.share) == (1, 2, 0.5)
-    # Wilson for 1 of 2: centre 0.5, half-width z sqrt(1/8 + z^2/16) / (1 + z^2/2) with z = 1.96
-    z2 = 1.959964**2
-    half = (z2 * (0.125 + z2 / 16)) ** 0.5 / (1 + z2 / 2)
-    assert share.interval.low == pytest.approx(0.5 - half, abs=1e-6)
-    assert share.interval.high == pytest.approx(0.5 + half, abs=1e-6)
-    assert share.interval.n == 2
+    assert share.interval == Estimate.share(1, 2)
 
 
 @pytest.mark.parametrize(("right", "total"), [(0, 0), (3, 2), (-1, 2)])

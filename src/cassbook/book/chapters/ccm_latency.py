@@ -27,22 +27,32 @@ def latencies(results: Results, tool: str) -> pd.DataFrame:
     return pd.DataFrame.from_dict(parts, orient="index").rename_axis(["setup", "operation"])
 
 
-def ratios(results: Results) -> pd.DataFrame:
+def ratios(results: Results, figure: str = "mean") -> pd.DataFrame:
     """Return the study's four ratios, printed and over cluster starts.
+
+    Parameters
+    ----------
+    results : Results
+    figure : str
+        'mean', which is printed, or 'p50' or 'p95'.
 
     Returns
     -------
     DataFrame of str
-        Index (operation, worse, than); printed, and a column for each (setup, tool).
+        Index (operation, worse, than); printed for means, and a column for each (setup, tool).
     """
     rows = {}
+    column = "ms" if figure == "mean" else f"{figure}_ms"
     for row in published.table("pbs_ratios").to_dict("records"):
         operation = str(row["operation"]).lower()
         over, under = (_setting(str(row[name])) for name in ("worse", "than"))
-        texts: dict[tuple[str, str], str] = {("the study", "printed"): f"{row['ratio']:g}"}
+        texts: dict[tuple[str, str], str] = {}
+        if figure == "mean":
+            texts["the study", "printed"] = f"{row['ratio']:g}"
         for setup, title in SETUPS.items():
             for tool, name in TOOLS.items():
-                ratio = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
+                conditions = over | {"setup": setup}, under | {"setup": setup}
+                ratio = results.ratio(f"{tool}_{operation}_{column}", *conditions)
                 texts[title, name] = f"{ratio:.2f}"
         rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = texts
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])

@@ -8,9 +8,11 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from cassbook.book.chapters import price
+from cassbook.book.source import Source
 from cassbook.core.schema import without_aside
 from cassbook.deployment.link import CEILING_CHUNKS_PER_S
-from cassbook.deployment.scenarios import KEYS, highest_throughput
+from cassbook.deployment.scenarios import KEYS, by_deployment, highest_throughput
 
 _FAR_LEVELS = ("QUORUM", "ALL")
 
@@ -49,6 +51,26 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
         quoted[f"c_quorum_{label}"] = float(highest_throughput(points)["per_s"]["c", "READ", "QUORUM"])
     most = highest_throughput(here)["per_s"]
     return quoted | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
+
+
+def tails(source: Source) -> pd.DataFrame:
+    """Return what levels cost in each scenario, in the mean and in the tail.
+
+    Returns
+    -------
+    DataFrame of Estimate
+        Index (scenario, operation, ratio); columns as in `price.table`.
+    """
+    of_source = price.table([source], by=("deployment", "operation")).droplevel("run")
+    return of_source.rename(index=by_deployment(), level="deployment").rename_axis(["scenario", "operation", "ratio"])
+
+
+def tail_values(table: pd.DataFrame) -> dict[str, str]:
+    """Return what the prose quotes of `tails`: reads at QUORUM in a and in c, SCENARIO_mean and SCENARIO_p99."""
+    return {
+        f"tail_{name}_{figure}": f"{table.loc[(name, 'READ', 'QUORUM/ONE'), figure]:.2f}"
+        for name in ("a", "c") for figure in ("mean", "p99")
+    }  # fmt: skip
 
 
 def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:

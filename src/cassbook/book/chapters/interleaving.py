@@ -78,6 +78,12 @@ def gains(table: pd.DataFrame) -> dict[str, Estimate]:
     return {str(operation): designs.gain(group) for operation, group in table.groupby("operation")}
 
 
+def attempts_text(results: Results) -> pd.DataFrame:
+    """Return `designs.attempts` in words: index what was asked."""
+    table = designs.attempts(results.rows, results.table("slices"))
+    return table.map("{:.1f}".format).rename(index=WORDS)
+
+
 def blocks_needed(results: Results) -> int:
     """Return how many blocks the pilot says that a run needs (`designs.blocks_needed`)."""
     return designs.blocks_needed(half_widths(results)["sd_interleaved"])

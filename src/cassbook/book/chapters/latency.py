@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -10,86 +10,10 @@ import pandas as pd
 from cassbook import published
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
-from cassbook.core.estimate import Estimate
-from cassbook.latency import distributions, percentiles, prices, saturation, summaries, uncertainty
+from cassbook.latency import distributions, saturation, summaries, uncertainty
 from cassbook.records.compare import compare
 
-#: From so many threads on the machine is busy; below, the price of a level is that of a round trip more.
-BUSY_THREADS = 100
 _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguishable"]
-
-
-def price_ratios(source: Source, figure: str = "mean", kind: str = "pure") -> pd.DataFrame:
-    """Return what levels cost in a run, block by block (see `prices.block_ratios`).
-
-    Parameters
-    ----------
-    source : Source
-        A run.
-    figure : str
-        One of `percentiles.FIGURES`. p99.9 is compared by cell, not by round: a slice has too few operations.
-    kind : str
-        'pure' or 'mixed'.
-    """
-    assert source.run is not None  # noqa: S101 - only runs have cells
-    cells = source.cell_stats[source.cell_stats["kind"] == kind]
-    if figure == "p99.9":
-        cells = percentiles.with_tails(cells, source.run.histograms)
-    return prices.block_ratios(cells, source.run.slices, percentiles.COLUMNS[figure])
-
-
-def price_table(sources: Sequence[Source], kind: str = "pure") -> pd.DataFrame:
-    """Return what levels cost in each figure, as multiples of the base level's, at `BUSY_THREADS` and more.
-
-    Returns
-    -------
-    DataFrame of Estimate
-        Index (run, operation, ratio: 'ALL/ONE'); columns `percentiles.FIGURES`: geometric means over thread counts,
-        then over blocks, with their 95 % intervals.
-    """
-    columns = {}
-    for figure in percentiles.FIGURES:
-        parts = {}
-        for source in sources:
-            ratios = price_ratios(source, figure, kind)
-            over = prices.pooled(ratios[ratios["threads"] >= BUSY_THREADS]).reset_index()
-            for row in over.to_dict("records"):
-                parts[source.label, row["operation"], f"{row['level']}/{row['base']}"] = row["ratio"]
-        columns[figure] = pd.Series(parts)
-    return pd.DataFrame(columns).rename_axis(["run", "operation", "ratio"])
-
-
-def price_text(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `price_table` in words."""
-    return table.map(lambda estimate: f"{estimate:.2f}" if isinstance(estimate, Estimate) else "too few operations")
-
-
-def price_values(
-    table: pd.DataFrame, names: Mapping[str, str], figures: Sequence[str] = ("mean", "p99")
-) -> dict[str, str]:
-    """Return what the prose quotes of `price_table`: price_NAME_OPERATION_LEVEL_FIGURE, with intervals.
-
-    Parameters
-    ----------
-    table : DataFrame
-        From `price_table`.
-    names : mapping of str to str
-        By the run's label, what prose calls it: 'recorded', 'today'.
-    figures : sequence of str
-    """
-    rows = table.reset_index().to_dict("records")
-    return {
-        f"price_{names[row['run']]}_{row['operation']}_{row['ratio'].split('/')[0]}_{figure}": f"{row[figure]:.2f}"
-        for row in rows if row["run"] in names for figure in figures
-    }  # fmt: skip
-
-
-def prices_by_threads(
-    sources: Iterable[Source], figures: Sequence[str] = ("mean", "p99")
-) -> dict[str, dict[str, pd.DataFrame]]:
-    """Return `prices.prices` of pure cells, by figure and the run's label."""
-    runs = list(sources)
-    return {name: {of.label: prices.prices(price_ratios(of, name)) for of in runs} for name in figures}
 
 
 def distributions_of(source: Source, threads: Sequence[int]) -> dict[str, pd.DataFrame]:

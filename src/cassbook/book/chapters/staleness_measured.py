@@ -17,6 +17,7 @@ from cassbook.staleness import curves
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
 _SETUPS = {"near": "side by side", "far": "far apart"}
 _SHARES = (0.99, 0.999)
+_PERCENT = 100
 
 
 def setup_name(setup: str) -> str:
@@ -44,7 +45,8 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
         rows[version] = {
             "replicas": str(panels["n"].max()), "starts": str(run.results.manifest["starts"]),
             "weak reads": f"{panels.loc[~_meet(panels), 'reads'].sum():,}",
-            "strong reads": f"{reads:,}", "stale ones of these": f"{stale}",
+            "strong reads": f"{reads:,}",
+            "stale ones of these": f"{stale} (at most {Estimate.share(stale, reads).high:.2%})",
             "writes unknown": f"{panels['unknown'].sum()}", "reads lost": f"{panels['lost'].sum()}",
             "hints": f"{panels['hints'].sum()}",
         }  # fmt: skip
@@ -59,6 +61,7 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     return {
         "cycles": numbers["cycles_per_s"], "threads": max(numbers["threads"]), "regions": ", ".join(far["regions"][1:]),
         "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
+        "strong_most": _PERCENT * Estimate.share(checked[1], checked[0]).high,
     }  # fmt: skip
 
 
@@ -87,6 +90,9 @@ def summary(run: StalenessRun) -> pd.DataFrame:
             "behind, ms": _ms(float(panel["behind_ms"].mean())),
             "read, ms": f"{Estimate.positive(panel['read_ms']):±%.1f}",
             "write, ms": f"{Estimate.positive(panel['write_ms']):±%.1f}",
+            "p99 of each, ms": " and ".join(
+                f"{Estimate.positive(panel[f'{kind}_p99_ms']).value:.1f}" for kind in ("read", "write")
+            ),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
@@ -229,7 +235,8 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     for row in table[curves.unbeaten(table)].to_dict("records"):
         case = (str(row["n"]), setup_name(str(row["setup"])), load_name(int(row["threads"])), str(row["setting"]))
         rows[case] = {
-            "read, ms": f"{row['read_ms']:.1f}", "write, ms": f"{row['write_ms']:.1f}",
+            "read, ms": f"{row['read_ms']:.1f}", "p99": f"{row['read_p99_ms']:.1f}",
+            "write, ms": f"{row['write_ms']:.1f}", "p99 of writes": f"{row['write_p99_ms']:.1f}",
             "half and half, ms": f"{row['latency_ms']:.1f}",
             "P(0)": f"{Estimate(row['p0'], row['low'], row['high'], 0):.3f}",
             "99.9 % fresh after, ms": "at once" if row["t_999_ms"] == 0 else _ms(row["t_999_ms"]),

@@ -163,7 +163,7 @@ def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     Returns
     -------
     DataFrame of str
-        Index method; columns right, '95 %' (Wilson), 'mean regret, %', 'worst, %'.
+        Index method; columns right, '95 %' (binomial), 'mean regret, %', 'worst, %'.
     """
     table = choosing.judge(records, scale)
     shares = table["right"]

@@ -21,7 +21,7 @@ from cassbook.core.files import sums, whole, write_text
 from cassbook.core.progress import bar
 from cassbook.lab.experiments.catalogue import CATALOGUE, Catalogue, Entry, named
 from cassbook.lab.experiments.experiment import Experiment, Row
-from cassbook.lab.run.circumstances import circumstances
+from cassbook.lab.run.circumstances import circumstances, now
 
 SEED = 20211212
 _SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
@@ -74,7 +74,7 @@ def record(
         return folder
     _measure_missing(folder, name, entry, experiment, engine, notes, log)
     files = sorted([*folder.glob("start-*.csv"), *folder.glob("start-*.parquet")])
-    _save(folder, notes | {"artefacts": sums(files), "complete": True})
+    _save(folder, notes | {"artefacts": sums(files), "ended": now(), "complete": True})
     return folder
 
 
@@ -147,11 +147,12 @@ def _measure(
     log(f"start {start}, {name}: {setup}")
     rng = np.random.default_rng([SEED, start, list(experiment.setups).index(name)])
     rows: list[Row] = []
+    begun = now()
     with setup.cluster(engine, log) as cluster:
         for row in experiment.measure(name, cluster, rng):
             rows.append({"start": start, "setup": name} | row)
             advance()
-        notes["cluster_starts"].append({"start": start, "setup": name, **cluster.notes()})
+        notes["cluster_starts"].append({"start": start, "setup": name, "begun": begun, **cluster.notes()})
     _save(folder, notes)
     write_rows(_path(folder, start, name), rows)
 

@@ -25,6 +25,7 @@ from cassbook.lab.load.recorder import write_samples
 from cassbook.lab.load.ycsb import create_table
 from cassbook.lab.run import conditions, workloads
 from cassbook.lab.run.cell import Cell, Group
+from cassbook.lab.run.circumstances import now
 from cassbook.lab.run.client import Client, Place
 from cassbook.lab.run.cpu_times import CpuTimes, circumstances
 from cassbook.lab.run.distance import Seen, Watch
@@ -86,7 +87,8 @@ class Block:
         self._start = len(starts) + 1
         made = isinstance(cluster, ExistingCluster)  # nobody started it for us, and its keyspace stands by now
         self._cluster_start = 1 if made else self._start
-        self._notes: dict[str, Any] = {"start": self._cluster_start, "block": number, **cluster.notes()}
+        where = {"start": self._cluster_start, "block": number}
+        self._notes: dict[str, Any] = where | {"begun": now()} | cluster.notes()
         if clients:
             self._notes["clients"] = clients.notes() | {"clocks": {}}
         starts.append(self._notes)

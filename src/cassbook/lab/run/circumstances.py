@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import subprocess
 import sys
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,6 +19,7 @@ from cassbook.profile.profile import Profile
 
 #: How long it is looked how busy the machine is before something is measured.
 LOOK_S = 1.0
+_LSCPU_S = 10
 
 
 def _cpu_model() -> str:
@@ -30,10 +32,28 @@ def _cpu_model() -> str:
     return platform.processor() or platform.machine()
 
 
+def _hypervisor() -> str:
+    """Return under which hypervisor this machine runs; empty where `lscpu` knows of none, or is missing."""
+    try:
+        told = subprocess.run(
+            ["lscpu"], capture_output=True, text=True, check=True, timeout=_LSCPU_S, env=os.environ | {"LC_ALL": "C"}
+        )
+    except (OSError, subprocess.SubprocessError):
+        return ""
+    named = [line.split(":", 1)[1].strip() for line in told.stdout.splitlines() if line.startswith("Hypervisor vendor")]
+    return named[0] if named else ""
+
+
+def now() -> str:
+    """Return the moment as manifests give it: UTC, in whole seconds."""
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
 def machine() -> dict[str, Any]:
     """Return what this machine is, without its name."""
     return {
         "cpu": _cpu_model(),
+        "hypervisor": _hypervisor(),
         "cores": psutil.cpu_count(),
         "memory_mb": psutil.virtual_memory().total // 2**20,
         "system": f"{platform.system()} {platform.release()}",
@@ -44,7 +64,7 @@ def machine() -> dict[str, Any]:
 def circumstances() -> dict[str, Any]:
     """Return when, where and with what something that begins now is measured; no path and no host name goes in."""
     return {
-        "begun": datetime.now(UTC).isoformat(timespec="seconds"),
+        "begun": now(),
         "versions": {
             "cassbook": __version__,
             "python": platform.python_version(),

@@ -232,7 +232,7 @@ class RunStore:
     def complete(self) -> None:
         """Mark the run complete, with the sum of each artefact; the manifest is written last."""
         self.notes["artefacts"] = manifest.sums(self.folder)
-        self.notes["complete"] = True
+        self.notes |= {"ended": circumstances.now(), "complete": True}
         self.save_notes()
         shutil.rmtree(self.folder / "cells", ignore_errors=True)
 

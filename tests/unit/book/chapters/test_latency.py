@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import latency, latency_figures
+from cassbook.book.chapters import latency, latency_figures, price
 from cassbook.book.source import Source
 from cassbook.latency import prices
 from cassbook.latency.slices import COLUMNS
@@ -66,13 +66,13 @@ def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run():
     names = [f"c{place}" for place in range(len(rows))]
     of.run.statistics = of.run.statistics.assign(cell_id=names, deployment="")
     of.run.slices, of.run.histograms = pd.DataFrame(columns=list(COLUMNS)), {}
-    table = latency.price_table([of])
+    table = price.table([of])
     row = table.loc["recorded 2.1.20", "READ", "QUORUM/ONE"]
     assert (row["mean"].value, row["p50"].value, row["p99"].value) == pytest.approx((2, 1, 4))
-    assert latency.price_text(table).loc[("recorded 2.1.20", "READ", "QUORUM/ONE"), "p99.9"] == "too few operations"
-    values = latency.price_values(table, {"recorded 2.1.20": "recorded"})
+    assert price.text(table).loc[("recorded 2.1.20", "READ", "QUORUM/ONE"), "p99.9"] == "too few operations"
+    values = price.values(table, {"recorded 2.1.20": "recorded"})
     assert values["price_recorded_READ_QUORUM_p99"] == "4.00 [4.00, 4.00]"
-    drawn = {"mean": {of.label: prices.prices(latency.price_ratios(of))}}
+    drawn = {"mean": {of.label: prices.prices(price.ratios(of))}}
     figure = latency_figures.prices(drawn)
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
     assert bars.lines[0].get_ydata().tolist() == pytest.approx([50, 2, 2])

@@ -10,12 +10,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.experiment import Row, SideBySide
-from cassbook.lab.experiments.interleaving.loading import SHARES, Seen, compared, warmed_up
+from cassbook.lab.experiments.interleaving.loading import SHARES, Seen, compared, three_nodes, warmed_up
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
-from cassbook.profile.profile import TableSection, WarmUpSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +33,7 @@ class CarryOver:
     ramp_s : float
     """
 
-    setups: Mapping[str, SideBySide] = field(
-        default_factory=lambda: {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
-    )
+    setups: Mapping[str, SideBySide] = field(default_factory=three_nodes)
     threads: tuple[int, ...] = (10, 100, 500, 1000)
     slice_s: float = 3.0
     bin_s: float = 0.05
@@ -64,8 +61,7 @@ class CarryOver:
             change), n, latency_ms (mean of those sent in it).
         """
         groups = list(itertools.product(SHARES, self.threads))
-        rule = WarmUpSection(windows=5, cap_s=40)
-        with warmed_up(cluster, TableSection(record_count=self.records), rule, rng) as loader:
+        with warmed_up(cluster, self.records, rng) as loader:
             for number, place in enumerate(rng.permutation(len(groups))):
                 operation, threads = groups[place]
                 levels = compared(operation)

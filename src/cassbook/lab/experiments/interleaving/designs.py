@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.experiment import Row, SideBySide
-from cassbook.lab.experiments.interleaving.loading import SHARES, Loader, compared, slice_table, warmed_up
+from cassbook.lab.experiments.interleaving.loading import SHARES, Loader, compared, slice_table, three_nodes, warmed_up
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
-from cassbook.profile.profile import TableSection, WarmUpSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,7 @@ class Designs:
     records : int
     """
 
-    setups: Mapping[str, SideBySide] = field(
-        default_factory=lambda: {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
-    )
+    setups: Mapping[str, SideBySide] = field(default_factory=three_nodes)
     threads: tuple[int, ...] = (100, 300, 500, 1000)
     steady_s: float = 3.5
     ramp_s: float = 0.4
@@ -67,8 +64,7 @@ class Designs:
             level, round, n, latency_ms, p99_ms (a cell that was measured alone is one slice).
         """
         units = self._units()
-        rule = WarmUpSection(windows=5, cap_s=40)
-        with warmed_up(cluster, TableSection(record_count=self.records), rule, rng) as loader:
+        with warmed_up(cluster, self.records, rng) as loader:
             for number, place in enumerate(rng.permutation(len(units))):
                 design, operation, threads, level = units[place]
                 loader.settle()

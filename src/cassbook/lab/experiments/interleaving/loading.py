@@ -12,7 +12,8 @@ import pandas as pd
 
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.schema import OK
-from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.experiments.experiment import SideBySide
 from cassbook.lab.experiments.workbench import TIMEOUT_S, Workbench
 from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.recorder import Window
@@ -25,6 +26,7 @@ from cassbook.profile.profile import TableSection, WarmUpSection
 PURE = {level: (level, level) for level in LEVELS}
 MIXED = {pair.name: (pair.read_cl, pair.write_cl) for pair in STRONG_SETTINGS}
 SHARES = {"READ": 1.0, "UPDATE": 0.0, "MIX": 0.5}
+_WARM_UP = WarmUpSection(windows=5, cap_s=40)
 
 
 def compared(operation: str) -> dict[str, tuple[str, str]]:
@@ -98,14 +100,17 @@ class Loader:
         return Seen(pd.DataFrame(columns)[within].reset_index(drop=True), window)
 
 
+def three_nodes() -> dict[str, SideBySide]:
+    """Return the setups of all experiments on interleaving."""
+    return {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
+
+
 @contextmanager
-def warmed_up(
-    cluster: CassandraCluster, part: TableSection, rule: WarmUpSection, rng: np.random.Generator
-) -> Iterator[Loader]:
-    """Give a loader on a cluster that is warm; its connections are closed with the block."""
+def warmed_up(cluster: CassandraCluster, records: int, rng: np.random.Generator) -> Iterator[Loader]:
+    """Give a loader of a table of so many rows on a cluster that is warm; its connections are closed with the block."""
     with Workbench(cluster, rng) as bench:
-        loader = Loader(bench, part, rng)
-        loader.warm_up(rule)
+        loader = Loader(bench, TableSection(record_count=records), rng)
+        loader.warm_up(_WARM_UP)
         yield loader
 
 

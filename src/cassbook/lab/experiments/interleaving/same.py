@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.experiment import Row, SideBySide
-from cassbook.lab.experiments.interleaving.loading import SHARES, compared, slice_table, warmed_up
+from cassbook.lab.experiments.interleaving.loading import SHARES, compared, slice_table, three_nodes, warmed_up
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
-from cassbook.profile.profile import TableSection, WarmUpSection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +32,7 @@ class Same:
     records : int
     """
 
-    setups: Mapping[str, SideBySide] = field(
-        default_factory=lambda: {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
-    )
+    setups: Mapping[str, SideBySide] = field(default_factory=three_nodes)
     threads: tuple[int, ...] = (10, 25, 50, 100, 200, 500)
     labels: int = 4
     measured_s: float = 1.6
@@ -65,8 +62,7 @@ class Same:
             level (the label: '0', '1', ...), round, n, latency_ms, p99_ms.
         """
         groups = self._groups()
-        rule = WarmUpSection(windows=5, cap_s=40)
-        with warmed_up(cluster, TableSection(record_count=self.records), rule, rng) as loader:
+        with warmed_up(cluster, self.records, rng) as loader:
             for number, place in enumerate(rng.permutation(len(groups))):
                 operation, threads, level = groups[place]
                 alternation = Alternation(self.labels, self.measured_s, (int(rng.integers(1 << 31)),))

@@ -1,9 +1,13 @@
-"""What is probed on a cluster: pairs of levels, at rest and under load, some requests traced."""
+"""What is probed on a cluster: pairs of levels, at rest and under load, some requests traced.
+
+All pairs of levels are probed together, cycle by cycle beside each other, under one load: no pair meets a slower
+machine than another.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -24,6 +28,16 @@ _CHECKED_S = 3.0  # for pairs whose quorums meet: they are right or the probe is
 
 
 @dataclass(frozen=True, slots=True)
+class _Point:
+    """What is probed: R and W, whether their quorums meet, and versions that are written before each read."""
+
+    r: int
+    w: int
+    meet: bool
+    versions: int = 1
+
+
+@dataclass(frozen=True, slots=True)
 class StalenessTrial:
     """The experiment.
 
@@ -36,13 +50,13 @@ class StalenessTrial:
     threads : tuple of int
         Loads next to the probe; 0 for none.
     seconds : float
-        Duration of a panel whose quorums need not meet.
+        Of all cycles, a panel whose quorums need not meet has as many as would fill so long.
     cycles_per_s : float
-        Writes followed by a read that the probers try for, all together.
+        Writes followed by a read that the probers of all panels try for together.
     traced : int
-        Probers whose requests are traced.
+        Probers whose requests are traced, of each panel whose quorums need not meet.
     pause_ms : float
-        Of a prober, from a read to its next write.
+        Of a prober, from a read to its next write, at the least.
     versions : int
         Written before each read, in the panels that count versions.
     warm_up_s : float
@@ -72,7 +86,7 @@ class StalenessTrial:
 
     def rows(self, setup: str) -> int:
         """Return how many panels a cluster start gives."""
-        return len(self._points(self.setups[setup].spec.nodes))
+        return len(self.threads) * len(self._points(self.setups[setup].spec.nodes))
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Probe every pair of levels under each load.
@@ -90,21 +104,23 @@ class StalenessTrial:
             try:
                 panels.warm_up()
                 points = self._points(cluster.spec.nodes)
-                for number, place in enumerate(rng.permutation(len(points))):
-                    yield {"panel": number} | panels.run(points[place], self.t_ms[setup])
+                rows = (row for place in rng.permutation(len(self.threads)) for row in
+                        panels.run(self.threads[place], points, self.t_ms[setup]))  # fmt: skip
+                yield from ({"panel": number} | row for number, row in enumerate(rows))
             finally:
                 panels.close()
 
-    def probers(self, t_ms: tuple[float, ...]) -> int:
-        """Return how many probers make so many cycles, if requests took no time."""
-        return math.ceil(self.cycles_per_s * (float(np.mean(t_ms)) + self.pause_ms) / 1000)
+    def paced(self, t_ms: tuple[float, ...], share: float) -> tuple[int, float]:
+        """Return how many probers make such a share of all cycles if requests took no time, and their pause, ms."""
+        per_ms, wait_ms = share * self.cycles_per_s / 1000, float(np.mean(t_ms))
+        probers = math.ceil(per_ms * (wait_ms + self.pause_ms))
+        return probers, probers / per_ms - wait_ms
 
-    def _points(self, n: int) -> list[tuple[int, int, int, int]]:
-        """Panels: threads, R, W, versions."""
+    def _points(self, n: int) -> list[_Point]:
+        """Return what is probed under each load."""
         known = levels(n)
         settings = self.settings or [(r, w) for r in known for w in known]
-        points = [(threads, r, w, 1) for threads in self.threads for r, w in settings]
-        return points + [(threads, 1, 1, self.versions) for threads in self.threads]
+        return [*(_Point(r, w, r + w > n) for r, w in settings), _Point(1, 1, n == 1, self.versions)]
 
 
 def _profile(trial: StalenessTrial) -> Profile:
@@ -141,32 +157,41 @@ class _Panels:
         panel = probe.Panel("QUORUM", "QUORUM", (0.0,))
         seconds = self._trial.warm_up_s
         with background.load(self._processes, max(self._trial.threads), seconds):
-            self._probe.run(panel, seconds)
+            self._probe.run([panel], seconds)
 
-    def run(self, point: tuple[int, int, int, int], t_ms: tuple[float, ...]) -> Row:
-        """Measure one panel."""
-        threads, r, w, versions = point
-        trial, level_of = self._trial, levels(self._n)
-        meet = r + w > self._n
-        waits_ms = (0.0,) if meet else t_ms
-        panel = probe.Panel(
-            level_of[r], level_of[w], waits_ms, versions, probers=trial.probers(waits_ms), pause_ms=trial.pause_ms,
-            traced=0 if meet or versions > 1 else trial.traced,
-        )  # fmt: skip
-        seconds = _CHECKED_S if meet else trial.seconds
+    def run(self, threads: int, points: Sequence[_Point], t_ms: tuple[float, ...]) -> list[Row]:
+        """Measure all panels under one load."""
+        lengths = np.array([_CHECKED_S if point.meet else self._trial.seconds for point in points])
+        seconds, shares = float(lengths.sum()), lengths / lengths.sum()
+        panels = [self._panel(point, t_ms, float(share)) for point, share in zip(points, shares, strict=True)]
         with background.load(self._processes, threads, seconds) as load:
-            history = self._probe.run(panel, seconds)
-        failed = self._cluster.barrier(self._bench.session)  # what is under way arrives before the next panel
+            histories = self._probe.run(panels, seconds)
+        failed = self._cluster.barrier(self._bench.session)  # what is under way arrives before the next load
+        after = {
+            "load_per_s": load.throughput_per_s, "load_ms": load.latency_ms,
+            "hints": self._cluster.hints(self._bench.session), "barrier": len(failed),
+        }  # fmt: skip
+        seen = zip(points, panels, histories, strict=True)
+        return [{"n": self._n, "threads": threads, **self._row(*of_panel)} | after for of_panel in seen]
+
+    def _panel(self, point: _Point, t_ms: tuple[float, ...], share: float) -> probe.Panel:
+        """Return a panel with such a share of all cycles."""
+        trial, level_of = self._trial, levels(self._n)
+        waits_ms = (0.0,) if point.meet else t_ms
+        traced = 0 if point.meet or point.versions > 1 else trial.traced
+        return probe.Panel(
+            level_of[point.r], level_of[point.w], waits_ms, point.versions, *trial.paced(waits_ms, share),
+            traced, probe.TRACED_PAUSE_MS / share,
+        )  # fmt: skip
+
+    def _row(self, point: _Point, panel: probe.Panel, history: probe.History) -> Row:
         traced_ms = history.traced.groupby("kind")["latency_ms"].mean()
-        own_legs, left_out = self._legs(history, r) if panel.traced else (pd.DataFrame(), 0)
+        own_legs, left_out = self._legs(history, point.r) if panel.traced else (pd.DataFrame(), 0)
         judged = judge(history.writes, history.reads)
         return {
-            "n": self._n, "threads": threads, "r": r, "w": w, "versions": versions,
-            **latencies(history, judged),
+            "r": point.r, "w": point.w, "versions": point.versions, **latencies(history, judged),
             "traced_read_ms": traced_ms.get("READ"), "traced_write_ms": traced_ms.get("UPDATE"),
-            "traces_left_out": left_out, "load_per_s": load.throughput_per_s, "load_ms": load.latency_ms,
-            "hints": self._cluster.hints(self._bench.session), "barrier": len(failed),
-            "counted": curves.slim(curves.counted(judged)), "legs": own_legs,
+            "traces_left_out": left_out, "counted": curves.slim(curves.counted(judged)), "legs": own_legs,
         }  # fmt: skip
 
     def _legs(self, history: probe.History, r: int) -> tuple[pd.DataFrame, int]:

@@ -35,6 +35,8 @@ _encoded_bigint = struct.Struct(">iq").pack
 _POLL_S = 0.05
 _clock = time.perf_counter
 _NEVER = float("inf")
+#: Of a prober whose requests are traced, where it is alone.
+TRACED_PAUSE_MS = 250.0
 _DRAWS = 1 << 14  # about so many of waits and coordinators before they come again in the same order
 
 
@@ -67,7 +69,7 @@ class Panel:
     probers: int = 20
     pause_ms: float = 0.0
     traced: int = 0
-    traced_pause_ms: float = 250.0
+    traced_pause_ms: float = TRACED_PAUSE_MS
 
     def __post_init__(self) -> None:
         if not self.t_ms or not all(t >= 0 for t in self.t_ms):
@@ -112,7 +114,7 @@ def create(session: Session, keyspace: str, major: tuple[int, int], replication:
 
 
 class Probe:
-    """Probers on a cluster; as many panels as wanted, one after the other.
+    """Probers on a cluster; as many panels as wanted, together or one after the other.
 
     Parameters
     ----------
@@ -136,29 +138,59 @@ class Probe:
         self._read = session.prepare(f"SELECT value FROM {table} WHERE id = ?")
         self._rows = 0  # that earlier panels used
 
-    def run(self, panel: Panel, seconds: float) -> History:
-        """Probe for so long.
+    def run(self, panels: Sequence[Panel], seconds: float) -> list[History]:
+        """Probe panels for so long, all at once: whatever the machine does meanwhile, it does to each of them.
+
+        Returns
+        -------
+        list of History
+            Of each panel.
 
         Raises
         ------
         LaboratoryError
             If a prober cannot go on.
         """
-        run = _Run(panel, self._nodes, self._rng, self.timeout_s)
-        count = len(self._nodes.addresses)
+        runs = [_Run(panel, self._nodes, self._rng) for panel in panels]
+        probers = [prober for run in runs for prober in self._probers(run)]
+        until = _clock() + seconds
+        for place, prober in enumerate(probers):  # not all in one moment
+            prober.start(1000 * min(seconds / 4, 0.2) * place / len(probers))
+        while _clock() < until:
+            self._keep_house(runs, probers)
+        for run in runs:
+            run.stopping = True
+        deadline = _clock() + 2 * self.timeout_s
+        while not all(prober.idle for prober in probers) and _clock() < deadline:
+            self._keep_house(runs, probers)
+        return [run.history() for run in runs]
+
+    def _keep_house(self, runs: Sequence[_Run], probers: Sequence[_Prober]) -> None:
+        for run in runs:
+            if run.failure:
+                raise LaboratoryError(f"the probe cannot go on: {run.failure}") from run.failure
+        time.sleep(_POLL_S)
+        before = _clock() - self.timeout_s
+        for prober in probers:
+            if prober.sent_s < before:
+                prober.give_up()
+        if any(connection.gone for pool in self._nodes.connections for connection in pool):
+            self._nodes.reopen()
+
+    def _probers(self, run: _Run) -> list[_Prober]:
+        panel, count, first = run.panel, len(self._nodes.addresses), self._rows
         total = panel.probers + panel.traced
-        probers = [
+        self._rows += total
+        return [
             _Prober(
                 run,
-                b"prober%d" % (self._rows + number),
+                b"prober%d" % (first + number),
                 number % count,
                 self._prefixes(panel, number >= panel.probers),
                 traced=number >= panel.probers,
             )
             for number in range(total)
         ]
-        self._rows += total
-        return run.run(probers, seconds)
 
     def _prefixes(self, panel: Panel, traced: bool) -> tuple[bytes, bytes]:
         return (
@@ -170,8 +202,8 @@ class Probe:
 class _Run:
     """One panel while it is probed."""
 
-    def __init__(self, panel: Panel, nodes: Nodes, rng: np.random.Generator, timeout_s: float) -> None:
-        self.panel, self.nodes, self.timeout_s = panel, nodes, timeout_s
+    def __init__(self, panel: Panel, nodes: Nodes, rng: np.random.Generator) -> None:
+        self.panel, self.nodes = panel, nodes
         self.stopping = False
         self.failure: Exception | None = None
         self.writes: list[tuple[Any, ...]] = []
@@ -191,30 +223,8 @@ class _Run:
         """Have something done by the event loop's thread."""
         self.nodes.create_timer(max(0.0, delay_ms) / 1000, what)
 
-    def run(self, probers: Sequence[_Prober], seconds: float) -> History:
-        until = _clock() + seconds
-        for place, prober in enumerate(probers):  # not all at once
-            self.after(1000 * min(seconds / 4, 0.2) * place / len(probers), prober.cycle)
-        while _clock() < until and not self.failure:
-            self._keep_house(probers)
-        self.stopping = True
-        deadline = _clock() + 2 * self.timeout_s
-        while not all(prober.idle for prober in probers) and _clock() < deadline and not self.failure:
-            self._keep_house(probers)
-        if self.failure:
-            raise LaboratoryError(f"the probe cannot go on: {self.failure}") from self.failure
-        return self._history()
-
-    def _keep_house(self, probers: Sequence[_Prober]) -> None:
-        time.sleep(_POLL_S)
-        before = _clock() - self.timeout_s
-        for prober in probers:
-            if prober.sent_s < before:
-                prober.give_up()
-        if any(connection.gone for pool in self.nodes.connections for connection in pool):
-            self.nodes.reopen()
-
-    def _history(self) -> History:
+    def history(self) -> History:
+        """Return what was seen."""
         writes = pd.DataFrame(self.writes, columns=[*WRITES, "coordinator"])
         reads = pd.DataFrame(self.reads, columns=[*READS, "asked_t_ms", "writer", "reader"])
         traced = pd.DataFrame(self.traced, columns=["session_id", "kind", "coordinator", "key", "latency_ms"])
@@ -241,6 +251,10 @@ class _Prober:
         self._ticket: list[bool] = []
         self.sent_s = _NEVER  # infinite while nothing is in flight
         self.idle = False
+
+    def start(self, delay_ms: float) -> None:
+        """Begin with the first cycle after so long."""
+        self._run.after(delay_ms, self.cycle)
 
     def cycle(self) -> None:
         """Write the next versions, and read."""
