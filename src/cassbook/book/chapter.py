@@ -16,7 +16,8 @@ from IPython.display import Markdown, display
 from matplotlib.figure import Figure
 
 from cassbook.book import fingerprint, notebooks
-from cassbook.book.source import FRESH, PUBLISHED, Source, describe, recorded_sources, run_of
+from cassbook.book.evidence import describe
+from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
 from cassbook.core.errors import InputError
 from cassbook.ingest.folder import open_run
@@ -218,7 +219,7 @@ def show(tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def glue(**figures: Any) -> None:
-    """Glue figures under their names, formatted as prose quotes them, tables and drawings as they are; nothing is shown.
+    """Glue figures under their names, formatted as prose quotes them, and tables and drawings as they are.
 
     Parameters
     ----------

@@ -27,7 +27,16 @@ _MOST_COLUMNS = 10
 _LATEX = str.maketrans(
     {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "[": "{[}", "]": "{]}"}
     | {sign: "\\" + sign for sign in "&%$#_{}"}
-    | {"<": "$<$", ">": "$>$", "|": "$|$", "±": r"$\pm$", "²": "$^2$", "≥": r"$\geq$"}
+    | {
+        "<": "$<$",
+        ">": "$>$",
+        "|": "$|$",
+        "±": r"$\pm$",
+        "²": "$^2$",
+        "≥": r"$\geq$",
+        "†": r"$\dagger$",
+        "‡": r"$\ddagger$",
+    }
 )
 _PREAMBLE = r"""\documentclass[a4paper,landscape]{article}
 \usepackage[T1]{fontenc}
@@ -224,7 +233,14 @@ def _write(folder: Path, run: RecordedRun, source: Source, form: str) -> None:
     if inputs:
         (folder / "all.tex").write_text(_PREAMBLE + "".join(inputs) + "\\end{document}\n", encoding="utf-8")
         listed.append("* `all.tex`: a document with all of them; needs booktabs and graphicx")
-    lines = [f"# Tables of {about}", "", f"Data hash {run.data_hash}.", "Units stand in the names of columns.", ""]
+    lines = [
+        f"# Tables of {about}",
+        "",
+        f"Data hash {run.data_hash}.",
+        "Units stand in the names of columns.",
+        "Behind a figure, † says that the client is a part of it, ‡ that a cell has another mark (`marks.csv`).",
+        "",
+    ]
     lines += [*listed, *(["", "Left out:", "", *left_out] if left_out else [])]
     (folder / "README.md").write_text("\n".join(lines) + "\n", encoding="utf-8")
 

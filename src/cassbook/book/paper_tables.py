@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import CLIENT_MARKS
 from cassbook.latency import (
     mixing,
     ranking,
@@ -19,8 +19,9 @@ from cassbook.latency import (
 )
 from cassbook.latency.mixing import mix_label
 
-#: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`).
-CLIENT_SIGN = " †"
+#: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`);
+#: and behind one of cells with any other mark.
+CLIENT_SIGN, MARK_SIGN = "†", "‡"
 _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
@@ -38,7 +39,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     -------
     DataFrame of str
         Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
-        there are blocks to compute it from; `CLIENT_SIGN` stands behind one that the client is a part of.
+        there are blocks to compute it from; `signs` of marks stand behind them.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
     table = {}
@@ -46,17 +47,31 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
         group = rows[rows["level"] == level].set_index("threads")
         behind = level != "ONE"
         bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
-        latency = pd.Series([f"{Estimate(*b, 0):±%.0f}" for b in bounds], group.index)
-        throughput = group["throughput_per_s"].map("{:.0f}".format)
-        latency += np.where(summaries.client_marked(group), CLIENT_SIGN, "")
+        latency = pd.Series([f"{Estimate(*b, 0):±%.0f}" for b in bounds], group.index, dtype=str)
+        throughput = _text(group["throughput_per_s"], "{:.0f}")
+        latency += signs(group)
         if behind:
-            latency += group["latency_slowdown_percent"].map(" ({:+.0f} %)".format)
-            throughput += group["throughput_slowdown_percent"].map(" ({:+.0f} %)".format)
+            latency += _text(group["latency_slowdown_percent"], " ({:+.0f} %)")
+            throughput += _text(group["throughput_slowdown_percent"], " ({:+.0f} %)")
         table["latency, us", level] = latency
-        table["variation, %", level] = group["cv_percent"].map("{:.0f}".format)
+        table["variation, %", level] = _text(group["cv_percent"], "{:.0f}")
         table["throughput, 1/s", level] = throughput
     quantities = ("latency, us", "variation, %", "throughput, 1/s")
     return pd.DataFrame(table)[[(q, level) for q in quantities for level in LEVELS]]
+
+
+def _text(figures: pd.Series, spec: str) -> pd.Series:
+    return figures.map(spec.format).astype(str)  # of none too, whose type would be a number's
+
+
+def signs(stats: pd.DataFrame) -> pd.Series:
+    """Return what stands behind figures whose cells are marked, by column marks; empty behind others."""
+    behind = []
+    for marks in stats["marks"]:
+        own = set(marks.split(";")) - {""}
+        found = (CLIENT_SIGN if own & CLIENT_MARKS else "") + (MARK_SIGN if own - CLIENT_MARKS else "")
+        behind.append(f" {found}" if found else "")
+    return pd.Series(behind, stats.index, dtype=str)
 
 
 def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
@@ -89,7 +104,7 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     Parameters
     ----------
     df : DataFrame
-        Columns setting, read_share, threads and `value`.
+        Columns setting, read_share, threads and `value`; marks, if cells have them.
     value : str
     spec : str
         Format of a value.
@@ -101,6 +116,8 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     if least:
         best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
         text = text.where(~best, text + " *")
+    if "marks" in df:
+        text += signs(df)
     wide = df.assign(mix=shares, text=text)
     table = wide.set_index(["threads", "mix", "setting"])["text"].unstack(["mix", "setting"])  # noqa: PD010
     return table.sort_index(axis=1, level="mix", sort_remaining=True)

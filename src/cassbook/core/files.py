@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import secrets
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
@@ -71,6 +72,11 @@ def check(path: Path, pinned: str) -> None:
 def sums(files: Iterable[Path]) -> dict[str, str]:
     """Name and sum of each file of a record, for its manifest."""
     return {path.name: sha256(path) for path in files}
+
+
+def hash_of(listed: Mapping[str, str]) -> str:
+    """Return one hash over the sums of a record's files; a page shows it, so that no old output can pass for new."""
+    return hashlib.sha256(json.dumps(listed, sort_keys=True).encode()).hexdigest()
 
 
 def check_recorded(folder: Path, listed: Mapping[str, str]) -> None:

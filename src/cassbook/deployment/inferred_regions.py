@@ -31,6 +31,11 @@ FAR = ("b", "c", "d")
 MANY = 500
 
 
+def by_deployment() -> dict[str, str]:
+    """Return the scenarios' names by their deployments, as cells have them."""
+    return {str(parse(text)): name for name, text in SCENARIOS.items()}
+
+
 def latencies() -> pd.DataFrame:
     """Tables 3 and 4 as one: threads, scenario, operation, level, latency_ms."""
     return pd.concat([published.table("g21_table3"), published.table("g21_table4")], ignore_index=True)

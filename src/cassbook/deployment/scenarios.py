@@ -17,7 +17,7 @@ from cassbook import published
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Distances, Placement, placed, printed
-from cassbook.deployment.inferred_regions import LEVELS, SCENARIOS, held_at_coordinator, latencies
+from cassbook.deployment.inferred_regions import LEVELS, SCENARIOS, by_deployment, held_at_coordinator, latencies
 from cassbook.deployment.model import IN_FLIGHT, Model
 from cassbook.deployment.notation import parse
 from cassbook.latency.summaries import pure_cells
@@ -37,11 +37,6 @@ _OPERATIONS = ("READ", "WRITE")
 def placements(distances: Distances | None = None) -> dict[str, Placement]:
     """Each scenario where these chapters have it."""
     return {name: placed(parse(text), REGIONS[name], distances) for name, text in SCENARIOS.items()}
-
-
-def by_deployment() -> dict[str, str]:
-    """Return the scenarios' names by their deployments, as cells have them."""
-    return {str(parse(text)): name for name, text in SCENARIOS.items()}
 
 
 def printed_points() -> pd.DataFrame:

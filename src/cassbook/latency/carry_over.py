@@ -7,12 +7,14 @@ often, and guards leave out what follows a change. What is left is computed here
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
+from cassbook.latency import designs
 from cassbook.latency.labels import labelled
 
 _CELL = ["start", "panel", "level"]
@@ -85,6 +87,30 @@ def since_change(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*keys, "ratio", "low", "high", "n"])
 
 
+def by_window(bins: pd.DataFrame, edges_ms: Sequence[float], settled_from_ms: float) -> pd.DataFrame:
+    """How far from settled a level is in windows since the change, over all loads and predecessors.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        As `since_change`.
+    edges_ms : sequence of float
+        Of the windows, ascending.
+    settled_from_ms : float
+
+    Returns
+    -------
+    DataFrame of Estimate
+        Index operation; columns pairs of edges: percent, over cluster starts.
+    """
+    table = _of_settled(bins, settled_from_ms)
+    columns = {}
+    for window in itertools.pairwise(edges_ms):
+        by_start = _logs(table[table["bin_ms"].between(*window, inclusive="left")], ["operation"])
+        columns[window] = pd.Series({key: _over_starts(logs) for key, logs in by_start.groupby("operation")})
+    return pd.DataFrame(columns).rename_axis("operation")
+
+
 def left_by_rule(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
     """How far what the rule of guards and slices counts is from what a level settles at.
 
@@ -102,15 +128,55 @@ def left_by_rule(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float
         Index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the rule
         would have counted, the average of those behind each other level, against the settled part).
     """
-    table = _of_settled(bins, settled_from_ms).merge(rules[["start", "panel", "guard_ms", "counted_ms"]])
-    ends = table["guard_ms"] + table["counted_ms"]
-    table = table[(table["bin_ms"] >= table["guard_ms"]) & (table["bin_ms"] < ends)]
     keys = ["operation", "threads", "level"]
-    counted = table.groupby([*keys, "after", "start", "settled_ms"])[["total", "n"]].sum().reset_index("settled_ms")
-    counted["log"] = np.log(counted["total"] / counted["n"] / counted["settled_ms"])
-    by_start = counted.groupby([*keys, "start"])["log"].mean()
-    off = {key: _percent(Estimate.ratio(np.exp(logs))) for key, logs in by_start.groupby(keys)}
+    by_start = _logs(_counted(bins, rules, settled_from_ms), keys)
+    off = {key: _over_starts(logs) for key, logs in by_start.groupby(keys)}
     return pd.DataFrame({"off": pd.Series(off, dtype=object)}).rename_axis(keys)
+
+
+def ratios_off(
+    bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float, bases: Sequence[str] = designs.BASES
+) -> pd.DataFrame:
+    """How far a ratio of levels is off, if taken from what the rule counts and not from what they settle at.
+
+    Parameters
+    ----------
+    bins, rules, settled_from_ms
+        As `left_by_rule`.
+    bases : sequence of str
+        Levels that others are compared with, by preference.
+
+    Returns
+    -------
+    DataFrame
+        Index operation, level, base; off (`Estimate` over cluster starts, in percent, the mean over threads).
+    """
+    logs = _logs(_counted(bins, rules, settled_from_ms), ["operation", "level"]).unstack("level")  # noqa: PD010
+    off = {}
+    for operation, of_operation in logs.groupby("operation"):
+        known = of_operation.dropna(axis=1)
+        base = next(name for name in bases if name in known)
+        for level in known.columns.drop(base):
+            off[operation, level, base] = _over_starts(known[level] - known[base])
+    return pd.DataFrame({"off": pd.Series(off, dtype=object)}).rename_axis(["operation", "level", "base"])
+
+
+def _counted(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
+    """Return the bins that the rule would count."""
+    table = _of_settled(bins, settled_from_ms).merge(rules[["start", "panel", "guard_ms", "counted_ms"]])
+    return table[table["bin_ms"].between(table["guard_ms"], table["guard_ms"] + table["counted_ms"], inclusive="left")]
+
+
+def _logs(table: pd.DataFrame, keys: Sequence[str]) -> pd.Series:
+    """Return how far from settled bins are, in logarithms: the mean over predecessors and loads; index keys, start."""
+    cells = table.groupby(["operation", "threads", "level", "after", "start", "settled_ms"])[["total", "n"]].sum()
+    cells = cells.reset_index()
+    cells["log"] = np.log(cells["total"] / cells["n"] / cells["settled_ms"])
+    return cells.groupby([*keys, "start"])["log"].mean()
+
+
+def _over_starts(logs: pd.Series) -> Estimate:
+    return _percent(Estimate.ratio(np.exp(logs)))
 
 
 def _of_settled(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:

@@ -118,14 +118,14 @@ def _by_estimator(group: pd.DataFrame, estimator: Callable[[pd.DataFrame, str], 
 
 def _rounds(group: pd.DataFrame, base: str) -> pd.DataFrame:
     """Log ratios by round: columns levels but the base."""
-    logs = np.log(group.pivot_table("latency_ms", "round", "level"))
+    logs = group.assign(log=np.log(group["latency_ms"])).pivot_table("log", "round", "level")
     return logs.drop(columns=base).sub(logs[base], axis=0)
 
 
 def _whole(group: pd.DataFrame, base: str) -> pd.Series:
     """By the mean latency of all that was counted, as of cells."""
     sums = group.assign(total=group["latency_ms"] * group["n"]).groupby("level")[["total", "n"]].sum()
-    logs = np.log(sums["total"] / sums["n"])
+    logs = pd.Series(np.log(sums["total"] / sums["n"]))
     return (logs - logs[base]).drop(base)
 
 

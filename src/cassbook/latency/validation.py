@@ -18,7 +18,7 @@ from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency.mixing import WORKLOAD, best_setting, mixed, surface
-from cassbook.latency.summaries import mixed_cells
+from cassbook.latency.summaries import all_marks, mixed_cells
 
 _KEYS = ["setting", *WORKLOAD]
 
@@ -66,7 +66,8 @@ def _pairs(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
         rounded = df.assign(read_share=df["read_share"].astype(float).round(6))
         if rounded.duplicated(_KEYS).any():
             raise InputError(f"{name}: a (setting, read_share, threads) stands twice in the table")
-        frames.append(rounded[[*_KEYS, "latency_us"]].rename(columns={"latency_us": name}))
+        marks = [column for column in ("marks",) if name == "measured_us" and column in rounded]
+        frames.append(rounded[[*_KEYS, "latency_us", *marks]].rename(columns={"latency_us": name}))
     pairs = frames[1].merge(frames[0], on=_KEYS, how="inner")
     if pairs.empty:
         raise InputError("no (setting, read_share, threads) is both estimated and measured")
@@ -88,7 +89,7 @@ def deviations(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        setting, read_share, threads, estimated_us, measured_us and deviation_percent =
+        setting, read_share, threads, estimated_us, measured_us, marks (if measured has them) and deviation_percent =
         (estimated - measured) / measured * 100: positive where the prediction is too slow. Table V has the
         opposite sign.
 
@@ -121,7 +122,7 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     -------
     DataFrame
         setting, read_share, threads, deviation (`Estimate` of (estimated - measured) / measured in percent), told
-        (whether its interval leaves out 0; None with one block).
+        (whether its interval leaves out 0; None with one block), marks (of the measured cells).
     """
     cells = mixed_cells(cell_stats)
     both = cells.merge(estimated, on=_KEYS, suffixes=("", "_estimated"))
@@ -130,8 +131,8 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     for key, group in both.groupby(_KEYS):
         deviation = Estimate.mean(group.groupby("block")["percent"].mean())
         distinguishable = None if np.isnan(deviation.low) else bool(deviation.low > 0 or deviation.high < 0)
-        rows.append((*key, deviation, distinguishable))
-    return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told"]).astype({"told": object})
+        rows.append((*key, deviation, distinguishable, all_marks(group["marks"])))
+    return pd.DataFrame(rows, columns=[*_KEYS, "deviation", "told", "marks"]).astype({"told": object})
 
 
 def block_spread_percent(cell_stats: pd.DataFrame) -> float:

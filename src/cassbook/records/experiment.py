@@ -16,7 +16,7 @@ from pyarrow import ArrowException
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.files import check_recorded
+from cassbook.core.files import check_recorded, hash_of
 from cassbook.core.paths import project_root, runs_dir
 
 #: Columns of text: those that are mostly empty, and names that may look like numbers.
@@ -60,6 +60,11 @@ class Results:
         self.files = sorted(self.manifest["artefacts"])
         parts = [_rows(folder / name) for name in self.files if name.endswith(".csv")]
         self.rows = pd.concat(parts, ignore_index=True)
+
+    @property
+    def data_hash(self) -> str:
+        """One hash over all files."""
+        return hash_of(self.manifest["artefacts"])
 
     def has_table(self, name: str) -> bool:
         """Return whether the rows have such a table with them."""

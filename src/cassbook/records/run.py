@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -14,7 +12,7 @@ import pyarrow.dataset as ds
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
-from cassbook.core.files import check_recorded
+from cassbook.core.files import check_recorded, hash_of
 from cassbook.core.paths import is_packaged, runs_dir
 from cassbook.core.schema import SAMPLES, read_cells
 from cassbook.latency import slices, summaries
@@ -79,7 +77,7 @@ class RecordedRun:
     @property
     def data_hash(self) -> str:
         """One hash over all artefacts; a notebook shows it, so that no stale output can pass for new."""
-        return hashlib.sha256(json.dumps(self.manifest["artefacts"], sort_keys=True).encode()).hexdigest()
+        return hash_of(self.manifest["artefacts"])
 
     @cached_property
     def cells(self) -> pd.DataFrame:

@@ -95,8 +95,9 @@ def frontier(runs: Iterable[StalenessRun]) -> pd.DataFrame:
     for run in runs:
         panels = run.panels[run.panels["versions"] == 1]
         figures = ["read_ms", "write_ms", "read_p99_ms", "write_p99_ms"]
-        logs = panels[[*curves.CASE, "r", "w"]].join(np.log(panels[figures]))
-        means = np.exp(logs.groupby([*curves.CASE, "r", "w"]).mean()).reset_index()
+        logs = panels.assign(**{name: np.log(panels[name]) for name in figures})
+        by_setting = logs.groupby([*curves.CASE, "r", "w"])[figures].mean()
+        means = by_setting.apply(np.exp).reset_index()
         for row in means.to_dict("records"):
             n, threads, r, w = (int(row[name]) for name in ("n", "threads", "r", "w"))
             seen = curves.over_t(run.counted(str(row["setup"]), threads, r, w))

@@ -10,7 +10,7 @@ import pandas as pd
 
 from cassbook.core.consistency import STRONG_SETTINGS, replicas_waited_for
 from cassbook.core.errors import InputError
-from cassbook.latency.summaries import mixed_cells
+from cassbook.latency.summaries import all_marks, mixed_cells
 
 REPLICAS = 3
 _FIGURES = {"read_latency_us": "read_us", "update_latency_us": "write_us", "latency_us": "latency_us"}
@@ -28,7 +28,7 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         One row per (read_share, threads, setting): read_us, write_us, latency_us (over both), write_share,
-        write_replicas (1, 2 or 3: the 'write consistency measure'). 180 rows for the thesis's plan.
+        write_replicas (1, 2 or 3: the 'write consistency measure'), marks. 180 rows for the thesis's plan.
 
     Raises
     ------
@@ -40,7 +40,8 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     at_settings = cells[cells["setting"].isin(names)]
     if at_settings.empty:
         raise InputError(f"no mix at {', '.join(names)} was measured")
-    means = at_settings.groupby(["read_share", "threads", "setting"], as_index=False)[list(_FIGURES)].mean()
+    groups = at_settings.groupby(["read_share", "threads", "setting"])
+    means = groups[list(_FIGURES)].mean().assign(marks=groups["marks"].agg(all_marks)).reset_index()
     waits = {name: replicas_waited_for(setting.write_cl, REPLICAS) for name, setting in names.items()}
     return means.rename(columns=_FIGURES).assign(
         write_share=1 - means["read_share"], write_replicas=means["setting"].map(waits).astype(int)

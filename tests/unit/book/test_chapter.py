@@ -7,9 +7,11 @@ import pytest
 
 from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
-from cassbook.book.source import PUBLISHED, Source, describe, machine_of
+from cassbook.book.evidence import describe, machine_of
+from cassbook.book.source import PUBLISHED, Source
 from cassbook.core.errors import InputError
 from cassbook.records.calibration import CalibrationRun
+from cassbook.records.experiment import Results
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
 from cassbook.records.schedule_runs import ScheduleRuns
@@ -107,6 +109,16 @@ def test_a_run_is_described_by_all_that_its_manifest_tells():
     assert ours["data hash"] == run.data_hash[:12]
     assert told.loc["cells", PUBLISHED] == "36 + 36"
     assert (told[PUBLISHED] == "").sum() > 3
+
+
+def test_a_recorded_experiment_is_described_as_a_run_is():
+    told = describe([Results("designs-2.1.20"), CalibrationRun("calibration-2.2.4")])
+    assert list(told.columns) == ["interleaving-designs, 2.1.20", "calibration, 2.2.4"]
+    designs = told["interleaving-designs, 2.1.20"]
+    assert designs["machine"] == "2 cores for 3 nodes and the client"
+    assert (designs["blocks"], designs["cells"], designs["seconds a cell"]) == ("4", "192", "3.5")
+    assert told.loc["machine", "calibration, 2.2.4"] == "2 cores for 4 or 6 nodes and the client"
+    assert set(told.loc["data hash"].str.len()) == {12}
 
 
 def test_what_is_said_of_a_machine_is_what_the_manifest_says():

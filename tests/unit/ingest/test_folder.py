@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from cassbook.book import evidence
 from cassbook.book import source as sources
 from cassbook.book.chapters import cold_start, cold_start_figures
 from cassbook.cli.main import main
@@ -143,7 +144,7 @@ def test_what_no_log_holds_is_a_sentence(tmp_path):
 
 
 def test_describe_says_what_logs_do_not_tell(few):
-    told = sources.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
+    told = evidence.describe([sources.Source(sources.RECORDED, open_run(few))])[sources.RECORDED]
     assert (told["Cassandra"], told["machine"]) == ("2.1.20", "logs do not tell")
     assert not {"Java", "processor", "measured, UTC", "seconds a cell"} & set(told.index)
 

@@ -74,3 +74,17 @@ def test_what_a_rule_leaves_is_what_its_slices_are_off(guard_ms, percent):
     assert off["UPDATE", 10, "ALL"].value == pytest.approx(percent)
     assert off["UPDATE", 10, "ONE"].value == pytest.approx(0.0)
     assert off["UPDATE", 10, "ALL"].n == 3
+
+
+def test_a_ratio_is_off_by_what_its_levels_are_off():
+    rules = pd.DataFrame({"start": [1, 2, 3], "panel": 0, "guard_ms": 0.0, "counted_ms": 200.0})
+    off = carry_over.ratios_off(bins(3), rules, settled_from_ms=500)["off"]
+    assert list(off.index) == [("UPDATE", "ALL", "ONE"), ("UPDATE", "QUORUM", "ONE")]
+    assert off["UPDATE", "ALL", "ONE"].value == pytest.approx(100 * (np.sqrt(1.5) - 1))
+
+
+def test_windows_since_a_change():
+    """Four of six pairs of neighbours do not have ONE before, two have, and those are late for 100 ms."""
+    windows = carry_over.by_window(bins(3), (0, 100, 500), settled_from_ms=500)
+    assert windows.loc["UPDATE", (0, 100)].value == pytest.approx(100 * (2 ** (2 / 6) - 1))
+    assert windows.loc["UPDATE", (100, 500)].value == pytest.approx(0.0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.book.paper_tables import estimated
+from cassbook.book.paper_tables import estimated, signs
 from cassbook.book.source import Source
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, policies, validation, wider_settings
@@ -25,8 +25,9 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 
 def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
-    """Return deviations as a table: index threads, columns (mix, setting); value and half-width."""
-    keyed = table.assign(mix=table["read_share"].map(mix_label), text=table["deviation"].map("{:±+.0f}".format))
+    """Return deviations as a table: index threads, columns (mix, setting); value, half-width and signs of marks."""
+    text = table["deviation"].map("{:±+.0f}".format) + signs(table)
+    keyed = table.assign(mix=table["read_share"].map(mix_label), text=text)
     return keyed.pivot_table("text", "threads", ["mix", "setting"], aggfunc="first")
 
 

@@ -11,8 +11,9 @@ import pandas as pd
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
 from cassbook.core.schema import without_aside
+from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.deployment.link import CEILING_CHUNKS_PER_S
-from cassbook.deployment.scenarios import KEYS, by_deployment, highest_throughput
+from cassbook.deployment.scenarios import KEYS, highest_throughput
 
 _FAR_LEVELS = ("QUORUM", "ALL")
 
@@ -62,15 +63,15 @@ def tails(source: Source) -> pd.DataFrame:
         Index (scenario, operation, ratio); columns as in `price.table`.
     """
     of_source = price.table([source], by=("deployment", "operation")).droplevel("run")
-    return of_source.rename(index=by_deployment(), level="deployment").rename_axis(["scenario", "operation", "ratio"])
+    named = of_source.rename(index=by_deployment(), level="deployment").sort_index()
+    return named.rename_axis(["scenario", "operation", "ratio"])
 
 
 def tail_values(table: pd.DataFrame) -> dict[str, str]:
     """Return what the prose quotes of `tails`: reads at QUORUM in a and in c, SCENARIO_mean and SCENARIO_p99."""
-    return {
-        f"tail_{name}_{figure}": f"{table.loc[(name, 'READ', 'QUORUM/ONE'), figure]:.2f}"
-        for name in ("a", "c") for figure in ("mean", "p99")
-    }  # fmt: skip
+    reads = table.xs(("READ", "QUORUM/ONE"), level=("operation", "ratio"))
+    figures = ("mean", "p99")
+    return {f"tail_{name}_{figure}": f"{reads[figure][name]:.2f}" for name in ("a", "c") for figure in figures}
 
 
 def typically(predicted: Mapping[str, pd.DataFrame]) -> dict[str, float]:

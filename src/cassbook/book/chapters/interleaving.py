@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 
 import numpy as np
@@ -23,6 +24,8 @@ STARTS = 3
 SIMULATED = 4000
 #: Of the slices of `interleaving-carry-over`, what is sent so late counts as settled.
 SETTLED_FROM_MS = 2000.0
+#: Times since a change that are told apart.
+WINDOWS_MS = (0.0, 100.0, 500.0, 1000.0, 2000.0)
 _PERCENT = 100
 _ALPHA = 0.05
 
@@ -95,19 +98,40 @@ def left_by_rule(results: Results) -> pd.DataFrame:
     return wide.rename(index=WORDS, level=0).rename_axis(["asked", "threads"])
 
 
+def ratios_off(results: Results) -> pd.DataFrame:
+    """Return how far ratios are off for what the rule leaves, in percent: index (asked, ratio), column off."""
+    table = _ratios_off(results)
+    names = table.index.get_level_values("level") + "/" + table.index.get_level_values("base")
+    index = pd.MultiIndex.from_arrays([table.index.get_level_values("operation").map(WORDS), names])
+    return table["off"].map("{:+.1f}".format).set_axis(index).rename_axis(["asked", "ratio"]).to_frame("off by, %")
+
+
+def _ratios_off(results: Results) -> pd.DataFrame:
+    return carry_over.ratios_off(_bins(results), _rules(results), SETTLED_FROM_MS)
+
+
+def windows(results: Results) -> pd.DataFrame:
+    """Return how far from settled levels are in `WINDOWS_MS` since a change, in percent: index asked."""
+    table = carry_over.by_window(_bins(results), WINDOWS_MS, SETTLED_FROM_MS)
+    shown = table.map("{:+.1f}".format).rename(index=WORDS).rename_axis("asked")
+    return shown.set_axis([f"{first:g} to {last:g} ms" for first, last in itertools.pairwise(WINDOWS_MS)], axis=1)
+
+
 def _off_by_rule(results: Results) -> pd.Series:
-    rules = results.rows[["start", "panel", "guard_ms", "counted_ms"]]
-    off = carry_over.left_by_rule(results.table("bins").merge(_groups(results)), rules, SETTLED_FROM_MS)["off"]
-    return pd.Series(off)
+    return pd.Series(carry_over.left_by_rule(_bins(results), _rules(results), SETTLED_FROM_MS)["off"])
 
 
 def since_change(results: Results) -> pd.DataFrame:
     """Return latency by the time since a change of level (see `carry_over.since_change`)."""
-    return carry_over.since_change(results.table("bins").merge(_groups(results)), SETTLED_FROM_MS)
+    return carry_over.since_change(_bins(results), SETTLED_FROM_MS)
 
 
-def _groups(results: Results) -> pd.DataFrame:
-    return results.rows[["start", "panel", "operation", "threads"]]
+def _bins(results: Results) -> pd.DataFrame:
+    return results.table("bins").merge(results.rows[["start", "panel", "operation", "threads"]])
+
+
+def _rules(results: Results) -> pd.DataFrame:
+    return results.rows[["start", "panel", "guard_ms", "counted_ms"]]
 
 
 def predecessors(runs: Mapping[str, RecordedRun]) -> pd.DataFrame:
@@ -167,9 +191,18 @@ def pilot_values(results: Results) -> dict[str, float | int]:
 
 def carry_values(results: Results) -> dict[str, float]:
     """Return what the prose quotes of `interleaving-carry-over`."""
-    off = _off_by_rule(results).map(lambda estimate: abs(estimate.value))
-    numbers = results.manifest["numbers"]
-    return {"carry_slice_s": numbers["slice_s"], "rule_worst": float(off.max()), "rule_median": float(off.median())}
+    by_rule = _off_by_rule(results)
+    off, ratios = by_rule.map(lambda estimate: abs(estimate.value)), _ratios_off(results)["off"]
+    return {
+        "carry_slice_s": results.manifest["numbers"]["slice_s"],
+        "rule_median": float(off.median()), "rule_all": len(off), "rule_settled": int(by_rule.map(_holds_nought).sum()),
+        "ratios_all": len(ratios), "ratios_settled": int(ratios.map(_holds_nought).sum()),
+        "ratios_worst": float(ratios.map(lambda estimate: abs(estimate.value)).max()),
+    }  # fmt: skip
+
+
+def _holds_nought(estimate: Estimate) -> bool:
+    return estimate.low <= 0 <= estimate.high
 
 
 def same_values(recorded: pd.DataFrame, made: pd.DataFrame, results: Results) -> dict[str, float | int]:

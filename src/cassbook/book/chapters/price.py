@@ -52,8 +52,8 @@ def table(sources: Sequence[Source], kind: str = "pure", by: Sequence[str] = ("o
     Returns
     -------
     DataFrame of Estimate
-        Index (run, by, ratio: 'ALL/ONE', '1R-3W/2R-2W'); columns `percentiles.FIGURES`: geometric means over thread counts, then over
-        blocks, with their 95 % intervals; NaN where some cell has too few operations.
+        Index (run, by, ratio: 'ALL/ONE', '1R-3W/2R-2W'); columns `percentiles.FIGURES`: geometric means over thread
+        counts, then over blocks, with their 95 % intervals; NaN where some cell has too few operations.
     """
     columns = {}
     for figure in percentiles.FIGURES:
@@ -65,7 +65,8 @@ def table(sources: Sequence[Source], kind: str = "pure", by: Sequence[str] = ("o
                 ratio = "/".join(_SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
                 parts[source.label, *(row[name] for name in by), ratio] = row["ratio"]
         columns[figure] = pd.Series(parts)
-    return pd.DataFrame(columns).rename_axis(["run", *by, "ratio"])
+    found = pd.DataFrame(columns).sort_index().rename_axis(["run", *by, "ratio"])
+    return pd.concat([found.loc[[source.label]] for source in sources])
 
 
 def text(of: pd.DataFrame) -> pd.DataFrame:
@@ -91,7 +92,7 @@ def values(
         Operations and levels that are quoted; default: all.
     figures : sequence of str
     """
-    quoted = {}
+    quoted: dict[str, str] = {}
     for row in of.reset_index().to_dict("records"):
         level = row["ratio"].split("/")[0]
         if row["run"] in names and (not only or (row["operation"], level) in only):

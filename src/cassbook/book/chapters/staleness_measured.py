@@ -235,8 +235,8 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     for row in table[curves.unbeaten(table)].to_dict("records"):
         case = (str(row["n"]), setup_name(str(row["setup"])), load_name(int(row["threads"])), str(row["setting"]))
         rows[case] = {
-            "read, ms": f"{row['read_ms']:.1f}", "p99": f"{row['read_p99_ms']:.1f}",
-            "write, ms": f"{row['write_ms']:.1f}", "p99 of writes": f"{row['write_p99_ms']:.1f}",
+            "read, ms": f"{row['read_ms']:.1f}", "a read's p99": f"{row['read_p99_ms']:.1f}",
+            "write, ms": f"{row['write_ms']:.1f}", "a write's p99": f"{row['write_p99_ms']:.1f}",
             "half and half, ms": f"{row['latency_ms']:.1f}",
             "P(0)": f"{Estimate(row['p0'], row['low'], row['high'], 0):.3f}",
             "99.9 % fresh after, ms": "at once" if row["t_999_ms"] == 0 else _ms(row["t_999_ms"]),

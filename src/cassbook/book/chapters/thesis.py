@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
-from cassbook.book.paper_tables import starred
+from cassbook.book.paper_tables import signs, starred
 from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.thesis import choosing, formulas
@@ -204,4 +204,5 @@ def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
     parts = {}
     for operation, column in (("READ", "read_us"), ("WRITE", "write_us")):
         parts[operation] = starred(mix.pivot_table(column, "threads", "setting"))
-    return pd.concat(parts, axis=1)
+    behind = mix.assign(signs=signs(mix)).pivot_table("signs", "threads", "setting", aggfunc="first")
+    return pd.concat({operation: text + behind for operation, text in parts.items()}, axis=1)

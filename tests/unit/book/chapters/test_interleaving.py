@@ -53,7 +53,14 @@ def test_what_carries_over_is_shown_in_percent(tmp_path):
     shown = interleaving.left_by_rule(results)
     assert shown.loc[("reads", 100), "ALL"].startswith(f"+{off:.1f} ")
     values = interleaving.carry_values(results)
-    assert values == pytest.approx({"carry_slice_s": 3.0, "rule_worst": off, "rule_median": off})
+    assert values == pytest.approx({
+        "carry_slice_s": 3.0, "rule_median": off, "rule_all": 3, "rule_settled": 0,
+        "ratios_all": 2, "ratios_worst": 0.0, "ratios_settled": 2,
+    })  # fmt: skip
+    assert interleaving.ratios_off(results).loc[("reads", "ALL/ONE"), "off by, %"] == "+0.0 [+0.0, +0.0]"
+    windows = interleaving.windows(results)
+    assert windows.loc["reads", "100 to 500 ms"] == "+50.0 [+50.0, +50.0]"
+    assert windows.loc["reads", "500 to 1000 ms"] == "+0.0 [+0.0, +0.0]"
     assert interleaving.since_change(results)["ratio"].max() == pytest.approx(1.5)
 
 
