@@ -93,9 +93,9 @@ def blocks_needed(results: Results) -> int:
 
 
 def left_by_rule(results: Results) -> pd.DataFrame:
-    """Return how far what the rule counts is from settled, in percent: index (asked, threads), columns levels."""
-    wide = _off_by_rule(results).map("{:+.1f}".format).unstack("level").fillna("")  # noqa: PD010 - of strings
-    return wide.rename(index=WORDS, level=0).rename_axis(["asked", "threads"])
+    """Return how far what the rule counts is from settled, in percent: index (asked, level), columns threads."""
+    wide = _off_by_rule(results).map("{:+.1f}".format).unstack("threads")  # noqa: PD010 - of strings
+    return wide.rename(index=WORDS, columns="{} threads".format).rename_axis(["asked", "level"]).rename_axis(columns="")
 
 
 def ratios_off(results: Results) -> pd.DataFrame:

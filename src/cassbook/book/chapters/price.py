@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
@@ -53,20 +54,19 @@ def table(sources: Sequence[Source], kind: str = "pure", by: Sequence[str] = ("o
     -------
     DataFrame of Estimate
         Index (run, by, ratio: 'ALL/ONE', '1R-3W/2R-2W'); columns `percentiles.FIGURES`: geometric means over thread
-        counts, then over blocks, with their 95 % intervals; NaN where some cell has too few operations.
+        counts, then over blocks, with their 95 % intervals; NaN where some cell has too few operations. A run without
+        such loads has no row.
     """
-    columns = {}
-    for figure in percentiles.FIGURES:
-        parts = {}
-        for source in sources:
-            of_source = ratios(source, figure, kind)
-            over = prices.pooled(of_source[of_source["threads"] >= BUSY_THREADS], (*by, "level", "base")).reset_index()
-            for row in over.to_dict("records"):
-                ratio = "/".join(_SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
-                parts[source.label, *(row[name] for name in by), ratio] = row["ratio"]
-        columns[figure] = pd.Series(parts)
-    found = pd.DataFrame(columns).sort_index().rename_axis(["run", *by, "ratio"])
-    return pd.concat([found.loc[[source.label]] for source in sources])
+    found: dict[tuple[str, ...], dict[str, Estimate]] = {}
+    for figure, source in itertools.product(percentiles.FIGURES, sources):
+        of_source = ratios(source, figure, kind)
+        over = prices.pooled(of_source[of_source["threads"] >= BUSY_THREADS], (*by, "level", "base")).reset_index()
+        for row in over.to_dict("records"):
+            ratio = "/".join(_SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
+            found.setdefault((source.label, *(row[name] for name in by), ratio), {})[figure] = row["ratio"]
+    keys = [key for source in sources for key in sorted(found) if key[0] == source.label]
+    index = pd.MultiIndex.from_tuples(keys, names=["run", *by, "ratio"])
+    return pd.DataFrame([found[key] for key in keys], index, list(percentiles.FIGURES))
 
 
 def text(of: pd.DataFrame) -> pd.DataFrame:

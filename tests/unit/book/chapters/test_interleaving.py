@@ -51,7 +51,7 @@ def test_what_carries_over_is_shown_in_percent(tmp_path):
     results = written(tmp_path, rows, {"bins": bins}, numbers={"slice_s": 3.0})
     off = 100 * ((1.5 + 1.0) / 2 - 1)
     shown = interleaving.left_by_rule(results)
-    assert shown.loc[("reads", 100), "ALL"].startswith(f"+{off:.1f} ")
+    assert shown.loc[("reads", "ALL"), "100 threads"].startswith(f"+{off:.1f} ")
     values = interleaving.carry_values(results)
     assert values == pytest.approx({
         "carry_slice_s": 3.0, "rule_median": off, "rule_all": 3, "rule_settled": 0,

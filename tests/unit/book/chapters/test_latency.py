@@ -72,6 +72,11 @@ def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run():
     assert price.text(table).loc[("recorded 2.1.20", "READ", "QUORUM/ONE"), "p99.9"] == "too few operations"
     values = price.values(table, {"recorded 2.1.20": "recorded"})
     assert values["price_recorded_READ_QUORUM_p99"] == "4.00 [4.00, 4.00]"
+    idle = source("measured now", *(row | {"threads": 10} for row in rows))
+    idle.run.statistics = idle.run.statistics.assign(cell_id=names, deployment="")
+    idle.run.slices, idle.run.histograms = of.run.slices, {}
+    assert price.table([idle]).empty
+    assert price.table([idle, of]).equals(table)
     drawn = {"mean": {of.label: prices.prices(price.ratios(of))}}
     figure = latency_figures.prices(drawn)
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
