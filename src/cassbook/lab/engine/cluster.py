@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,9 @@ from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.signals import Cleared
 
 READY_TIMEOUT_S = 240.0
+_END_TIMEOUT_S, _POLL_S = 60.0, 0.02
+#: Folders of a node beside its data that are gone with its disks.
+_LOST = ("commitlogs", "saved_caches", "hints")
 _LOG_LINES = 15
 _MOST_NODES = 100
 
@@ -206,6 +210,65 @@ class CassandraCluster(Cleared):
         finally:
             with suppress(psutil.NoSuchProcess):
                 process.resume()
+
+    def end_node(self, node: int, kill: bool = True) -> None:
+        """End the process of node `node` (from 1), and wait until it is gone.
+
+        Parameters
+        ----------
+        node : int
+        kill : bool
+            SIGKILL, or SIGTERM, upon which it takes its leave. Either leaves the pages that it has written to the
+            kernel, which writes them out: it is no power cut.
+
+        Raises
+        ------
+        LaboratoryError
+            If it does not run, or has not ended after a minute.
+        """
+        process = self.node_process(node)
+        process.kill() if kill else process.terminate()
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        with suppress(psutil.NoSuchProcess):
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() > deadline:
+                    raise LaboratoryError(f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}")
+                time.sleep(_POLL_S)
+
+    def launch_node(self, node: int, replace: bool = False) -> None:
+        """Start node `node` (from 1), whose process has ended; returns before it answers.
+
+        Parameters
+        ----------
+        node : int
+        replace : bool
+            With empty disks: all that it had is gone, and what its ranges hold is streamed from the other replicas.
+        """
+        folder = self.node_folders()[node - 1]
+        (folder / "cassandra.pid").unlink(missing_ok=True)
+        ccm_node = self._ccm.nodelist()[node - 1]
+        ccm_node.pid = None  # of a process that has ended, which ccm takes to run until its parent has noticed
+        options: dict[str, Any] = {}
+        if replace:
+            for lost in (*folder.glob("data*"), *(folder / name for name in _LOST)):
+                shutil.rmtree(lost, ignore_errors=True)
+                lost.mkdir()
+            options["replace_address"] = self.broadcast_addresses[node - 1]
+        ccm_node.start(no_wait=True, wait_other_notice=False, **options)
+
+    def node_answers(self, node: int) -> bool:
+        """Whether node `node` (from 1) accepts connections of clients."""
+        return answers(self._listening[node - 1])
+
+    def wait_until_whole(self) -> None:
+        """Wait until every node answers, and reaches all others as coordinator, after some were down.
+
+        Raises
+        ------
+        LaboratoryError
+            Naming a node that has stopped or does not answer, with the end of its log.
+        """
+        CassandraCluster._wait_until_ready(self)
 
     def together(self) -> AbstractContextManager[None]:
         """Within the block no two hosts are apart; here they never are."""
