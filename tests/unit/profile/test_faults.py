@@ -1,11 +1,13 @@
 """Schedules of faults in profiles: what they order, and what is refused."""
 
+import re
+
 import numpy as np
 import pytest
 import yaml
 
 from cassbook.core.errors import InputError
-from cassbook.core.paths import resource
+from cassbook.core.paths import project_root, resource
 from cassbook.lab.run.plan import plan
 from cassbook.profile.faults import RandomFaults
 from cassbook.profile.profile import load_profile
@@ -132,3 +134,14 @@ def test_they_are_no_plan_of_cells(written):
 def test_those_that_come_with_cassbook_are_named_as_their_files(path):
     assert load_profile(path.stem).name == path.stem
     assert yaml.safe_load(path.read_text())["faults"]
+
+
+def test_the_pages_example_is_a_profile(tmp_path):
+    page = (project_root() / "book" / "faults.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "my-faults.yaml"
+    path.write_text(example)
+    made = orders(load_profile(str(path)))
+    assert [(order.fault, order.at_s) for order in made if order.begins] == [
+        ("kill", 10), ("pause", 40), ("pause", 44), ("pause", 48), ("pause", 52),
+    ]  # fmt: skip

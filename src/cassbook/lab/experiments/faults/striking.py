@@ -162,4 +162,4 @@ def _pairs(order: Order, cluster: DistantCluster) -> list[tuple[str, str]]:
 def _broken(order: Order, link: Link) -> Link:
     if order.fault == "cut":
         return replace(link, cut=True)
-    return replace(link, delay_ms=order.delay_ms)
+    return replace(link, delay_ms=link.delay_ms + order.delay_ms)
