@@ -179,23 +179,11 @@ class Crashing(Advised):
             return
         super().end_write(write, there)
 
-    @rule(write=consumes(Advised.writes), replica=st.integers(0, N - 1))
-    def time_out(self, write, replica):
-        super().time_out(write, replica)
-
     @rule(read=consumes(Advised.reads), order=st.permutations(range(N)))
     def end_read(self, read, order):
         there = self.living(order)
         if len(there) >= read.replicas_needed:
             super().end_read(read, there)
-
-    @rule(client=Advised.clients, key=st.sampled_from(KEYS), order=st.permutations(range(N)))
-    def write(self, client, key, order):
-        self.end_write(self.begin_write(client, key), order)
-
-    @rule(client=Advised.clients, key=st.sampled_from(KEYS), order=st.permutations(range(N)))
-    def read(self, client, key, order):
-        self.end_read(self.begin_read(client, key), order)
 
 
 class NaivelyAdvised(Advised):
