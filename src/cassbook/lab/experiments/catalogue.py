@@ -160,6 +160,10 @@ CATALOGUE: Catalogue = {
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
         160, "adviser.shift:shift", needs="map",
     ),
+    "adviser-failing": Entry(
+        "While nodes fail at random and settings are switched, is every acknowledged write read by all that come later?",
+        40, "adviser.failing:failing", needs="map",
+    ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",
         15, "adviser.switches:switches", needs="map",

@@ -1,6 +1,6 @@
 """A paced load of several settings, request by request in turn, whose whole history is kept for the checker.
 
-It goes through the ordinary driver, as an application's does: who coordinates when a node is gone, and what is tried
+It goes through the ordinary driver, or an adviser, as an application's does: who coordinates when a node is gone, and what is tried
 again, is the driver's to decide. Each request has a moment at which it is due; its response time counts from there, so
 that one that must wait for the ones before it is not flattered. Every row has one writer at a time, which writes
 versions 1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
@@ -11,9 +11,9 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
@@ -31,9 +31,10 @@ from cassandra.concurrent import execute_concurrent_with_args
 from cassandra.connection import ConnectionException
 from cassandra.protocol import IsBootstrappingErrorMessage, OverloadedErrorMessage
 
+from cassbook.advisor.requests import OutcomeUnknown
 from cassbook.core.consistency import Setting
 from cassbook.core.errors import LaboratoryError
-from cassbook.core.schema import OK, OUTCOMES
+from cassbook.core.schema import CLIENT_TIMEOUT, OK, OUTCOMES
 from cassbook.lab.experiments.faults.drivers import IDEMPOTENT
 
 #: One row per request: variant (its number), operation, outcome; when it was due, sent and settled, on the client's
@@ -70,6 +71,13 @@ def outcome_of(error: BaseException) -> int:
         if isinstance(error, kind):
             return OUTCOMES.index(name)
     return OUTCOMES.index("server_error")
+
+
+class Sender(Protocol):
+    """Whatever sends requests at levels of its own choice: an `Adviser`, or `naive.Switch`."""
+
+    def execute_async(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
+        """Send a request; what is returned is the driver's future, or has it as `future`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +127,8 @@ class FaultLoad:
     rng : numpy.random.Generator
     before_s : float
         For so long requests are made before the time begins that is counted from `begun_s`.
+    senders : mapping of int to (Sender, Sender), optional
+        Who sends the reads and the writes of a variant, by its number, in place of the driver at its setting's levels.
 
     Attributes
     ----------
@@ -131,8 +141,9 @@ class FaultLoad:
     def __init__(
         self, session: Session, keyspace: str, variants: Sequence[Variant], keys: int, rate_per_s: float,
         read_share: float, rng: np.random.Generator, before_s: float = 0.0,
+        senders: Mapping[int, tuple[Sender, Sender]] | None = None,
     ) -> None:  # fmt: skip
-        self._keyspace, self._before_s = keyspace, before_s
+        self._keyspace, self._before_s, self._senders = keyspace, before_s, senders or {}
         self._session, self._variants, self._rng = session, variants, rng
         self._interval_s, self._read_share = 1 / rate_per_s, read_share
         self._rows = [self._prepared(keyspace, number, variant, keys) for number, variant in enumerate(variants)]
@@ -249,41 +260,52 @@ class FaultLoad:
         rows, variant = self._rows[number], self._variants[number]
         if operation == _READ:
             key, version = self._key_to_read(rows), 0
-            bound = rows.read.bind((key,))
+            statement, values = rows.read, (key,)
         else:
             if not rows.free:
                 self.held_up += 1
                 return
             key = rows.free.popleft()
             version = rows.versions[key] = rows.versions.get(key, 0) + 1
-            bound = rows.write.bind((version, _FILLER, key))
+            statement, values = rows.write, (version, _FILLER, key)
         with self._lock:
             self._under_way += 1
         sent_s = _clock()
         started = (number, operation, due_s, sent_s, key, version)
         try:
-            future = self._session.execute_async(bound, execution_profile=variant.driver)
+            request = self._ask(number, operation, statement, values, variant.driver)
         except Exception as error:  # what the driver refuses at once: no node is up
             self._settled(started, outcome_of(error), "")
             return
-        future.add_callbacks(
-            self._answered, self._failed, callback_args=(started, future), errback_args=(started, future)
-        )
+        given = (started, request)
+        _future(request).add_callbacks(self._answered, self._failed, callback_args=given, errback_args=given)
+
+    def _ask(self, number: int, operation: str, statement: Any, values: tuple[Any, ...], driver: str) -> Any:
+        """Send a request through the variant's own sender, or at the levels of its setting."""
+        if number in self._senders:
+            sender = self._senders[number][operation == _UPDATE]
+            return sender.execute_async(statement, values, execution_profile=driver)
+        return self._session.execute_async(statement.bind(values), execution_profile=driver)
 
     def _key_to_read(self, rows: _Rows) -> str:
         among = rows.recent if rows.recent and self._rng.random() < _RECENT_SHARE else rows.keys
         return among[int(self._rng.integers(len(among)))]  # what is written last only ever grows, to its bound
 
-    def _answered(self, result: Any, started: tuple[Any, ...], future: Any) -> None:
-        number, operation, *_ = started
-        version = None
+    def _answered(self, result: Any, started: tuple[Any, ...], request: Any) -> None:
+        _, operation, *_ = started
         if operation == _READ:
             row = result[0] if result else None
-            version = int(row[0]) if row and row[0] else 0
-        self._settled(started, OK, _coordinator(future), version)
+            self._settled(started, OK, _coordinator(request), int(row[0]) if row and row[0] else 0)
+            return
+        try:
+            request.result()  # an adviser may not believe an acknowledgement that came too late
+        except OutcomeUnknown:
+            self._settled(started, CLIENT_TIMEOUT, _coordinator(request))
+        else:
+            self._settled(started, OK, _coordinator(request))
 
-    def _failed(self, error: BaseException, started: tuple[Any, ...], future: Any) -> None:
-        self._settled(started, outcome_of(error), _coordinator(future))
+    def _failed(self, error: BaseException, started: tuple[Any, ...], request: Any) -> None:
+        self._settled(started, outcome_of(error), _coordinator(request))
 
     def _settled(self, started: tuple[Any, ...], outcome: int, coordinator: str, read: int | None = None) -> None:
         number, operation, due_s, sent_s, key, version = started
@@ -298,7 +320,12 @@ class FaultLoad:
             self._under_way -= 1
 
 
-def _coordinator(future: Any) -> str:
-    """Address of the node that answered last, or was asked last."""
-    host = future.coordinator_host
+def _future(request: Any) -> Any:
+    """Return the driver's own future of a request."""
+    return getattr(request, "future", request)
+
+
+def _coordinator(request: Any) -> str:
+    """Address of the node that answered; empty if none did."""
+    host = _future(request).coordinator_host
     return str(host.address) if host is not None else ""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -23,7 +25,7 @@ from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.experiments.experiment import AnySetup, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
-from cassbook.lab.experiments.faults.load import FaultLoad, Variant
+from cassbook.lab.experiments.faults.load import FaultLoad, Sender, Variant
 from cassbook.lab.experiments.faults.noticing import NOTICES, Notices
 from cassbook.lab.experiments.faults.striking import STRUCK, Striker
 from cassbook.lab.load.ycsb import create_keyspace
@@ -39,7 +41,8 @@ _TOLD = 2
 #: One row per operation of such a story: which kind (stale, back, lost), its number, and `checker.timeline`; coordinator
 #: is a node's number, 0 where none is known.
 TOLD = ("kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator")
-_OPERATIONS = ("READ", "UPDATE")
+OPERATIONS = ("READ", "UPDATE")
+Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, Sender]]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +75,7 @@ class FaultTrial:
 
     def rows(self, setup: str) -> int:
         """Return how many rows a cluster start gives."""
-        return len(_OPERATIONS) * len(_variants(self.profiles[setup]))
+        return len(OPERATIONS) * len(variants(self.profiles[setup]))
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Let the schedule strike, heal the cluster, and judge the whole history.
@@ -86,24 +89,26 @@ class FaultTrial:
             (`noticing.NOTICES`).
         """
         profile = self.profiles[setup]
-        seen = _measured(profile, cluster, rng)
-        struck = pd.DataFrame(seen.struck, columns=list(STRUCK))
-        for panel, ((number, variant), operation) in enumerate(
-            product(enumerate(_variants(profile)), _OPERATIONS), 1
-        ):  # fmt: skip
-            own = seen.requests[(seen.requests["variant"] == number) & (seen.requests["operation"] == operation)]
-            errors = Counter(OUTCOMES[outcome] for outcome in own["outcome"] if outcome != OK)
-            told = seen.told[(seen.told["variant"] == number) & (seen.told["of"] == operation)]
-            yield {
-                "panel": panel, "setting": variant.setting.name, "driver": variant.driver, "table": variant.table,
-                "operation": operation, "n": len(own),
-                "errors": ";".join(f"{kind}:{count}" for kind, count in sorted(errors.items())),
-                "stale": int(own["stale"].sum()), "back": int(own["back"].sum()), "lost": int(own["lost"].sum()),
-                "held_up": seen.held_up,
-                "bins": under_faults.over_time(own), "told": told[list(TOLD)],
-                "struck": struck if panel == 1 else struck.head(0),
-                "notices": seen.notices if panel == 1 else seen.notices.head(0),
-            }  # fmt: skip
+        yield from rows(profile, measured(profile, cluster, rng))
+
+
+def rows(profile: Profile, seen: Seen) -> Iterator[Row]:
+    """Return what is kept of a schedule: see `FaultTrial.measure`."""
+    struck = pd.DataFrame(seen.struck, columns=list(STRUCK))
+    for panel, ((number, variant), operation) in enumerate(product(enumerate(variants(profile)), OPERATIONS), 1):
+        own = seen.requests[(seen.requests["variant"] == number) & (seen.requests["operation"] == operation)]
+        errors = Counter(OUTCOMES[outcome] for outcome in own["outcome"] if outcome != OK)
+        told = seen.told[(seen.told["variant"] == number) & (seen.told["of"] == operation)]
+        yield {
+            "panel": panel, "setting": variant.setting.name, "driver": variant.driver, "table": variant.table,
+            "operation": operation, "n": len(own),
+            "errors": ";".join(f"{kind}:{count}" for kind, count in sorted(errors.items())),
+            "stale": int(own["stale"].sum()), "back": int(own["back"].sum()), "lost": int(own["lost"].sum()),
+            "held_up": seen.held_up,
+            "bins": under_faults.over_time(own), "told": told[list(TOLD)],
+            "struck": struck if panel == 1 else struck.head(0),
+            "notices": seen.notices if panel == 1 else seen.notices.head(0),
+        }  # fmt: skip
 
 
 def of_profile(profile: Profile) -> FaultTrial:
@@ -138,7 +143,8 @@ def _orders(profile: Profile, rng: np.random.Generator) -> list[Any]:
     return profile.faults.orders(profile.load.steady_s, profile.cluster.nodes, rng)
 
 
-def _variants(profile: Profile) -> list[Variant]:
+def variants(profile: Profile) -> list[Variant]:
+    """Return the variants of a profile: each setting with each driver on each table."""
     part = profile.faults
     assert part is not None  # noqa: S101 - a trial has no others
     return [
@@ -148,17 +154,63 @@ def _variants(profile: Profile) -> list[Variant]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """What came of a schedule: requests with stale, back and lost; what was struck; notices; stories."""
+class Seen:
+    """What came of a schedule.
+
+    Attributes
+    ----------
+    requests : DataFrame
+        Those that were due in it: `load.REQUESTS`, and stale, back and lost.
+    struck : list of tuple
+        `striking.STRUCK`.
+    notices : DataFrame
+        `noticing.NOTICES`.
+    told : DataFrame
+        `TOLD`, and variant and of (the operation).
+    held_up : int
+    begun_s : float
+        See `FaultLoad`.
+    """
 
     requests: pd.DataFrame
     struck: list[tuple[Any, ...]]
     notices: pd.DataFrame
     told: pd.DataFrame
     held_up: int
+    begun_s: float
 
 
-def _measured(profile: Profile, cluster: CassandraCluster, rng: np.random.Generator) -> _Seen:
+@contextmanager
+def nobody(session: Session) -> Iterator[Mapping[int, tuple[Sender, Sender]]]:
+    """All requests go at the levels of their settings."""
+    yield {}
+
+
+def measured(
+    profile: Profile, cluster: CassandraCluster, rng: np.random.Generator, senders: Senders = nobody,
+    beside: Callable[[float, threading.Event], None] | None = None,
+) -> Seen:  # fmt: skip
+    """Let a schedule strike under its load, heal the cluster, and judge the whole history.
+
+    Parameters
+    ----------
+    profile : Profile
+        With `faults`.
+    cluster : CassandraCluster
+        Ready.
+    rng : numpy.random.Generator
+    senders : callable
+        Given the session, a context manager of who sends which variant's requests (see `FaultLoad`); entered when the
+        tables are there, left when the load has ended.
+    beside : callable, optional
+        What else goes on under the load: given the moment at which the schedule begins, and an event that is set when
+        it is over.
+
+    Raises
+    ------
+    LaboratoryError
+        If a fault cannot be carried out, the load cannot go on, or the cluster does not become whole again.
+    """
     part, seconds = profile.faults, profile.load.steady_s
     assert part is not None  # noqa: S101 - a trial has no others
     assert seconds is not None  # noqa: S101 - checked by the profile
@@ -167,27 +219,33 @@ def _measured(profile: Profile, cluster: CassandraCluster, rng: np.random.Genera
     try:
         session = driver.connect(wait_for_all_pools=True)
         _create(session, cluster, part.tables)
-        load = FaultLoad(
-            session, cluster.keyspace, _variants(profile), part.keys, part.rate_per_s, part.read_share, rng,
-            part.before_s,
-        )  # fmt: skip
-        first = load.fill()
         notices = Notices(cluster, driver)
-        with load, meanwhile(lambda over: striker.run(load.begun_s, over), "a fault could not be carried out"):
-            while time.perf_counter() < load.begun_s + seconds:
-                load.check()
-                time.sleep(_CHECK_S)
+        with senders(session) as sending:
+            load = FaultLoad(
+                session, cluster.keyspace, variants(profile), part.keys, part.rate_per_s, part.read_share, rng,
+                part.before_s, sending,
+            )  # fmt: skip
+            first = load.fill()
+            with load, ExitStack() as stack:
+                stack.enter_context(
+                    meanwhile(lambda over: striker.run(load.begun_s, over), "a fault could not be carried out")
+                )
+                if beside is not None:
+                    stack.enter_context(meanwhile(lambda over: beside(load.begun_s, over), "what goes on beside failed"))
+                while time.perf_counter() < load.begun_s + seconds:
+                    load.check()
+                    time.sleep(_CHECK_S)
         load.check()
         noticed = notices.since(load.begun_s)
     finally:
         driver.shutdown()
     striker.heal()
-    last = _last(cluster, load, part.tables, _variants(profile))
+    last = _last(cluster, load, part.tables, variants(profile))
     first = first.assign(sent_s=first["sent_s"] - load.begun_s, acked_s=first["acked_s"] - load.begun_s)
     requests = load.requests().assign(coordinator=lambda table: _numbers(table["coordinator"], cluster.addresses))
     judged, told = _judged(requests, first, last)
     during = judged[judged["due_s"] >= 0].reset_index(drop=True)
-    return _Seen(during, striker.rows(), noticed[list(NOTICES)], told, load.held_up)
+    return Seen(during, striker.rows(), noticed[list(NOTICES)], told, load.held_up, load.begun_s)
 
 
 def _create(session: Session, cluster: CassandraCluster, tables: Mapping[str, Mapping[str, str | float]]) -> None:

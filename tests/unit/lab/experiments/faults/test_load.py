@@ -11,6 +11,7 @@ import pytest
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable, WriteTimeout
 from cassandra.cluster import NoHostAvailable
 
+from cassbook.advisor.requests import OutcomeUnknown
 from cassbook.core.consistency import setting
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import OUTCOMES
@@ -27,6 +28,9 @@ class Future:
 
     def __init__(self, answer):
         self.answer = answer
+
+    def result(self):
+        return self.answer
 
     def add_callbacks(self, callback, errback, callback_args, errback_args):
         if isinstance(self.answer, Exception):
@@ -140,3 +144,31 @@ def test_a_load_that_cannot_go_on_says_so(monkeypatch):
 
 def test_an_error_that_nobody_knows_is_the_servers():
     assert OUTCOMES[outcome_of(KeyError("x"))] == "server_error"
+
+
+class Doubting:
+    """An adviser that believes no acknowledgement of a write."""
+
+    def __init__(self, store):
+        self.store = store
+
+    def execute_async(self, statement, parameters=None, **options):
+        future = self.store.execute_async(statement.bind(parameters), **options)
+
+        def result():
+            raise OutcomeUnknown("late")
+
+        return SimpleNamespace(future=future, result=result)
+
+
+def test_an_advisers_acknowledgement_counts_only_if_it_believes_it():
+    store = Store()
+    load = FaultLoad(
+        store, "ks", VARIANTS, 20, 1000.0, 0.5, np.random.default_rng(1), senders={1: (Doubting(store),) * 2}
+    )
+    with load:
+        time.sleep(0.2)
+    ends = load.requests().groupby(["variant", "operation"])["outcome"].agg(set)
+    assert ends.to_dict() == {
+        (0, "READ"): {0}, (0, "UPDATE"): {0}, (1, "READ"): {0}, (1, "UPDATE"): {OUTCOMES.index("client_timeout")},
+    }  # fmt: skip
