@@ -158,7 +158,7 @@ class FaultsSection(Section):
     rate_per_s: Annotated[float, Field(gt=0, le=_MOST_PER_S)]
     read_share: Annotated[Share, Field(gt=0, lt=1)] = 0.5
     drivers: Annotated[list[Driver], Field(min_length=1), Distinct] = Field(default=["default"])
-    tables: dict[str, dict[str, str | float]] = Field(default={"default": {}})
+    tables: dict[str, dict[str, str | float]] = Field(default={"plain": {}})
     keys: Annotated[int, Field(ge=10, le=100_000, strict=True)] = 1000
     before_s: PositiveSeconds = 5.0
     events: Annotated[list[FaultEvent], Field(min_length=1)] | None = None
@@ -169,7 +169,7 @@ class FaultsSection(Section):
         if (self.events is None) == (self.random is None):
             raise ValueError("give either events or random")
         if not self.tables:
-            raise ValueError("tables: name one at least, such as default: {}")
+            raise ValueError("tables: name one at least, such as plain: {}")
         return self
 
     def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:

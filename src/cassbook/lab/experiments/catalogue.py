@@ -140,6 +140,18 @@ CATALOGUE: Catalogue = {
         "A link is cut, cut in one direction, or slow: what do settings make of nodes that differ over who is up?",
         12, "faults.setups:links",
     ),
+    "faults-hints": Entry(
+        "A node comes back without hints, or with those of its first seconds only: who reads what it missed, and how long?",
+        12, "faults.setups:hints",
+    ),
+    "faults-lost-disk": Entry(
+        "A node that took writes alone loses its disks: what is an acknowledged write worth, by level?",
+        9, "faults.setups:lost_disk",
+    ),
+    "faults-region": Entry(
+        "One of two data centres is cut off: which levels go on, and what do they promise then?",
+        9, "faults.setups:region",
+    ),
     "faults-random": Entry(
         "Nodes fail and come back at random: how often is each setting available, and is its promise kept?",
         15, "faults.setups:random",

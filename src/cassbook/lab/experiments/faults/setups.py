@@ -28,3 +28,18 @@ def links() -> FaultTrial:
 def random() -> FaultTrial:
     """Nodes are killed and paused at random."""
     return of_names("faults-random")
+
+
+def hints() -> FaultTrial:
+    """A node that was down is not told, or not of everything, what it missed."""
+    return of_names("faults-no-hints", "faults-hint-window")
+
+
+def lost_disk() -> FaultTrial:
+    """A node takes writes alone, and loses its disks."""
+    return of_names("faults-lost-disk")
+
+
+def region() -> FaultTrial:
+    """One of two data centres is cut off."""
+    return of_names("faults-region")
