@@ -129,7 +129,7 @@ def _setup(profile: Profile) -> AnySetup:
             raise InputError(f"profile: {profile.name} has several deployments; faults strike one")
         (placement,) = placements.values()
     elif any(order.off for order in _orders(profile, np.random.default_rng(0))):
-        hosts = parse(f"{{[C, R1..R{part.nodes}]}}")
+        hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
         return SideBySide(Spec(part.nodes, part.replication_factor, part.heap_mb, part.options))

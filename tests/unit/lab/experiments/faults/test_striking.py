@@ -21,7 +21,7 @@ class Noted(DistantCluster):
     """Nodes of which only is noted what was done to them; each answers when it was asked for the second time."""
 
     def __init__(self):  # starts nothing
-        hosts = parse("{[C, R1..R3]}")
+        hosts = parse("{[C, (R1..R3)]}")
         self.placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
         self._names = [host.name for host in hosts.replicas]
         self.did, self.links, self.asked = [], [], 0
