@@ -299,7 +299,7 @@ class Adviser:
 
     def _weaker(self, replicas: int, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
         """Send a read again, at the strongest level that the live replicas can serve; None where there is none."""
-        fewer = min(replicas - 1, self._health.alive(*self._missing()))
+        fewer = min(replicas - 1, self._alive)
         known = [count for count in levels(self._replicas) if count <= fewer]
         if not known:
             return None
@@ -393,8 +393,7 @@ class Adviser:
             self._note_event("escape", reason, logging.WARNING, unless=f"none {alive}")
             return None
         if to != wanted:
-            if view.epoch.arrived:
-                self._escaped_from = wanted
+            self._escaped_from = wanted
             self._note_event("escape", f"to {setting_waiting_for(*to)}: {failing}", logging.WARNING, unless=f"{to} {alive}")
         return to
 
