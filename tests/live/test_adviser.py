@@ -24,7 +24,7 @@ from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_swi
 from tests.helpers import made_runs
 from tests.helpers.made_staleness import probed
 
-pytestmark = [pytest.mark.live, pytest.mark.main_path]
+pytestmark = pytest.mark.live
 PLAN = scenes.Plan(before_s=2.0, after_s=2.0)
 
 

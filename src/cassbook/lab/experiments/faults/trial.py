@@ -23,6 +23,7 @@ from cassbook.core.threads import meanwhile
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.connect import quiet_driver
 from cassbook.lab.experiments.experiment import AnySetup, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
 from cassbook.lab.experiments.faults.load import FaultLoad, Sender, Variant
@@ -220,7 +221,7 @@ def measured(
         session = driver.connect(wait_for_all_pools=True)
         _create(session, cluster, part.tables)
         notices = Notices(cluster, driver)
-        with senders(session) as sending:
+        with quiet_driver(), senders(session) as sending:  # it would print every connection that it loses
             load = FaultLoad(
                 session, cluster.keyspace, variants(profile), part.keys, part.rate_per_s, part.read_share, rng,
                 part.before_s, sending,
