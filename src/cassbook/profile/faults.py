@@ -12,10 +12,10 @@ from pydantic import Field, model_validator
 from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Section, Settings, Share
 
 #: What can be done to a node's process, and to what lies between hosts.
-Fault = Literal["kill", "stop", "pause", "restart", "replace", "cut", "slow"]
+Fault = Literal["kill", "stop", "pause", "restart", "replace", "add", "decommission", "cut", "slow"]
 _OF_LINKS = ("cut", "slow")
 #: Faults that are over when the node is back, however long that takes.
-_OWN_LENGTH = ("restart", "replace")
+_OWN_LENGTH = ("restart", "replace", "add", "decommission")
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
 Driver = Literal["default", "no_retry", "next_host", "speculative"]
 Client = Literal["client"]
@@ -60,7 +60,8 @@ class FaultEvent(Section):
     """A fault, or the same one several times (a node that flaps).
 
     `cut` and `slow` are of the links between `nodes` and `off`, which by default are all other hosts and the client.
-    `restart` takes several nodes in turn; `replace` gives a node empty disks. Without `for_s` a fault lasts to the end.
+    `restart` takes several nodes in turn; `replace` gives a node empty disks; `add` has nodes join, numbered behind those
+    of the cluster, and `decommission` has such a node leave in order. Without `for_s` a fault lasts to the end.
     """
 
     at_s: Annotated[float, Field(ge=0)]
@@ -76,7 +77,7 @@ class FaultEvent(Section):
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
         if self.do in _OWN_LENGTH and self.for_s is not None:
-            raise ValueError(f"{self.do} lasts until the node is back; leave for_s out")
+            raise ValueError(f"{self.do} lasts until it is done; leave for_s out")
         if (self.times > 1) != (self.every_s is not None):
             raise ValueError("times and every_s go together")
         if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
@@ -191,6 +192,10 @@ class FaultsSection(Section):
             made += event.orders(1 + len({order.number for order in made}), nodes)
         return sorted(made, key=lambda order: order.at_s)
 
+    def added(self) -> list[int]:
+        """Nodes that join in the course of the schedule."""
+        return sorted(node for event in self.events or () if event.do == "add" for node in event.nodes)
+
     def check(self, seconds: float, nodes: int) -> None:
         """Check a schedule against the cluster and the length of the load.
 
@@ -199,7 +204,12 @@ class FaultsSection(Section):
         ValueError
             For a node that there is not, a fault behind the end, or one that strikes a node that another has struck.
         """
-        events = self.events or []
+        events, added = self.events or [], self.added()
+        if added != list(range(nodes + 1, nodes + 1 + len(added))):
+            raise ValueError(f"add: the nodes that join are numbered from {nodes + 1} on, got {added}")
+        if early := [node for event in events if event.do == "decommission" for node in event.nodes if node not in added]:
+            raise ValueError(f"decommission: node {early[0]} was not added; the cluster keeps its first {nodes}")
+        nodes += len(added)
         named = {node for event in events for node in (*event.nodes, *(event.off or ())) if isinstance(node, int)}
         named |= set(self.random.nodes if self.random else ())
         if strange := sorted(node for node in named if node > nodes):

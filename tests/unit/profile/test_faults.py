@@ -8,6 +8,7 @@ import yaml
 
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
+from cassbook.lab.experiments.faults.trial import of_profile
 from cassbook.lab.run.plan import plan
 from cassbook.profile.faults import RandomFaults
 from cassbook.profile.profile import load_profile
@@ -97,19 +98,29 @@ EVENT = "  events: [{%s}]"
         (EVENT % "at_s: 5, do: kill, nodes: [4]", "node 4: there are nodes 1 to 3"),
         (EVENT % "at_s: 60, do: kill, nodes: [1]", "kill at 60 s is behind the end, load.steady_s 60"),
         (EVENT % "at_s: 5, do: explode, nodes: [1]", "events.0.do"),
-        (EVENT % "at_s: 5, do: restart, nodes: [1], for_s: 3", "restart lasts until the node is back; leave for_s out"),
+        (EVENT % "at_s: 5, do: restart, nodes: [1], for_s: 3", "restart lasts until it is done; leave for_s out"),
         (EVENT % "at_s: 5, do: kill, nodes: [1], times: 2", "times and every_s go together"),
         (EVENT % "at_s: 5, do: pause, nodes: [1], for_s: 5, times: 2, every_s: 4", "a for_s shorter than every_s"),
         (EVENT % "at_s: 5, do: kill, nodes: [1], off: [2]", "off and way are of links"),
         (EVENT % "at_s: 5, do: slow, nodes: [1]", "delay_ms goes with slow"),
         (EVENT % "at_s: 5, do: cut, nodes: [1], off: [1]", "node 1 is in nodes and in off"),
         (EVENT % "at_s: 5, do: kill, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]", "pause at 7 s strikes node 1, which kill holds since 5 s"),
+        (EVENT % "at_s: 5, do: add, nodes: [5]", r"add: the nodes that join are numbered from 4 on, got \[5\]"),
+        (EVENT % "at_s: 5, do: decommission, nodes: [2]", "decommission: node 2 was not added"),
         ("  random: {do: [kill], nodes: [9], up_s: 5, down_s: 5}", "node 9: there are nodes 1 to 3"),
     ],
 )  # fmt: skip
 def test_a_schedule_that_cannot_be_is_refused(written, part, said):
     with pytest.raises(InputError, match=said):
         written(part)
+
+
+def test_a_node_may_join_and_leave(written):
+    profile = written("  events:\n    - {at_s: 5, do: add, nodes: [4]}\n    - {at_s: 40, do: decommission, nodes: [4]}")
+    assert profile.faults.added() == [4]
+    assert [order.fault for order in orders(profile)] == ["add", "decommission"]
+    (setup,) = of_profile(profile).setups.values()
+    assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
 
 
 def test_faults_go_with_no_other_part_and_need_a_length(written):

@@ -148,6 +148,10 @@ CATALOGUE: Catalogue = {
         "A node that took writes alone loses its disks: what is an acknowledged write worth, by level?",
         9, "faults.setups:lost_disk",
     ),
+    "faults-members": Entry(
+        "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
+        15, "faults.setups:members",
+    ),
     "faults-region": Entry(
         "One of two data centres is cut off: which levels go on, and what do they promise then?",
         9, "faults.setups:region",

@@ -43,3 +43,8 @@ def lost_disk() -> FaultTrial:
 def region() -> FaultTrial:
     """One of two data centres is cut off."""
     return of_names("faults-region")
+
+
+def members() -> FaultTrial:
+    """A node is replaced; one joins and leaves."""
+    return of_names("faults-members")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -13,14 +14,19 @@ import psutil
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.deployment.link import Link
+from cassbook.lab.engine import manual, tools
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.engine.manual import NodeState
 from cassbook.profile.faults import Order
 
 #: One row per order and node: the fault's number, what it is, whether it begins or ends there, the node; when it was to
 #: be, was ordered and was seen to be done, in seconds since the load began. An end is done when the node's port answers.
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
+_LEAVES_S = 300.0
+#: Faults that are over when they are done.
+_OWN_LENGTH = ("restart", "replace", "add", "decommission")
 _clock = time.perf_counter
 
 
@@ -97,9 +103,10 @@ class Striker:
             ordered_s = _clock()
             self._strike(order, node, over)
             self._note(order, node, begun_s, ordered_s)
-            if order.fault in ("restart", "replace"):
+            if order.fault in _OWN_LENGTH:
                 ended_s = _clock()
-                self._bring_back(node, order.fault == "replace", over)
+                if order.fault != "decommission":
+                    self._bring_back(node, order.fault == "replace", over)
                 self._note(replace(order, begins=False), node, begun_s, ended_s)
 
     def _strike(self, order: Order, node: int, over: threading.Event) -> None:
@@ -109,11 +116,22 @@ class Striker:
             self._paused.add(node)
         elif order.fault == "pause":
             self._resume(node)
-        elif order.begins:
+        elif order.fault == "decommission":
+            self._decommission(node)
+        elif order.begins and order.fault != "add":
             cluster.end_node(node, kill=order.fault in ("kill", "replace"))
             self._down.add(node)
-        else:
+        elif not order.begins:
             self._bring_back(node, False, over)
+
+    def _decommission(self, node: int) -> None:
+        """Have a node hand its rows to the others and leave the ring; its process goes on."""
+        (there,) = [one for one in manual.status() if one.folder == self._cluster.folder]
+        state = NodeState(f"node{node}", "", manual.RUNNING, self._cluster.node_process(node).pid)
+        command = tools.nodetool(replace(there, nodes=[state]), state.name, ["decommission"])
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LEAVES_S)
+        if done.returncode:
+            raise LaboratoryError(f"node{node} does not leave: {done.stdout}{done.stderr}")
 
     def _resume(self, node: int) -> None:
         with suppress(psutil.NoSuchProcess, LaboratoryError):

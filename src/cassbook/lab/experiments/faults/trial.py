@@ -124,6 +124,8 @@ def of_names(*names: str) -> FaultTrial:
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
+    assert profile.faults is not None  # noqa: S101 - a trial has no others
+    spare = len(profile.faults.added())
     if profile.distance is not None:
         placements = profile.distance.placements()
         if len(placements) > 1:
@@ -133,7 +135,9 @@ def _setup(profile: Profile) -> AnySetup:
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
-        return SideBySide(Spec(part.nodes, part.replication_factor, part.heap_mb, part.options))
+        return SideBySide(Spec(part.nodes, part.replication_factor, part.heap_mb, part.options, spare=spare))
+    if spare:
+        raise InputError(f"profile: {profile.name}: nodes can be added only where no link fails and no host is apart")
     replicas = part.replication_factor if part.replication_factor < part.nodes else None
     return Setup(placement, part.options, part.heap_mb, replicas)
 

@@ -83,6 +83,13 @@ def test_a_replaced_node_comes_back_with_empty_disks():
     assert carried_out(orders({"do": "replace", "nodes": [3]}))[0].did == [("kill", 3), ("replace", 3)]
 
 
+def test_a_node_that_is_added_is_started_and_only_then_there():
+    section = FaultsSection(settings=["ONE/ONE"], rate_per_s=1, events=[{"at_s": 0.0, "do": "add", "nodes": [4]}])
+    cluster, striker = carried_out(section.orders(100.0, 3, np.random.default_rng(1)))
+    assert cluster.did == [("launch", 4)]
+    assert [(row[1], row[2]) for row in striker.rows()] == [("add", True), ("add", False)]
+
+
 def test_a_cut_is_of_the_links_that_are_named_and_is_healed():
     cluster, _ = carried_out(orders({"do": "cut", "nodes": [1], "off": [2, "client"], "way": "in", "for_s": 1.0}))
     during, after = cluster.links
