@@ -92,9 +92,8 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.Da
     for start, faults in run.faults(setup).groupby("start"):
         own = bins[bins["start"] == start]
         moments = [0.0, *faults["begins_s"]]
-        first_back_s = faults["ends_s"].min()
-        ends = [*faults["begins_s"], faults["until_s"].iloc[-1] if np.isnan(first_back_s) else first_back_s - settle_s]
-        for dead, (since_s, until_s) in enumerate(zip(moments, ends, strict=True)):
+        first_back_s = faults["ends_s"].fillna(run.length_s(setup)).min()
+        for dead, (since_s, until_s) in enumerate(zip(moments, [*faults["begins_s"], first_back_s], strict=True)):
             during = between(own, since_s + (settle_s if dead else 0.0), until_s)
             share = during.groupby(["operation", "setting"], sort=False)[["ok", "n"]].sum()
             shares.setdefault(dead, []).append(share["ok"] / share["n"])
