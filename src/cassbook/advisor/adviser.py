@@ -17,29 +17,35 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
+from cassbook.advisor.health import Health
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
 from cassbook.advisor.policy import Decision, Policy, Terms
-from cassbook.advisor.regime import Regime, bound_by_others
+from cassbook.advisor.regime import Regime, bound_by_others, escape
 from cassbook.advisor.register import Epoch, InMemory, Register, View
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Write, is_read, ready
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.window import Load, Window
-from cassbook.core.consistency import level_of_at_least, setting, setting_waiting_for, stops
+from cassbook.core.consistency import level_of_at_least, levels, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 
 __all__ = ["Advised", "Adviser", "Change", "OutcomeUnknown", "Pace", "is_read", "missing_nodes", "replication_factor"]
 
 _log = logging.getLogger(LOGGER)
 _clock = time.monotonic
+#: While a setting that fails is left the adviser looks this often, and no oftener when requests fail.
+_HURRY_S = 0.1
+#: What may become of reads that the live replicas cannot serve.
+_ON_UNAVAILABLE = ("fail", "weaker")
 #: Reasons to stay that come and go with every change of load.
 _QUIET = frozenset({"idle", "best", "small gain", "unknown load", "dwelling", "dear way"})
 
@@ -119,6 +125,10 @@ class Adviser:
     on_event : callable, optional
         Called by the adviser's thread with each `Event`, for metrics. All events are logged as well, to the logger
         'cassbook.advisor'.
+    on_unavailable : str
+        What becomes of a read for which too few replicas are alive: 'fail' raises what the driver says; 'weaker' reads
+        once more from those that are, and marks the answer (`Advised.weaker`). From a setting such as 3R-1W there is
+        no safe way out while a replica is dead, for an acknowledged write may be on that replica alone.
 
     Attributes
     ----------
@@ -147,7 +157,11 @@ class Adviser:
         name: str | None = None,
         pace: Pace = _PACE,
         on_event: Callable[[Event], None] | None = None,
+        on_unavailable: str = "fail",
     ) -> None:
+        if on_unavailable not in _ON_UNAVAILABLE:
+            raise InputError(f"on_unavailable: {on_unavailable!r} is none of {', '.join(_ON_UNAVAILABLE)}")
+        self._reads_weaker = on_unavailable == "weaker"
         self._session, self._keyspace, self._interval_s = session, keyspace, pace.interval_s
         replicas = self._replicas = replication_factor(session, keyspace)
         self._asked: tuple[int, int] | None = None
@@ -162,10 +176,14 @@ class Adviser:
         self.sweep = TableSweep(session, keyspace, tables, at_once=pace.sweep_at_once)
         self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
-        self.window = Window(pace.window_s)
+        self._wake = threading.Event()
+        self._health, self._alive = Health(replicas, _clock), replicas
+        self._escaped_from: tuple[int, int] | None = None
+        self._not_whole_at = float("-inf")
+        self.window = Window(pace.window_s, self._heard)
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
-        levels = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
-        self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in levels]
+        named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
+        self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in named]
         self._journal = Journal(on_event)
         self._load, self._reason = Load(0.0, float("nan"), 0.0), ""
         self._sweeping, self._leased = False, True
@@ -188,6 +206,7 @@ class Adviser:
     def close(self) -> None:
         """Stop watching and give the lease back; requests made through the adviser go on, at ALL."""
         self._stop.set()
+        self._wake.set()
         self._thread.join()
         self.sweep.cancel()
         try:
@@ -231,6 +250,7 @@ class Adviser:
             load=self._load,
             failing_share=self._load.failing_share,
             missing_nodes=missing_nodes(self._session, self._keyspace),
+            alive=self._alive,
             reason=self._reason,
         )
 
@@ -258,8 +278,11 @@ class Adviser:
         began = _clock()
         reads, statement, parameters = ready(statement, parameters)
         if reads:
-            statement.consistency_level = self._codes[self.member.read_level()]
-            return Advised(self._session.execute_async(statement, parameters, **options), self.window, began)
+            replicas = self.member.read_level()
+            statement.consistency_level = self._codes[replicas]
+            future = self._session.execute_async(statement, parameters, **options)
+            weaker = partial(self._weaker, replicas, statement, parameters, options) if self._reads_weaker else None
+            return Advised(future, self.window, began, weaker)
         ticket = self.member.begin_write()
         statement.consistency_level = self._codes[ticket.replicas]
         try:
@@ -274,20 +297,44 @@ class Adviser:
         """Return the load of this client over the window."""
         return self.window.load(_clock())
 
+    def _weaker(self, replicas: int, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
+        """Send a read again, at the strongest level that the live replicas can serve; None where there is none."""
+        fewer = min(replicas - 1, self._alive)
+        known = [count for count in levels(self._replicas) if count <= fewer]
+        if not known:
+            return None
+        statement.consistency_level = self._codes[max(known)]
+        return self._session.execute_async(statement, parameters, **options)
+
+    def _heard(self, error: BaseException) -> None:
+        """Take the error of a request; if it tells of dead replicas the adviser looks at once."""
+        if self._health.failed(error) and self._alive == self._replicas:
+            self._wake.set()
+
     def _keep_house(self) -> None:
-        while not self._stop.wait(self._interval_s):
-            self._tick()
+        pause_s = min(self._interval_s, _HURRY_S)
+        while not self._stop.wait(pause_s):
+            escaping = self._alive < self._replicas and not self._epoch.arrived
+            if not escaping:
+                self._wake.wait(self._interval_s - pause_s)
+            self._wake.clear()
+            if not self._stop.is_set():
+                self._tick()
 
     def _tick(self) -> None:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
             load = self._load = self.load()
-            view = self.member.tick(load)
+            missing, nodes = self._missing()
+            self._alive = self._health.alive(missing, nodes)
+            if missing or self._alive < self._replicas:
+                self._not_whole_at = _clock()
+            view = self.member.tick(load, self._alive)
             if view is None:
                 return
             self._note(view)
             self._measure(view, load)
-            self._conductor.step(view, self._decide)
+            self._conductor.step(view, self._decide, self._escape)
             self._journal.forget("register")
         except (DriverException, NoHostAvailable, OSError) as error:
             self._note_event(
@@ -327,17 +374,49 @@ class Adviser:
         self._note_event("switch", reason, unless=f"{view.epoch.number} {name}")
         return decision.wanted
 
+    def _missing(self) -> tuple[int, int]:
+        """How many nodes the driver takes for down, and how many there are."""
+        nodes = keyspace_hosts(self._session, self._keyspace)
+        return len(missing_nodes(self._session, self._keyspace)), len(nodes)
+
+    def _escape(self, view: View) -> tuple[int, int] | None:
+        """Leave a setting that the live replicas cannot serve, if there is a safe way; also on the way to one."""
+        regime, wanted = view.epoch.regime, view.epoch.wanted
+        alive = min([self._alive, *(one.alive for one in view.members.values() if one.alive is not None)])
+        if max(regime.reads, regime.writes, *wanted) <= alive:
+            self._journal.forget("escape")
+            return None
+        to = escape(regime, alive, self.policy.least, levels(self._replicas))
+        failing = f"{alive} of {self._replicas} replicas are alive, too few for {setting_waiting_for(*wanted)}"
+        if to is None:
+            reason = f"{failing}; there is no safe way out until another one is back"
+            self._note_event("escape", reason, logging.WARNING, unless=f"none {alive}")
+            return None
+        if to != wanted:
+            self._escaped_from = wanted
+            self._note_event("escape", f"to {setting_waiting_for(*to)}: {failing}", logging.WARNING, unless=f"{to} {alive}")
+        return to
+
     def _decision(self, view: View) -> Decision:
         if self._asked == view.epoch.wanted:  # asked for where it is
             self._asked, self._arrived_at = None, _clock()
+        regime = view.epoch.regime
         if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
+            if max(regime.reads, regime.writes) <= self._alive < max(self._asked):
+                asked = setting_waiting_for(*self._asked)
+                return Decision(None, "nodes missing", f"{asked} was requested, and waits until more replicas are alive")
             return Decision(self._asked, "requested", "requested by hand")
         stayed_s, dwell_s = _clock() - self._arrived_at, self.policy.terms.dwell_s
         if stayed_s < dwell_s:
             return Decision(None, "dwelling", f"in force for {stayed_s:.0f} s, {dwell_s:g} s is the shortest time")
         load = Load.together(presence.load for presence in view.members.values())
         missing = missing_nodes(self._session, self._keyspace)
-        return self.policy.consider(load, view.epoch.regime, self.sweeps.cost, missing)
+        if self._escaped_from is not None and _clock() - self._not_whole_at >= dwell_s:
+            back, self._escaped_from = self._escaped_from, None
+            if self.policy.may_choose(*back) and back != view.epoch.wanted:
+                reason = f"all nodes have been up for {dwell_s:g} s: back to {setting_waiting_for(*back)}"
+                return Decision(back, "returned", reason)
+        return self.policy.consider(load, regime, self.sweeps.cost, missing)
 
     def _note_event(self, kind: str, reason: str, level: int = logging.INFO, unless: str = "") -> None:
         wanted = setting_waiting_for(*self._epoch.wanted)
@@ -386,11 +465,16 @@ def replication_factor(session: Session, keyspace: str) -> int:
 
 def missing_nodes(session: Session, keyspace: str) -> tuple[str, ...]:
     """Addresses of nodes that may hold rows of a keyspace and are not up, as the driver has it."""
+    hosts = keyspace_hosts(session, keyspace)
+    return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
+
+
+def keyspace_hosts(session: Session, keyspace: str) -> list[Any]:
+    """Nodes that may hold rows of a keyspace, as the driver has them."""
     metadata = session.cluster.metadata
     strategy = metadata.keyspaces[keyspace].replication_strategy
     centres = getattr(strategy, "dc_replication_factors", None)
-    hosts = [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
-    return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
+    return [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
 
 
 def _first(start: str | Regime, replicas: int) -> Regime:

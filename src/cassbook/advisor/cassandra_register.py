@@ -15,6 +15,7 @@ lead at once make each other begin anew. One that fails is left for the next.
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from typing import Any
 
 from cassandra import ConsistencyLevel, DriverException, InvalidRequest
@@ -30,9 +31,13 @@ CREATE TABLE IF NOT EXISTS {table} (
     name text, member text,
     number int static, replicas int static, reads int static, writes int static, floor int static,
     wanted_reads int static, wanted_writes int static,
-    entered int, beat bigint, per_s double, read_share double, in_flight double, failing_share double,
-    PRIMARY KEY (name, member))
+    entered int, beat bigint, per_s double, read_share double, in_flight double, failing_share double, alive int,
+    PRIMARY KEY (name, member)) WITH speculative_retry = '100ms'
 """
+#: Columns that a table of before has not.
+_LATER = {"failing_share": "double", "alive": "int"}
+#: A register that does not answer in this time is asked through another node, well before a lease is over.
+_TIMEOUT_S = 3.0
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _EPOCH = ("number", "replicas", "reads", "writes", "floor", "wanted_reads", "wanted_writes")
 
@@ -70,13 +75,16 @@ class InCassandra:
         changed = ", ".join(f"{column} = ?" for column in _EPOCH)
         self._open = session.prepare(f"INSERT INTO {full} (name, {columns}) VALUES (?, {marks}) IF NOT EXISTS")
         beat = (
-            f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ?, failing_share = ? "
+            f"UPDATE {full} SET entered = ?, beat = ?, per_s = ?, read_share = ?, in_flight = ?, failing_share = ?, "
+            "alive = ? "
             "WHERE name = ? AND member = ? IF number = ?"
         )
         try:
             self._beat = session.prepare(beat)
-        except InvalidRequest:  # a table of before this column was there
-            session.execute(f"ALTER TABLE {full} ADD failing_share double")
+        except InvalidRequest:  # a table of before
+            for column, kind in _LATER.items():
+                with suppress(InvalidRequest):  # this one is there
+                    session.execute(f"ALTER TABLE {full} ADD {column} {kind}")
             self._beat = session.prepare(beat)
         self._look = session.prepare(f"SELECT * FROM {full} WHERE name = ?")
         self._advance = session.prepare(f"UPDATE {full} SET {changed} WHERE name = ? IF number = ?")
@@ -106,7 +114,7 @@ class InCassandra:
         """See `Register.beat`."""
         load = presence.load
         share = None if load.read_share != load.read_share else load.read_share
-        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight, load.failing_share)
+        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight, load.failing_share, presence.alive)
         return self._applied(self._beat, (*values, self._name, member, number))
 
     def advance(self, epoch: Epoch) -> bool:
@@ -121,9 +129,9 @@ class InCassandra:
         return bool(self._execute(statement, values).was_applied)
 
     def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
-        host = self._coordinators[self._coordinator]
+        up = [host for host in self._coordinators if getattr(host, "is_up", None) is not False] or self._coordinators
         try:
-            return self._session.execute(statement, values, host=host)
+            return self._session.execute(statement, values, host=up[self._coordinator % len(up)], timeout=_TIMEOUT_S)
         except (DriverException, NoHostAvailable):
             self._coordinator = (self._coordinator + 1) % len(self._coordinators)
             raise
@@ -141,4 +149,4 @@ def _epoch(row: Any) -> Epoch:
 
 def _presence(row: Any) -> Presence:
     share = float("nan") if row.read_share is None else row.read_share
-    return Presence(row.entered, row.beat, Load(row.per_s, share, row.in_flight, row.failing_share or 0.0))
+    return Presence(row.entered, row.beat, Load(row.per_s, share, row.in_flight, row.failing_share or 0.0), row.alive)

@@ -21,6 +21,10 @@ class Sweep(Protocol):
         """True when it is over and reached every row, False when it failed, None while it goes on."""
 
 
+def _stay(view: View) -> None:
+    """No replica is missing."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Sweeping:
     number: int
@@ -57,7 +61,10 @@ class Conductor:
         self._not_before = float("-inf")
         self.leads = False
 
-    def step(self, view: View, decide: Callable[[View], tuple[int, int] | None]) -> Epoch | None:
+    def step(
+        self, view: View, decide: Callable[[View], tuple[int, int] | None],
+        escape: Callable[[View], tuple[int, int] | None] = _stay,
+    ) -> Epoch | None:  # fmt: skip
         """Take one step, if this member leads and all are ready for it.
 
         Parameters
@@ -66,6 +73,9 @@ class Conductor:
             As just seen; the member has entered its epoch.
         decide : callable
             Asked, when no transition is under way, for the (reads, writes) to go to; None to stay.
+        escape : callable
+            Asked first, whatever is under way, for those of a setting that the live replicas can serve; None where the
+            present one, and the one under way, can be.
 
         Returns
         -------
@@ -77,7 +87,9 @@ class Conductor:
         if not self.leads or not self._observer.all_entered(view):
             return None
         epoch = view.epoch
-        wanted = (decide(view) or epoch.wanted) if epoch.arrived else epoch.wanted
+        present = View(epoch, {name: view.members[name] for name in alive})  # what the others said last is past
+        leaving = escape(present)
+        wanted = leaving or ((decide(present) or epoch.wanted) if epoch.arrived else epoch.wanted)
         steps = transition(epoch.regime, *wanted)
         if not steps:
             return None

@@ -117,7 +117,7 @@ class Member:
         self._held: _Held
         self._give_up(-1)
         self._beats = 0
-        self._reported: tuple[int, int] | None = None  # epoch and entered one of the last accepted beat
+        self._reported: tuple[int | None, ...] | None = None  # epoch, entered one and live replicas of the last beat
 
     @property
     def leased(self) -> bool:
@@ -160,13 +160,15 @@ class Member:
         held, writes = self._held, ticket.writes
         return writes is None or ((writes is held.writes or writes is held.before) and self._clock() <= held.until)
 
-    def tick(self, load: Load) -> View | None:
+    def tick(self, load: Load, alive: int | None = None) -> View | None:
         """Look, enter the epoch in force as far as that is possible, and beat if there is news or the lease wears off.
 
         Parameters
         ----------
         load : Load
             What to tell the others.
+        alive : int, optional
+            Live replicas, as `Presence` has them; told at once when it changes.
 
         Returns
         -------
@@ -185,13 +187,13 @@ class Member:
         self._held.writes.under_way()  # keeps its lists short
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
-        if fresh and self._reported == (epoch.number, entered):
-            return View(epoch, view.members | {self.name: Presence(entered, self._beats, load)})
+        if fresh and self._reported == (epoch.number, entered, alive):
+            return View(epoch, view.members | {self.name: Presence(entered, self._beats, load, alive)})
         self._beats += 1
-        presence = Presence(entered, self._beats, load)
+        presence = Presence(entered, self._beats, load, alive)
         if not self._register.beat(self.name, presence, epoch.number):
             return None
-        self._reported = (epoch.number, entered)
+        self._reported = (epoch.number, entered, alive)
         if self._clock() > self._held.until:  # also in between: what is acknowledged in a gap is not believed
             self._give_up(epoch.number)
             self._enter(began + self._lease_s, epoch)

@@ -37,6 +37,10 @@ class Switch:
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """As `Session.execute`, for prepared statements."""
+        return self.execute_async(statement, parameters, **options).result()
+
+    def execute_async(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
+        """As `Session.execute_async`, for prepared statements."""
         bound = statement.bind(parameters or ())
         bound.consistency_level = self._levels[is_read(statement.query_string)]
-        return self._session.execute(bound, **options)
+        return self._session.execute_async(bound, **options)

@@ -110,7 +110,7 @@ class Decision:
     kind : str
         The reason in a word, for programs: 'idle', 'unknown load', 'best', 'not significant', 'small gain', 'dear way',
         'nodes missing', 'requests failing', 'nothing to switch', 'survives more', 'faster', or the adviser's own
-        'requested' and 'dwelling'.
+        'requested', 'returned' and 'dwelling'.
     reason : str
         The same in a sentence.
     forecast : Forecast or None
@@ -133,7 +133,7 @@ class Policy:
         The replication factor.
     terms : Terms
     least : tuple of int
-        Least (reads, writes) that clients outside the register leave (see `regime.bound_by_others`).
+        Least (reads, writes) that clients outside the register leave (see `regime.bound_by_others`); also an attribute.
 
     Raises
     ------
@@ -154,7 +154,7 @@ class Policy:
         self._map, self._replicas = latency_map.judged_by(self.terms.by or latency_map.by), replicas
         self._by = "" if self._map.by == "mean" else f" by {self._map.by}"
         self._waits = {s: s.waits(replicas) for s in latency_map.settings}
-        self._least = least
+        self.least = least
         enough = [s for s, waits in self._waits.items() if self.enough(*waits)]
         self._allowed = [s for s in enough if self._survives(*self._waits[s])]
         if not enough:
@@ -165,7 +165,7 @@ class Policy:
 
     def enough(self, reads: int, writes: int) -> bool:
         """Whether these levels meet clients outside the register, both ways."""
-        return reads >= self._least[0] and writes >= self._least[1]
+        return reads >= self.least[0] and writes >= self.least[1]
 
     def check(self, reads: int, writes: int) -> None:
         """Refuse levels that do not meet clients outside the register.
@@ -177,12 +177,16 @@ class Policy:
         """
         if not self.enough(reads, writes):
             raise InputError(
-                f"{reads}R-{writes}W: clients outside the register need reads of at least {self._least[0]} and writes "
-                f"of at least {self._least[1]} replicas"
+                f"{reads}R-{writes}W: clients outside the register need reads of at least {self.least[0]} and writes "
+                f"of at least {self.least[1]} replicas"
             )
 
     def _survives(self, reads: int, writes: int) -> bool:
         return self._replicas - max(reads, writes) >= self.terms.survive
+
+    def may_choose(self, reads: int, writes: int) -> bool:
+        """Whether a setting that waits for so many replicas may be chosen."""
+        return (reads, writes) in [self._waits[setting] for setting in self._allowed]
 
     @property
     def choice(self) -> tuple[Setting, ...]:

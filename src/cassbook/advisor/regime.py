@@ -42,7 +42,7 @@ transactions keep their own levels.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -185,6 +185,41 @@ def transition(now: Regime, reads: int, writes: int) -> list[tuple[Step, Regime]
         now = Regime(n, wanted.reads, now.writes, now.floor)
         steps.append((step, now))
     return steps
+
+
+def escape(
+    now: Regime, alive: int, least: tuple[int, int] = (1, 1), known: Collection[int] = ()
+) -> tuple[int, int] | None:  # fmt: skip
+    """Levels that the live replicas can serve, and to which there is a safe way that needs no other replica.
+
+    A sweep needs all replicas. Without one the floor never rises, and reads are never fewer than N - floor + 1. From
+    1R-3W, whose floor is 3, two steps lead to 2R-2W. From 3R-1W none lead anywhere, for an acknowledged write may be
+    on the dead replica alone: reads are not answered until it is back, or are weaker than was promised.
+
+    Parameters
+    ----------
+    now : Regime
+    alive : int
+        Replicas of a row that answer.
+    least : tuple of int
+        (reads, writes) that clients outside the register need.
+    known : collection of int
+        Numbers of replicas that there is a level for. Default: all.
+
+    Returns
+    -------
+    tuple of int or None
+        (reads, writes) that wait for as few replicas as possible; None where there are none.
+    """
+    n = now.replicas
+    counts = sorted(known) or range(1, n + 1)
+    servable = [(r, w) for r in counts for w in counts if r + w > n and max(r, w) <= alive]
+    ways = [
+        levels for levels in servable
+        if levels[0] >= least[0] and levels[1] >= least[1]
+        and all(step is not Step.SETTLE for step, _ in transition(now, *levels))
+    ]  # fmt: skip
+    return min(ways, key=lambda levels: (max(levels), sum(levels), levels), default=None)
 
 
 def breaks(now: tuple[int, int], then: tuple[int, int], replicas: int) -> list[str]:

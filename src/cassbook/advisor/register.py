@@ -50,11 +50,14 @@ class Presence:
         Counts up, so that an observer can tell a new one.
     load : Load
         Its own.
+    alive : int or None
+        Replicas of the worst row that are alive, by its own requests and driver; None where it does not say.
     """
 
     entered: int
     beat: int
     load: Load
+    alive: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import time
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+from cassandra import ReadTimeout, Unavailable
 from cassandra.cluster import ResponseFuture
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
@@ -16,6 +18,8 @@ from cassbook.core.errors import InputError, LaboratoryError
 
 _clock = time.monotonic
 _WRITING_WORDS = ("insert", "update", "delete", "begin")
+#: Sends a read again at a level that fewer replicas can serve; None where there is no such level.
+Weaker = Callable[[], ResponseFuture | None]
 _TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
@@ -24,12 +28,21 @@ class OutcomeUnknown(LaboratoryError):
 
 
 class Advised:
-    """A request under way, as the driver's ResponseFuture, but for late acknowledgements (`OutcomeUnknown`)."""
+    """A request under way, as the driver's ResponseFuture, but for late acknowledgements (`OutcomeUnknown`).
 
-    __slots__ = ("_began", "_window", "future")
+    Attributes
+    ----------
+    future : ResponseFuture
+    weaker : bool
+        Whether `result` gave the answer of a weaker read, after too few replicas had answered the one that was promised
+        (see `on_unavailable` of the adviser): it may have missed acknowledged writes.
+    """
 
-    def __init__(self, future: ResponseFuture, window: Window, began: float) -> None:
-        self.future, self._window, self._began = future, window, began
+    __slots__ = ("_began", "_weaker", "_window", "future", "weaker")
+
+    def __init__(self, future: ResponseFuture, window: Window, began: float, weaker: Weaker | None = None) -> None:
+        self.future, self._window, self._began, self._weaker = future, window, began, weaker
+        self.weaker = False
         future.add_callbacks(self._answered, self._failed)
 
     def result(self) -> Any:
@@ -42,13 +55,21 @@ class Advised:
         DriverException
             As the driver's own.
         """
-        return self.future.result()
+        try:
+            return self.future.result()
+        except (Unavailable, ReadTimeout):
+            again = self._weaker() if self._weaker else None
+            if again is None:
+                raise
+        answer = again.result()
+        self.weaker = True
+        return answer
 
     def _answered(self, *_: Any) -> None:
         self._window.add(True, _clock() - self._began)
 
-    def _failed(self, *_: Any) -> None:
-        self._window.fail()
+    def _failed(self, error: BaseException | None = None, *_: Any) -> None:
+        self._window.fail(error)
         self._answered()
 
 
@@ -61,6 +82,7 @@ class Write(Advised):
         self._member, self._ticket, self._open = member, ticket, [True]
         self._believed: bool | None = None
         self.future, self._window, self._began = future, window, began
+        self.weaker = False
         future.add_callbacks(self._answered, self._failed)
 
     def result(self) -> Any:

@@ -25,8 +25,8 @@ class Event:
         Seconds on the monotonic clock.
     kind : str
         'epoch' (levels changed, or the setting wanted was reached), 'switch' (this client began one), 'stay' (why it
-        does not switch has changed), 'sweep' (one began or ended), 'lease' (lost or regained), 'register' (it could not
-        be reached).
+        does not switch has changed), 'escape' (it leaves a setting that the live replicas cannot serve, or there is no
+        safe way to), 'sweep' (one began or ended), 'lease' (lost or regained), 'register' (it could not be reached).
     setting, wanted : str
         The setting in force, and the one that a switch under way leads to; the same where none is.
     epoch : int
@@ -64,6 +64,8 @@ class Status:
         Part of its requests that failed.
     missing_nodes : tuple of str
         Addresses of the keyspace's nodes that are not up, as the driver has it.
+    alive : int
+        Replicas of the worst row that are alive, as far as this client can tell.
     reason : str
         Why it last switched or stayed.
     """
@@ -77,6 +79,7 @@ class Status:
     load: Load
     failing_share: float
     missing_nodes: tuple[str, ...]
+    alive: int
     reason: str
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from threading import Lock
 
@@ -54,10 +54,12 @@ class Window:
     ----------
     length_s : float
         How far back `load` looks, at most.
+    on_failure : callable, optional
+        Called with the error of each request that failed, by the thread that learns of it.
     """
 
-    def __init__(self, length_s: float) -> None:
-        self._length_s = length_s
+    def __init__(self, length_s: float, on_failure: Callable[[BaseException], object] | None = None) -> None:
+        self._length_s, self._on_failure = length_s, on_failure
         self._lock = Lock()
         self._finished: tuple[deque[float], deque[float]] = (deque(), deque())  # latencies of writes, of reads
         self._counts = [0, 0]
@@ -73,9 +75,11 @@ class Window:
         if len(finished) > _MOST:
             self._sum_up()
 
-    def fail(self) -> None:
+    def fail(self, error: BaseException | None = None) -> None:
         """Count that the answer of a request was an error, or that it could not be sent."""
         self._failed.append(None)
+        if error is not None and self._on_failure is not None:
+            self._on_failure(error)
 
     def _sum_up(self) -> None:
         with self._lock:

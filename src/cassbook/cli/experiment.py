@@ -23,10 +23,12 @@ if TYPE_CHECKING:
 @engine_option(default=None, otherwise="the experiment's usual one")
 @blocks_option()
 @click.option("--map", "map_run", metavar="RUN", help="Run that says which setting is fastest, for adviser-*.")
+@click.option("--profile", metavar="PROFILE", help="Profile of faults, by name or path, for `faults`.")
 @format_option("text", "json")
 def experiment(
-    name: str | None, output: Path | None, resume: bool, engine: str | None, blocks: int, map_run: str | None, form: str
-) -> None:
+    name: str | None, output: Path | None, resume: bool, engine: str | None, blocks: int, map_run: str | None,
+    profile: str | None, form: str,
+) -> None:  # fmt: skip
     """Record a live experiment; without a name, list them.
 
     It runs on a local cluster. A record is one folder: a table of rows per cluster start, and a manifest with the sum
@@ -37,34 +39,40 @@ def experiment(
 
         click.echo(as_json(CATALOGUE) if form == "json" else text(CATALOGUE))
         return
-    path = _record(name, output, "_build/experiments/{name}-{engine}", engine, blocks, resume, map_run)
+    path = _record(name, output, "_build/experiments/{name}-{engine}", engine, blocks, resume, map_run, profile)
     click.echo(json.dumps({"record": str(path)}) if form == "json" else path)
 
 
 def _record(
-    name: str, output: Path | None, usual: str, engine: str | None, blocks: int, resume: bool, map_run: str | None
-) -> Path:
+    name: str, output: Path | None, usual: str, engine: str | None, blocks: int, resume: bool, map_run: str | None,
+    profile: str | None = None,
+) -> Path:  # fmt: skip
     """Record an experiment into a folder, by default the usual one of its name and engine."""
     from cassbook.core.paths import project_root
     from cassbook.lab.experiments.catalogue import named, usual_engine
     from cassbook.lab.experiments.recording import record
 
     full, entry = named(name)
-    engine = engine or usual_engine(entry)
     needed: dict[str, Any] = {}
     if map_run is not None:
         from cassbook.advisor.latency_map import LatencyMap
 
         needed["map"] = LatencyMap.of_run(map_run)
+    if profile is not None:
+        from cassbook.profile.profile import load_profile
+
+        needed["profile"] = loaded = load_profile(profile)
+        full, engine = loaded.name, engine or loaded.engine
+    engine = engine or usual_engine(entry)
     folder = output or project_root() / usual.format(name=full, engine=engine)
-    return record(full, folder, engine, blocks, resume, needed, log)
+    return record(name, folder, engine, blocks, resume, needed, log)
 
 
 def text(catalogue: Catalogue) -> str:
     """List the experiments: name, duration, engines, what each needs, and its question."""
     lines = ["Minutes are those of three blocks (cluster starts of each set-up) on two cores.", ""]
     for name, entry in catalogue.items():
-        needs = f"; needs --{entry.needs} RUN" if entry.needs else ""
+        needs = f"; needs {entry.option}" if entry.needs else ""
         lines.append(f"{name}  about {entry.minutes} minutes; Cassandra {', '.join(entry.engines)}{needs}")
         lines.append(f"    {entry.question}")
     return "\n".join(lines)

@@ -28,6 +28,8 @@ class Link:
         that one late chunk holds up those behind it, as in TCP.
     mbit_per_s : float
         Bandwidth, of each connection for itself; infinite if there is no bound.
+    cut : bool
+        Nothing arrives until the link is whole again; then all of it does, as TCP sends again what was not received.
 
     Raises
     ------
@@ -38,6 +40,7 @@ class Link:
     delay_ms: float = 0.0
     jitter_ms: float = 0.0
     mbit_per_s: float = math.inf
+    cut: bool = False
 
     def __post_init__(self) -> None:
         if not 0 <= self.delay_ms <= MOST_DELAY_MS:

@@ -23,6 +23,7 @@ from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
 from cassbook.profile.conditions import ColdSection, PacedSection
 from cassbook.profile.distance import DistanceSection
+from cassbook.profile.faults import FaultsSection
 from cassbook.profile.fields import (
     Distinct,
     Levels,
@@ -147,6 +148,7 @@ class Profile(Section):
     cold: ColdSection | None = None
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
+    faults: FaultsSection | None = None  # for `cassbook experiment faults`; see `experiments.faults`
     design: Literal["interleaved", "sequential"] = "interleaved"  # see `run.plan`
     keep_samples: Literal["all", "figures", "first_block"] = "all"  # see `run.digest.kept`
 
@@ -184,8 +186,19 @@ class Profile(Section):
 
     @model_validator(mode="after")
     def _something_to_measure(self) -> Self:
-        if not any(self._parts):
+        if not any(self._parts) and self.faults is None:
             raise ValueError("nothing to measure: give pure, mixed or workloads")
+        return self
+
+    @model_validator(mode="after")
+    def _faults_fit(self) -> Self:
+        if self.faults is None:
+            return self
+        if any((*self._parts, self.cold, self.paced)):
+            raise ValueError("faults: strike under a load of their own; leave pure, mixed, workloads, cold and paced out")
+        if self.load.steady_s is None:
+            raise ValueError("faults: need load.steady_s, the length of the schedule")
+        self.faults.check(self.load.steady_s, self.cluster.nodes)
         return self
 
     @model_validator(mode="after")
@@ -252,7 +265,7 @@ class Profile(Section):
             For a name that the replication factor does not have.
         """
         pairs = []
-        for key, section in (("mixed", self.mixed), ("workloads", self.workloads)):
+        for key, section in (("mixed", self.mixed), ("workloads", self.workloads), ("faults", self.faults)):
             for name in section.settings if section else ():
                 try:
                     pairs.append(self.setting(name))
@@ -263,7 +276,7 @@ class Profile(Section):
     @property
     def blocks(self) -> int:
         """How many blocks, each with a cluster start of its own, the repeats make."""
-        return max(part.repeats for part in self._parts if part)
+        return max((part.repeats for part in self._parts if part), default=0)
 
     @property
     def _parts(self) -> tuple[PureSection | MixedSection | WorkloadsSection | None, ...]:

@@ -5,7 +5,9 @@ read is *consistent* if it returns the newest version that had been acknowledged
 in flight during the read may be seen or not; one that timed out is *unknown*: it may have taken effect or not, then or
 later, so that no read can be blamed for missing it, nor for seeing it.
 
-The probes of staleness and the watchers of the adviser's switches are judged by this one definition.
+The probes of staleness, the watchers of the adviser's switches and the loads under faults are judged by this one
+definition. Histories in which nodes fail are asked two questions more: which acknowledged writes are `lost` for good,
+and which reads `went_back` behind an earlier one.
 """
 
 from __future__ import annotations
@@ -78,6 +80,91 @@ def judge(writes: pd.DataFrame, reads: pd.DataFrame, clock_error_s: Mapping[str,
         versions_behind=behind.astype(int).to_numpy(),
         behind_ms=((joined["sent_s"] - joined["_missed_s"]) * 1000).where(~consistent, 0.0).to_numpy(),
     )
+
+
+def lost(writes: pd.DataFrame, last: pd.DataFrame) -> pd.DataFrame:
+    """Find acknowledged writes that are gone for good: after all faults a read at ALL returns an older version.
+
+    Parameters
+    ----------
+    writes : DataFrame
+        Columns `WRITES`.
+    last : DataFrame
+        One row per key: key, and version (0 where there is no row), of a read at ALL when all was over.
+
+    Returns
+    -------
+    DataFrame
+        The rows of `writes` that are lost: acknowledged, and newer than what was read at the end. A newer version of
+        the same key that was read stands for the older ones, which it overwrote.
+
+    Raises
+    ------
+    InputError
+        If a key that was written has no last read, or several.
+    """
+    read = last.assign(key=last["key"].astype(str)).set_index("key")["version"]
+    keys = writes["key"].astype(str)
+    if twice := sorted(set(read.index[read.index.duplicated()])):
+        raise InputError(f"history: key {twice[0]!r} was read at the end more than once")
+    if unread := sorted(set(keys) - set(read.index)):
+        raise InputError(f"history: key {unread[0]!r} was written and not read at the end; {len(unread)} keys are so")
+    return writes[writes["acked_s"].notna() & (writes["version"] > keys.map(read).fillna(0))]
+
+
+def went_back(reads: pd.DataFrame) -> pd.DataFrame:
+    """Say of each read whether an earlier read of its key had returned a newer version (non-monotonic reads).
+
+    Parameters
+    ----------
+    reads : DataFrame
+        Columns `READS`, on one clock. A read is earlier if it had been answered when this one began, whoever made it.
+
+    Returns
+    -------
+    DataFrame
+        `reads`, in their order, with seen_before (newest version that earlier reads returned; 0 if none) and back.
+    """
+    numbered = reads.assign(key=reads["key"].astype(str), _place=np.arange(len(reads)))
+    answered = numbered.sort_values("returned_s")
+    answered = answered.assign(seen_before=answered.groupby("key")["version"].cummax())
+    earlier = _nearest(numbered, answered, ("sent_s", "returned_s"), {"seen_before": "seen_before"})
+    seen_before = earlier["seen_before"].fillna(0).astype(int).to_numpy()
+    return reads.assign(seen_before=seen_before, back=reads["version"].to_numpy() < seen_before)
+
+
+def timeline(writes: pd.DataFrame, reads: pd.DataFrame, read: pd.Series) -> pd.DataFrame:
+    """Tell what led to a read, operation by operation.
+
+    Parameters
+    ----------
+    writes, reads : DataFrame
+        The history; columns `WRITES` and `READS`, perhaps more.
+    read : Series
+        A row of `reads`.
+
+    Returns
+    -------
+    DataFrame
+        In order of sent_s: operation (write or read), version, sent_s, ended_s (NaN where it is unknown whether a write
+        took effect), and the further columns that both tables have. The write of the version that the read returned
+        and all later ones sent before the read was answered; the reads that returned one of these before, newest last;
+        and the read itself.
+    """
+    of_key = (table[table["key"] == read["key"]] for table in (writes, reads))
+    wrote, were_read = of_key
+    wrote = wrote[(wrote["version"] >= read["version"]) & (wrote["sent_s"] <= read["returned_s"])]
+    before = were_read[(were_read["version"] > read["version"]) & (were_read["returned_s"] <= read["sent_s"])]
+    parts = [
+        wrote.rename(columns={"acked_s": "ended_s"}).assign(operation="write"),
+        before.rename(columns={"returned_s": "ended_s"}).assign(operation="read"),
+        read.to_frame().T.rename(columns={"returned_s": "ended_s"}).assign(operation="read"),
+    ]
+    shared = [column for column in parts[0].columns if all(column in part for part in parts)]
+    first = ["operation", "version", "sent_s", "ended_s"]
+    rest = [column for column in shared if column not in {*first, "key"}]
+    told = pd.concat([part[[*first, *rest]].astype(object) for part in parts], ignore_index=True)
+    return told.astype({"version": int, "sent_s": float, "ended_s": float}).sort_values("sent_s", kind="stable")
 
 
 def _on_one_clock(

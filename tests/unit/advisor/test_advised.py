@@ -18,7 +18,7 @@ from hypothesis.stateful import (
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.member import Member
-from cassbook.advisor.regime import Regime
+from cassbook.advisor.regime import Regime, escape
 from cassbook.advisor.register import Epoch, InMemory
 from tests.helpers.simulated_cluster import (
     IDLE,
@@ -135,6 +135,57 @@ class Advised(RuleBasedStateMachine):
         assert seen >= read.required, f"read {seen} of {read.key}, {read.required} was acknowledged before it began"
 
 
+class Crashing(Advised):
+    """Replicas die and come back, disks kept; whoever leads escapes, by what it knows, which may be out of date."""
+
+    def __init__(self):
+        super().__init__()
+        self.dead = set()
+
+    def living(self, order):
+        return [replica for replica in order if replica not in self.dead]
+
+    @rule(replica=st.integers(0, N - 1))
+    def crash(self, replica):
+        self.dead.add(replica)
+
+    @rule(replica=st.integers(0, N - 1))
+    def come_back(self, replica):
+        self.dead.discard(replica)
+
+    @rule(client=Advised.clients, wanted=st.sampled_from(STRONG), alive=st.none() | st.integers(0, N))
+    def lead(self, client, wanted, alive):
+        known = N - len(self.dead) if alive is None else alive
+        view = client.member.tick(IDLE, known)
+        if view is not None:
+            client.conductor.step(view, lambda _: wanted, lambda view: self.leave(view, known))
+
+    def leave(self, view, alive):
+        regime = view.epoch.regime
+        fails = max(regime.reads, regime.writes, *view.epoch.wanted) > alive
+        return escape(regime, alive) if fails else None
+
+    @rule(client=Advised.clients)
+    def sweep(self, client):
+        if not self.dead:
+            client.sweep.go_on()
+
+    @rule(write=consumes(Advised.writes), order=st.permutations(range(N)))
+    def end_write(self, write, order):
+        there = self.living(order)
+        if len(there) < write.ticket.replicas:  # it times out, and is unknown
+            self.replicas.apply(write.key, write.sequence, there)
+            write.client.member.end_write(write.ticket)
+            return
+        super().end_write(write, there)
+
+    @rule(read=consumes(Advised.reads), order=st.permutations(range(N)))
+    def end_read(self, read, order):
+        there = self.living(order)
+        if len(there) >= read.replicas_needed:
+            super().end_read(read, there)
+
+
 class NaivelyAdvised(Advised):
     member_class, conductor_class = Naive, NaiveConductor
 
@@ -147,6 +198,11 @@ def machine(base, begins):
 @pytest.mark.parametrize("start", [(3, 1), (2, 2), (1, 3)])
 def test_no_interleaving_loses_an_acknowledged_write(start):
     run_state_machine_as_test(machine(Advised, start), settings=SEARCH)
+
+
+@pytest.mark.parametrize("start", [(3, 1), (2, 2), (1, 3)])
+def test_none_does_while_replicas_crash_and_settings_are_escaped_from(start):
+    run_state_machine_as_test(machine(Crashing, start), settings=SEARCH)
 
 
 @pytest.mark.parametrize("start", [(3, 1), (2, 2), (1, 3)])
@@ -205,6 +261,48 @@ def test_a_transition_goes_by_its_four_steps_and_waits_for_everyone():
     assert scene.regime == Regime.settled(3, 1, 3)
     scene.tick()
     assert scene.levels("b") == (1, 3)
+
+
+def test_a_setting_that_the_living_cannot_serve_is_left_by_two_steps_whatever_is_under_way():
+    scene = Scene((1, 3))
+    client = scene.clients["a"]
+
+    def leads():
+        view = client.member.tick(IDLE, 2)
+        client.conductor.step(view, lambda _: None, lambda view: escape(view.epoch.regime, 2))
+
+    leads()
+    assert scene.regime == Regime(3, 2, 3, 3)
+    leads()  # b has not entered yet
+    assert scene.regime == Regime(3, 2, 3, 3)
+    scene.tick()
+    leads()
+    assert scene.regime == Regime.settled(3, 2, 2)
+    scene.tick()
+    assert scene.levels("b") == (2, 2)
+
+
+def test_what_a_member_that_is_gone_said_last_counts_no_more():
+    scene = Scene((2, 2))
+    scene.clients["b"].member.tick(IDLE, 1)
+    seen = []
+    scene.time.s += LEASE_S
+    for _ in range(2):
+        scene.time.s += LEASE_S
+        client = scene.clients["a"]
+        client.conductor.step(client.member.tick(IDLE, 3), lambda _: None, lambda view: seen.append(view.members))
+    assert [sorted(members) for members in seen] == [["a", "b"], ["a"]]
+
+
+def test_a_member_tells_at_once_that_replicas_are_dead():
+    scene = Scene((2, 2), names=("a",))
+    member = scene.clients["a"].member
+    before = scene.register.look().members["a"].beat
+    member.tick(IDLE, 3)
+    member.tick(IDLE, 2)
+    assert scene.register.look().members["a"].alive == 2
+    member.tick(IDLE, 2)
+    assert scene.register.look().members["a"].beat == before + 2
 
 
 def test_a_write_under_way_holds_the_sweep_up():

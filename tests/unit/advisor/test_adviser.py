@@ -5,7 +5,7 @@ import time
 from types import SimpleNamespace
 
 import pytest
-from cassandra import ConsistencyLevel, OperationTimedOut
+from cassandra import ConsistencyLevel, OperationTimedOut, Unavailable
 from cassandra.query import BatchStatement, SimpleStatement
 
 from cassbook.advisor import adviser as adviser_module
@@ -439,3 +439,109 @@ def test_of_five_replicas_a_number_without_a_level_goes_at_all():
         assert session.sent[-1].level == ONE
         with pytest.raises(InputError, match="'2R-4W' has no levels that wait for so many of 5 replicas"):
             adviser.request_setting("2R-4W")
+
+
+def dead(session, *addresses):
+    """The nodes as a driver has them that misses some."""
+    session.hosts = [SimpleNamespace(address=f"10.0.0.{k}", is_up=f"10.0.0.{k}" not in addresses) for k in (1, 2, 3)]
+
+
+def fails_at_all(session):
+    """Make requests at ALL fail as they do with a replica dead, and count the failures."""
+    failed, send = [], session.execute_async
+
+    def execute_async(statement, parameters=None, **options):
+        if statement.consistency_level != ALL:
+            return send(statement, parameters, **options)
+        future = Future(statement)
+        session.sent.append(future)
+        failed.append(future)
+        future.answer(Unavailable("x", required_replicas=3, alive_replicas=2))
+        return future
+
+    session.execute_async = execute_async
+    return failed
+
+
+ZERO = {"terms": Terms(dwell_s=0.0, survive=0), "pace": Pace(interval_s=0.3, lease_s=30.0)}
+
+
+def test_the_first_failed_reply_is_enough_to_leave_a_setting_that_the_living_cannot_serve(advise):
+    session, events = Session(), []
+    fails_at_all(session)
+    adviser = advise(session, start="1R-3W", on_event=events.append, **ZERO)
+    with pytest.raises(Unavailable):
+        adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
+    began = time.monotonic()
+    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    assert time.monotonic() - began < 3
+    assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
+    adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
+    escapes = [event.reason for event in events if event.kind == "escape"]
+    assert escapes[0] == "to 2R-2W: 2 of 3 replicas are alive, too few for 1R-3W"
+    assert adviser.status().alive == 2
+
+
+def test_who_joins_while_a_node_is_missing_leaves_the_failing_setting_before_any_request_fails(advise):
+    session = Session()
+    dead(session, "10.0.0.3")
+    adviser = advise(session, start="1R-3W", **ZERO)
+    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+
+
+def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
+    session, events = Session(), []
+    dead(session, "10.0.0.3")
+    terms = Terms(dwell_s=0.2, survive=0)
+    adviser = advise(session, start="1R-3W", on_event=events.append, terms=terms, pace=Pace(interval_s=0.05))
+    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    dead(session)
+    wait_for(lambda: [event for event in events if event.kind == "switch"])
+    (back,) = [event for event in events if event.kind == "switch"]
+    assert back.reason == "to 1R-3W: all nodes have been up for 0.2 s: back to 1R-3W"
+
+
+def test_from_3r_1w_there_is_no_safe_way_out_and_it_says_so_once(advise):
+    session, events = Session(), []
+    dead(session, "10.0.0.3")
+    adviser = advise(session, start="3R-1W", on_event=events.append, **ZERO)
+    wait_for(lambda: any(event.kind == "escape" for event in events))
+    time.sleep(0.7)
+    assert [event.reason for event in events if event.kind == "escape"] == [
+        "2 of 3 replicas are alive, too few for 3R-1W; there is no safe way out until another one is back"
+    ]
+    assert adviser.setting == "3R-1W"
+
+
+def test_reads_that_nobody_can_serve_fail_or_are_weaker_and_marked(advise):
+    session = Session()
+    dead(session, "10.0.0.3")
+    fails_at_all(session)
+    strict = advise(session, start="3R-1W", **ZERO)
+    with pytest.raises(Unavailable):
+        strict.execute("SELECT * FROM t")
+    adviser = advise(session, start="3R-1W", on_unavailable="weaker", **ZERO)
+    request = adviser.execute_async("SELECT * FROM t")
+    assert not request.weaker
+    assert request.result() == ["row"]
+    assert request.weaker
+    assert session.sent[-1].level == QUORUM
+    write = adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
+    write.result()
+    assert not write.weaker
+
+
+def test_what_is_requested_and_cannot_be_served_waits_until_more_replicas_are_alive(advise):
+    session, events = Session(), []
+    dead(session, "10.0.0.3")
+    adviser = advise(session, start="2R-2W", on_event=events.append, **ZERO)
+    adviser.request_setting("1R-3W")
+    wait_for(lambda: any("waits until more replicas are alive" in event.reason for event in events))
+    assert adviser.setting == "2R-2W"
+    dead(session)
+    wait_for(lambda: adviser.setting != "2R-2W")
+
+
+def test_what_becomes_of_reads_is_one_of_two(advise):
+    with pytest.raises(InputError, match="on_unavailable: 'guess' is none of fail, weaker"):
+        advise(on_unavailable="guess")

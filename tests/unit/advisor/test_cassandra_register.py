@@ -18,9 +18,9 @@ class Session:
     def prepare(self, query):
         return SimpleNamespace(query=query, bind=lambda values: SimpleNamespace(routing_key=b"key"))
 
-    def execute(self, statement, values=None, host=None):
+    def execute(self, statement, values=None, host=None, timeout=None):
         self.asked.append(host)
-        if host in self.down:
+        if self.down and host in self.down:
             raise OperationTimedOut()
         return SimpleNamespace(was_applied=True)
 
@@ -54,11 +54,21 @@ def test_a_table_of_before_gets_the_column_that_it_lacks():
                 raise InvalidRequest("Unknown identifier failing_share")
             return super().prepare(query)
 
-        def execute(self, statement, values=None, host=None):
+        def execute(self, statement, values=None, host=None, timeout=None):
             self.said.append(statement)
             return super().execute(statement, values, host)
 
     Older.said = []
     session = Older(["first"])
     InCassandra(session, "shop", "orders").leave("a", 1)
-    assert "ALTER TABLE shop.adviser_register ADD failing_share double" in Older.said
+    for column in ("failing_share double", "alive int"):
+        assert f"ALTER TABLE shop.adviser_register ADD {column}" in Older.said
+
+
+def test_a_coordinator_that_the_driver_takes_for_down_is_not_asked():
+    hosts = [SimpleNamespace(is_up=up) for up in (False, True, None)]
+    session = Session(hosts)
+    register = InCassandra(session, "shop", "orders")
+    for _ in range(3):
+        register.leave("a", 1)
+    assert hosts[0] not in session.asked

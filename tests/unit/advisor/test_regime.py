@@ -4,7 +4,16 @@ from itertools import pairwise, permutations, product
 
 import pytest
 
-from cassbook.advisor.regime import Regime, Step, bound_by_others, breaks, may_follow, safe_together, transition
+from cassbook.advisor.regime import (
+    Regime,
+    Step,
+    bound_by_others,
+    breaks,
+    escape,
+    may_follow,
+    safe_together,
+    transition,
+)
 from cassbook.core.errors import InputError
 
 
@@ -120,3 +129,51 @@ def test_clients_outside_the_register_bound_both_levels():
     assert bound_by_others(3, []) == (1, 1)
     assert bound_by_others(3, [(2, 2)]) == (2, 2)
     assert bound_by_others(3, [(1, 3), (3, 3)]) == (1, 3)
+
+
+def reachable_without_a_sweep(start, least=(1, 1)):
+    """Every regime to which some row of safe steps leads, none of which is a sweep."""
+    everything = [one for one in regimes(start.replicas) if one.reads >= least[0] and one.writes >= least[1]]
+    found, left = {start}, [start]
+    while left:
+        now = left.pop()
+        for following in everything:
+            if following not in found and may_follow(now, following):
+                found.add(following)
+                left.append(following)
+    return found
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_there_is_an_escape_exactly_where_any_safe_row_of_steps_leads_to_what_the_living_can_serve(n):
+    for start, alive in product(regimes(n), range(n + 1)):
+        to = escape(start, alive)
+        possible = {
+            (one.reads, one.writes) for one in reachable_without_a_sweep(start) if max(one.reads, one.writes) <= alive
+        }
+        assert (to is not None) == bool(possible), (start, alive)
+        if to is not None:
+            assert to in possible
+            assert max(to) == min(map(max, possible))
+            assert Step.SETTLE not in [step for step, _ in transition(start, *to)]
+
+
+def test_the_escapes_from_the_papers_settings():
+    one, two, three = (Regime.settled(3, *levels) for levels in ((1, 3), (2, 2), (3, 1)))
+    assert [escape(one, alive) for alive in (3, 2, 1, 0)] == [(2, 2), (2, 2), None, None]
+    assert escape(two, 2) == (2, 2)
+    assert escape(two, 1) is None
+    # An acknowledged write may be on the dead replica alone: reads of the two others would miss it.
+    assert escape(three, 2) is None
+    # On the way from 3R-1W to 1R-3W, before the sweep: the same.
+    assert escape(Regime(3, 3, 3, 1), 2) is None
+    # Behind the sweep all is on three.
+    assert escape(Regime(3, 3, 3, 3), 2) == (2, 2)
+
+
+def test_escapes_go_to_levels_that_there_are_and_meet_clients_outside_the_register():
+    start = Regime.settled(5, 1, 5)
+    assert escape(start, 4) == (3, 3)
+    assert escape(start, 4, known=(1, 2, 3, 5)) == (3, 3)
+    assert escape(start, 4, least=(2, 4)) == (2, 4)
+    assert escape(start, 4, least=(2, 4), known=(1, 2, 3, 5)) is None

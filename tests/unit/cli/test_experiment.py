@@ -26,7 +26,7 @@ def test_what_is_wrong_is_said_in_a_line():
     for arguments, message in (
         (["experiment", "magic"], "experiment: there is no 'magic'; use one of staleness-three,"),
         (["experiment", "adviser-shift"], "experiment: it needs --map RUN; nothing was given"),
-        (["experiment", "calibration", "--map", "quick-2.1.20"], "experiment: it needs no record; --map was given"),
+        (["experiment", "calibration", "--map", "quick-2.1.20"], "experiment: it needs nothing more; --map was given"),
         (["probe", "oracle"], "engine: 2.1.20 has no predictor of its own"),
         (["experiment", "staleness-study", "--engine", "5.0.9"], "cannot be measured on 5.0.9; use one of 2.1.20"),
     ):

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cassbook.core.errors import InputError
-from cassbook.staleness.checker import judge
+from cassbook.staleness.checker import judge, lost, timeline, went_back
 
 NAN = float("nan")
 
@@ -156,3 +156,58 @@ def test_clocks_of_several_hosts_must_be_bounded():
         judge(written, read.drop(columns="host"))
     one = judge(written, from_hosts(read, "x"))
     assert not one["consistent"].any()
+
+
+def last(**versions):
+    return pd.DataFrame({"key": list(versions), "version": list(versions.values())})
+
+
+def test_a_write_is_lost_if_the_end_shows_an_older_version():
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, 0.5), ("b", 1, 0.0, 0.1))
+    gone = lost(history, last(a=1, b=1))
+    assert gone[["key", "version"]].to_numpy().tolist() == [["a", 2], ["a", 3]]
+    assert lost(history, last(a=3, b=1)).empty
+
+
+def test_an_unknown_write_is_never_lost_and_may_stand_for_older_ones():
+    history = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, NAN))
+    assert lost(history, last(a=1)).empty  # it never took effect
+    assert lost(history, last(a=2)).empty  # it did, over an acknowledged one
+    assert lost(history, last(a=0))["version"].tolist() == [1]
+
+
+def test_an_end_that_was_not_read_once_is_refused():
+    history = writes(("a", 1, 0.0, 0.1), ("b", 1, 0.0, 0.1))
+    with pytest.raises(InputError, match="key 'b' was written and not read at the end; 1 keys are so"):
+        lost(history, last(a=1))
+    with pytest.raises(InputError, match="key 'a' was read at the end more than once"):
+        lost(history, pd.concat([last(a=1), last(a=1, b=1)]))
+
+
+def test_a_read_goes_back_if_an_earlier_one_had_seen_more():
+    seen = reads(("a", 0.0, 0.1, 2), ("a", 0.2, 0.3, 1), ("a", 0.05, 0.4, 1), ("b", 0.2, 0.3, 0), ("a", 0.5, 0.6, 2))
+    verdicts = went_back(seen)
+    assert verdicts["back"].tolist() == [False, True, False, False, False]  # the third began before the first was over
+    assert verdicts["seen_before"].tolist() == [0, 2, 0, 0, 2]
+    assert list(verdicts.index) == list(seen.index)
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9), st.integers(0, 6), st.sampled_from("ab")), max_size=14))
+def test_going_back_agrees_with_every_pair_of_reads(rows):
+    seen = reads(*[(key, sent, sent + took, version) for sent, took, version, key in rows])
+    expected = [
+        any(k == key and s + t <= sent and v > version for s, t, v, k in rows) for sent, _, version, key in rows
+    ]
+    assert went_back(seen)["back"].tolist() == expected
+
+
+def test_a_story_has_the_writes_that_were_missed_and_who_had_seen_them():
+    wrote = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, NAN), ("b", 9, 0.2, 0.3)).assign(node=[1, 2, 3, 1])
+    seen = reads(("a", 0.5, 0.6, 2), ("a", 0.7, 0.8, 1), ("b", 0.5, 0.6, 9)).assign(node=[2, 3, 1])
+    story = timeline(wrote, seen, seen.iloc[1])
+    assert story[["operation", "version", "node"]].to_numpy().tolist() == [
+        ["write", 1, 1], ["write", 2, 2], ["write", 3, 3], ["read", 2, 2], ["read", 1, 3],
+    ]  # fmt: skip
+    assert np.isnan(story["ended_s"].iloc[2])
+    assert story["sent_s"].is_monotonic_increasing

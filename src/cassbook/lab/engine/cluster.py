@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,6 +26,9 @@ from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.signals import Cleared
 
 READY_TIMEOUT_S = 240.0
+_END_TIMEOUT_S, _POLL_S = 60.0, 0.02
+#: Folders of a node beside its data that are gone with its disks.
+_LOST = ("commitlogs", "saved_caches", "hints")
 _LOG_LINES = 15
 _MOST_NODES = 100
 
@@ -49,6 +53,8 @@ class Spec:
         Keys for one node more, by its number from 1.
     seed : str, optional
         Address that nodes find the first one at, where that is not the one it listens on.
+    spare : int
+        Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
     """
 
     nodes: int = 3
@@ -57,12 +63,13 @@ class Spec:
     options: Mapping[str, Any] = field(default_factory=dict)
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     seed: str | None = None
+    spare: int = 0
 
     def __post_init__(self) -> None:
         if self.nodes < 1:
             raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
-        if self.nodes > _MOST_NODES:
-            raise InputError(f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes}")
+        if self.nodes + self.spare > _MOST_NODES:
+            raise InputError(f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes + self.spare}")
         if not 1 <= self.replication_factor <= self.nodes:
             raise InputError(
                 f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
@@ -164,7 +171,7 @@ class CassandraCluster(Cleared):
             teardown.tear_down(orphan)
         if self.folder.exists():
             raise LaboratoryError(f"a cluster is already up in {self.folder}; `cassbook cluster down` removes it")
-        preflight.check(self.spec.nodes, self.spec.heap_mb, self.folder)
+        preflight.check(self.spec.nodes + self.spec.spare, self.spec.heap_mb, self.folder)
         return self.java
 
     def restart(self, between: Callable[[], None] | None = None) -> None:
@@ -207,6 +214,84 @@ class CassandraCluster(Cleared):
             with suppress(psutil.NoSuchProcess):
                 process.resume()
 
+    def end_node(self, node: int, kill: bool = True) -> None:
+        """End the process of node `node` (from 1), and wait until it is gone.
+
+        Parameters
+        ----------
+        node : int
+        kill : bool
+            SIGKILL, or SIGTERM, upon which it takes its leave. Either leaves the pages that it has written to the
+            kernel, which writes them out: it is no power cut.
+
+        Raises
+        ------
+        LaboratoryError
+            If it does not run, or has not ended after a minute.
+        """
+        process = self.node_process(node)
+        process.kill() if kill else process.terminate()
+        deadline = time.monotonic() + _END_TIMEOUT_S
+        with suppress(psutil.NoSuchProcess):
+            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
+                if time.monotonic() > deadline:
+                    raise LaboratoryError(f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}")
+                time.sleep(_POLL_S)
+
+    def launch_node(self, node: int, replace: bool = False) -> None:
+        """Start node `node` (from 1), which does not run; returns before it answers.
+
+        A spare node joins: it fetches what is to be its own from the others.
+
+        Parameters
+        ----------
+        node : int
+        replace : bool
+            With empty disks: all that it had is gone, and what its ranges hold is streamed from the other replicas.
+        """
+        folder = self._folder(node)
+        (folder / "cassandra.pid").unlink(missing_ok=True)
+        ccm_node = self._ccm.nodelist()[node - 1]
+        ccm_node.pid = None  # of a process that has ended, which ccm takes to run until its parent has noticed
+        options: dict[str, Any] = {}
+        if replace:
+            for lost in (*folder.glob("data*"), *(folder / name for name in _LOST)):
+                shutil.rmtree(lost, ignore_errors=True)
+                lost.mkdir()
+            options["replace_address"] = self.broadcast_addresses[node - 1]
+        if replace or node > self.spec.nodes:
+            self._let_join(node)
+        ccm_node.start(no_wait=True, wait_other_notice=False, **options)
+
+    def _let_join(self, node: int) -> None:
+        """Have a node fetch its rows from the others, which no node does that is a seed of its own."""
+        ccm_node, seeds = self._ccm.nodelist()[node - 1], self._ccm.seeds
+        self._ccm.seeds = [address for other, address in enumerate(self.broadcast_addresses, 1) if other != node]
+        ccm_node.auto_bootstrap = True
+        ccm_node.set_configuration_options({})  # writes its configuration anew
+        self._ccm.seeds = seeds
+
+    def _folder(self, node: int) -> Path:
+        return self.folder / "ccm" / f"node{node}"
+
+    def node_answers(self, node: int) -> bool:
+        """Whether node `node` (from 1) accepts connections of clients."""
+        return answers([*self._listening, *self._spare_addresses][node - 1])
+
+    @property
+    def _spare_addresses(self) -> list[str]:
+        return [f"127.0.0.{self.spec.nodes + place}" for place in range(1, self.spec.spare + 1)]
+
+    def wait_until_whole(self) -> None:
+        """Wait until every node answers, and reaches all others as coordinator, after some were down.
+
+        Raises
+        ------
+        LaboratoryError
+            Naming a node that has stopped or does not answer, with the end of its log.
+        """
+        CassandraCluster._wait_until_ready(self)
+
     def together(self) -> AbstractContextManager[None]:
         """Within the block no two hosts are apart; here they never are."""
         return nullcontext()
@@ -221,9 +306,9 @@ class CassandraCluster(Cleared):
         LaboratoryError
             If its process is gone.
         """
-        if not 1 <= node <= self.spec.nodes:
-            raise InputError(f"node: there are nodes 1 to {self.spec.nodes}, got {node}")
-        pidfile = self.node_folders()[node - 1] / "cassandra.pid"
+        if not 1 <= node <= self.spec.nodes + self.spec.spare:
+            raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")
+        pidfile = self._folder(node) / "cassandra.pid"
         try:
             return psutil.Process(int(pidfile.read_text()))
         except (OSError, ValueError, psutil.NoSuchProcess):
@@ -243,7 +328,7 @@ class CassandraCluster(Cleared):
 
     def node_folders(self) -> list[Path]:
         """Folder of each node, in order of address; its data, logs and hints lie inside."""
-        return [self.folder / "ccm" / f"node{i}" for i in range(1, self.spec.nodes + 1)]
+        return [self._folder(node) for node in range(1, self.spec.nodes + 1)]
 
     @property
     def replication(self) -> int | dict[str, int]:
@@ -310,7 +395,7 @@ class CassandraCluster(Cleared):
         options = {"start_rpc": False} if self.release.major < (4, 0) else {}
         ccm.set_configuration_options({**options, **self.spec.options})
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
-        ccm.populate(self.spec.nodes)
+        ccm.populate(self.spec.nodes + self.spec.spare)
         if self.spec.node_options:
             # The others may be known by another address than they listen on.
             ccm.seeds = [self.spec.seed or ccm.nodelist()[0]]
@@ -321,7 +406,7 @@ class CassandraCluster(Cleared):
         self._ccm = ccm
 
     def _launch(self) -> None:
-        for node in self._ccm.nodelist():
+        for node in self._ccm.nodelist()[: self.spec.nodes]:
             node.start(no_wait=True, wait_other_notice=False)
 
     def _wait_until_ready(self) -> None:
@@ -354,7 +439,7 @@ class CassandraCluster(Cleared):
 
     def _log_end(self, number: int) -> str:
         """Last lines of a node's logs: what it said itself, then what its JVM said."""
-        folder = self.node_folders()[number - 1] / "logs"
+        folder = self._folder(number) / "logs"
         parts = []
         for name in ("system.log", "stdout.log"):
             path = folder / name

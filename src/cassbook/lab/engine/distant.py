@@ -80,6 +80,8 @@ class DistantCluster(CassandraCluster):
     ) -> None:
         replicas = placement.deployment.replicas
         spec = spec or Spec(nodes=len(replicas), replication_factor=len(replicas))
+        if spec.spare:
+            raise InputError("nodes: a cluster whose hosts are apart has no spare ones")
         if spec.nodes != len(replicas):
             raise InputError(f"nodes: {placement.deployment} has {len(replicas)}, the cluster is to have {spec.nodes}")
         self._numbers = range(1, spec.nodes + 1)
@@ -182,14 +184,22 @@ class DistantCluster(CassandraCluster):
 
     def _prepare(self) -> None:
         super()._prepare()
-        for host, folder in zip(self._home.deployment.replicas, self.node_folders(), strict=True):
-            rack = f"dc={self._data_centre(host)}\nrack=zone{host.zone + 1}\n"
-            (folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
-            # A file of another snitch that is found there would speak for all nodes.
-            (folder / "conf" / "cassandra-topology.properties").unlink(missing_ok=True)
+        for node in self._numbers:
+            self._put_into_its_rack(node)
         self.relay.start()
         self._echo = echo.Echo([(own_address(i), echo.PORT) for i in self._numbers], self._calls())
         self._echo.start()
+
+    def _put_into_its_rack(self, node: int) -> None:
+        host, folder = self._home.deployment.replicas[node - 1], self._folder(node)
+        rack = f"dc={self._data_centre(host)}\nrack=zone{host.zone + 1}\n"
+        (folder / "conf" / "cassandra-rackdc.properties").write_text(rack)
+        # A file of another snitch that is found there would speak for all nodes.
+        (folder / "conf" / "cassandra-topology.properties").unlink(missing_ok=True)
+
+    def _let_join(self, node: int) -> None:
+        super()._let_join(node)
+        self._put_into_its_rack(node)
 
     def _wait_until_ready(self) -> None:
         with self.together():  # nodes that are just meeting ask each other a hundred times

@@ -17,6 +17,8 @@ _ANY = tuple(RELEASES)
 #: Their nodes know options of tables, or of cassandra.yaml, that 4.0 took away.
 _BEFORE_4 = tuple(version for version, release in RELEASES.items() if release.major < (4, 0))
 
+_METAVARS = {"map": "RUN", "profile": "PROFILE"}
+
 
 @dataclass(frozen=True, slots=True)
 class Entry:
@@ -33,7 +35,8 @@ class Entry:
     engines : tuple of str
         Cassandra versions it can be measured on, the usual one first.
     needs : str
-        Record that it needs: a keyword of the maker, and an option of `cassbook experiment`; empty for none.
+        What it needs, a record or a profile: a keyword of the maker, and an option of `cassbook experiment`; empty for
+        nothing.
     before : str
         What records made before there was one catalogue call it; empty for newer ones.
     """
@@ -45,6 +48,11 @@ class Entry:
     needs: str = ""
     before: str = ""
 
+    @property
+    def option(self) -> str:
+        """What it needs as `cassbook experiment` takes it; empty for nothing."""
+        return f"--{self.needs} {_METAVARS[self.needs]}" if self.needs else ""
+
     def make(self, **needed: Any) -> Experiment:
         """Make the experiment from what it needs.
 
@@ -54,7 +62,7 @@ class Entry:
             If what it needs is missing, or there is something else.
         """
         if set(needed) != ({self.needs} if self.needs else set()):
-            wanted = f"--{self.needs} RUN" if self.needs else "no record"
+            wanted = self.option or "nothing more"
             given = ", ".join(f"--{name}" for name in needed) or "nothing"
             raise InputError(f"experiment: it needs {wanted}; {given} was given")
         module, _, function = self.maker.partition(":")
@@ -113,6 +121,45 @@ CATALOGUE: Catalogue = {
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
         45, "calibration.cells:calibration",
     ),
+    "faults": Entry(
+        "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
+    ),
+    "faults-kill": Entry(
+        "One node of three is killed, then two: which settings go on, what fails until it is noticed, and what is lost?",
+        15, "faults.setups:kill",
+    ),
+    "faults-pause": Entry(
+        "A node stands still and is not dead, once for long and then again and again: who waits for it?",
+        10, "faults.setups:pause",
+    ),
+    "faults-restart": Entry(
+        "The nodes are restarted one after the other: what does that cost each setting?",
+        12, "faults.setups:restart",
+    ),
+    "faults-links": Entry(
+        "A link is cut, cut in one direction, or slow: what do settings make of nodes that differ over who is up?",
+        12, "faults.setups:links",
+    ),
+    "faults-hints": Entry(
+        "A node comes back without hints, or with those of its first seconds only: who reads what it missed, and how long?",
+        12, "faults.setups:hints",
+    ),
+    "faults-lost-disk": Entry(
+        "A node that took writes alone loses its disks: what is an acknowledged write worth, by level?",
+        9, "faults.setups:lost_disk",
+    ),
+    "faults-members": Entry(
+        "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
+        15, "faults.setups:members",
+    ),
+    "faults-region": Entry(
+        "One of two data centres is cut off: which levels go on, and what do they promise then?",
+        9, "faults.setups:region",
+    ),
+    "faults-random": Entry(
+        "Nodes fail and come back at random: how often is each setting available, and is its promise kept?",
+        15, "faults.setups:random",
+    ),
     "interleaving-carry-over": Entry(
         "Levels that alternate in slices: for how long does a change of level show in latency, and whose?",
         40, "interleaving.carry_over:carry_over",
@@ -128,6 +175,10 @@ CATALOGUE: Catalogue = {
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",
         160, "adviser.shift:shift", needs="map",
+    ),
+    "adviser-failing": Entry(
+        "While nodes fail at random and settings are switched, is every acknowledged write read by all that come later?",
+        40, "adviser.failing:failing", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",

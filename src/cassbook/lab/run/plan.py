@@ -10,6 +10,7 @@ from itertools import groupby
 import numpy as np
 
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
+from cassbook.core.errors import InputError
 from cassbook.core.time_left import START, Part
 from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
 from cassbook.lab.load.statements import own_shares
@@ -27,7 +28,17 @@ _TAIL = 2.0
 
 
 def plan(profile: Profile) -> list[list[Cell]]:
-    """Return the cells of each block, in an order drawn from the profile's seed and the block's number."""
+    """Return the cells of each block, in an order drawn from the profile's seed and the block's number.
+
+    Raises
+    ------
+    InputError
+        For a profile of faults, which has no cells.
+    """
+    if profile.faults is not None:
+        raise InputError(
+            f"profile: {profile.name} is a schedule of faults; `cassbook experiment faults --profile` records it"
+        )
     return [_block(profile, block) for block in range(1, profile.blocks + 1)]
 
 

@@ -93,6 +93,8 @@ def _netem(link: Link) -> str:
         words += f" {link.jitter_ms:.3f}ms"
     if not math.isinf(link.mbit_per_s):
         words += f" rate {link.mbit_per_s * 1000:.0f}kbit"
+    if link.cut:
+        words += " loss 100%"
     return f"{words} limit {_LIMIT}"
 
 

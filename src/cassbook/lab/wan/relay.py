@@ -7,6 +7,7 @@ behind all that came before, and a reset is passed on at once. Module `relaying`
 
 from __future__ import annotations
 
+import math
 import socket
 import time
 from collections.abc import Mapping, Sequence
@@ -167,7 +168,11 @@ class Relay(Delayer):
         return self._child.pid
 
     def set_links(self, links: Links) -> None:
-        """Put other links into force, also on connections that are up, for what comes from now on."""
+        """Put other links into force, also on connections that are up, for what comes from now on.
+
+        What a cut holds back goes on when the link is whole again. A reset is passed on at once all the same, and a
+        connection that is opened over a cut link is accepted, but nobody answers on it.
+        """
         self._child.ask(_flat(links))
 
     def report(self) -> Moved:
@@ -186,4 +191,8 @@ class Relay(Delayer):
 
 
 def _flat(links: Links) -> list[tuple[str, str, float, float, float]]:
-    return [(*pair, link.delay_ms / 1000, link.jitter_ms / 1000, link.seconds_per_byte) for pair, link in links.items()]
+    return [(*pair, _delay_s(link), link.jitter_ms / 1000, link.seconds_per_byte) for pair, link in links.items()]
+
+
+def _delay_s(link: Link) -> float:
+    return math.inf if link.cut else link.delay_ms / 1000

@@ -5,6 +5,7 @@ A chunk costs two system calls and little else, a third of what it costs in asyn
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import socket
@@ -99,10 +100,28 @@ class Relaying:
         return self._pairs.setdefault((sender, receiver), Between())
 
     def set_links(self, links: list[tuple[str, str, float, float, float]]) -> None:
-        """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte."""
+        """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte.
+
+        With an infinite delay what comes is kept; it goes on when the delay is finite again.
+        """
         for sender, receiver, delay_s, jitter_s, seconds_per_byte in links:
             pair = self.between(sender, receiver)
+            healed = pair.delay_s == math.inf > delay_s
             pair.delay_s, pair.jitter_s, pair.seconds_per_byte = delay_s, jitter_s, seconds_per_byte
+            if healed:
+                self._let_go(pair)
+
+    def _let_go(self, pair: Between) -> None:
+        """Give all that a cut held back on a link its time."""
+        now = clock()
+        for end in list(self._ends.values()):
+            if end.between is pair and end.last_due == math.inf:
+                under_way = [at for at, _ in end.waiting if at < math.inf]  # set out before the cut, and armed
+                due = max([now + pair.delay_s, *under_way])  # none overtakes
+                end.last_due, end.free_at = due, now
+                end.waiting = deque((min(at, due), data) for at, data in end.waiting)
+                if not under_way and not end.blocked:
+                    self._arm(end)
 
     def report(self) -> dict[str, Any]:
         """What was moved since the last report, and how late."""
@@ -215,8 +234,9 @@ class Relaying:
                 self._arm(to)
 
     def _arm(self, end: End) -> None:
-        """Have the first that waits sent in its time: once for each end that is not blocked."""
-        self._loop.at(end.waiting[0][0], end.when_due)
+        """Have the first that waits sent in its time: once for each end that is not blocked, and not cut off."""
+        if end.waiting[0][0] < math.inf:
+            self._loop.at(end.waiting[0][0], end.when_due)
 
     def _pass_on(self, end: End, due: float, now: float) -> None:
         if not end.closed:

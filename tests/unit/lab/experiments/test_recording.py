@@ -14,6 +14,7 @@ from cassbook.lab.experiments.catalogue import CATALOGUE, Entry, named, usual_en
 from cassbook.lab.experiments.recording import record
 from cassbook.lab.experiments.workbench import figures
 from cassbook.lab.load.recorder import Window
+from cassbook.profile.profile import load_profile
 from cassbook.records.experiment import Results
 from tests.helpers import made_runs
 
@@ -23,7 +24,8 @@ QUIET = {"log": lambda _: None}
 @pytest.mark.parametrize("name", list(CATALOGUE))
 def test_every_entry_makes_an_experiment_that_has_rows_and_numbers(name):
     key, entry = named(name)
-    needed = {"map": LatencyMap(made_runs.run(noise=0.0), "known")} if entry.needs == "map" else {}
+    given = {"map": lambda: LatencyMap(made_runs.run(noise=0.0), "known"), "profile": lambda: load_profile("faults-kill")}
+    needed = {entry.needs: given[entry.needs]()} if entry.needs else {}
     experiment = entry.make(**needed)
     assert key == name
     assert entry.question.endswith("?")

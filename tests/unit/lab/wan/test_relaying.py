@@ -2,6 +2,7 @@
 machine can make it late. `test_relay` has the process around it.
 """
 
+import math
 import select
 import socket
 import struct
@@ -136,6 +137,40 @@ def test_links_change_while_connections_are_up(line):
     assert nothing(line.far)
     line.loop.to(0.1 + 0.01)
     assert line.far.recv(10) == b"y"
+
+
+def test_a_cut_link_keeps_what_comes_until_it_is_whole_again(line):
+    line.link(0.1)
+    line.send(line.near, b"under way ")
+    line.link(math.inf)
+    line.send(line.near, b"kept ")
+    line.loop.to(0.1)
+    assert whole(line.far, 10) == b"under way "
+    line.send(line.near, b"too")
+    line.send(line.far, b"back")  # the other way is whole
+    assert whole(line.near, 4) == b"back"
+    line.loop.to(50.0)
+    assert nothing(line.far)
+    line.link(0.01)
+    line.loop.to(50.01 - US)
+    assert nothing(line.far)
+    line.loop.to(50.01)
+    assert whole(line.far, 8) == b"kept too"
+    line.send(line.near, b"after")
+    line.loop.to(50.02)
+    assert line.far.recv(10) == b"after"
+
+
+def test_a_link_that_is_healed_while_something_is_under_way_sends_it_in_its_time(line):
+    line.link(0.1)
+    line.send(line.near, b"one ")
+    line.link(math.inf)
+    line.send(line.near, b"two")
+    line.link(0.01)
+    line.loop.to(0.1 - US)
+    assert nothing(line.far)  # none overtakes
+    line.loop.to(0.1)
+    assert whole(line.far, 7) == b"one two"
 
 
 def test_none_overtakes_where_a_link_becomes_shorter(line):

@@ -1,0 +1,86 @@
+"""How many of a row's replicas are alive, as far as the failures of a client's own requests and its driver tell."""
+
+from __future__ import annotations
+
+from collections import deque
+
+from cassandra import ReadTimeout, Unavailable, WriteTimeout
+
+from cassbook.advisor.member import Clock
+
+#: For so long a failure is evidence.
+_REMEMBERED_S = 5.0
+#: A node that the driver has taken for down for so long is missing, whether or not a request has failed.
+_ESTABLISHED_S = 2.0
+#: A cluster that is overloaded times out too: fewer time-outs than this are no evidence while all nodes seem to be up.
+_TIMEOUTS = 3
+_MOST = 10_000
+
+
+class Health:
+    """Collects evidence; failures come from any thread, questions from one.
+
+    * `Unavailable` is the coordinator's word, and says how many replicas it takes to be alive: one is enough.
+    * A time-out says how many replicas had answered. It counts if the driver misses a node, or if there are several.
+    * A node that the driver misses counts at once if a request has failed, or if it was missed from the beginning; else
+      after two seconds, for connections are lost now and then.
+
+    Parameters
+    ----------
+    replicas : int
+        The replication factor.
+    clock : callable
+        Seconds on a clock that never goes back.
+    """
+
+    def __init__(self, replicas: int, clock: Clock) -> None:
+        self._replicas, self._clock = replicas, clock
+        self._failures: deque[tuple[float, int, bool]] = deque(maxlen=_MOST)  # when, replicas alive, for certain
+        self._missed_since: float | None = None
+        self._asked = False
+
+    def failed(self, error: BaseException | None) -> bool:
+        """Take the error of a request; whether it tells of replicas that are dead or silent."""
+        if isinstance(error, Unavailable):
+            answered, needed = error.alive_replicas, error.required_replicas
+        elif isinstance(error, ReadTimeout | WriteTimeout):
+            answered, needed = error.received_responses, error.required_responses
+        else:
+            return False
+        if answered is None or needed is None or answered >= needed:
+            return False
+        self._failures.append((self._clock(), int(answered), isinstance(error, Unavailable)))
+        return True
+
+    def alive(self, missing: int, nodes: int) -> int:
+        """Return how many replicas of the worst row are alive.
+
+        Parameters
+        ----------
+        missing : int
+            Nodes that the driver takes for down.
+        nodes : int
+            All there are; where that is more than the replicas, a row may have lost one of them, and not all.
+        """
+        now = self._clock()
+        while self._failures and self._failures[0][0] < now - _REMEMBERED_S:
+            self._failures.popleft()
+        failures = list(self._failures)
+        certain = [answered for _, answered, sure in failures if sure]
+        timed_out = [answered for _, answered, sure in failures if not sure]
+        found = min([self._replicas, *certain])
+        if timed_out and (missing or len(timed_out) >= _TIMEOUTS):
+            found = min(found, max(timed_out))
+        if self._established(missing, now) or (missing and failures):
+            found = min(found, self._replicas - (missing if nodes <= self._replicas else 1))
+        return max(found, 0)
+
+    def _established(self, missing: int, now: float) -> bool:
+        """Whether nodes have been missed for long enough, or from the first question on."""
+        first, self._asked = not self._asked, True
+        if not missing:
+            self._missed_since = None
+            return False
+        if self._missed_since is None:
+            self._missed_since = float("-inf") if first else now
+        return now - self._missed_since >= _ESTABLISHED_S

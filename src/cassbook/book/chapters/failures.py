@@ -1,0 +1,177 @@
+"""Tables and quoted values of the chapter on failures: what each setting makes of each fault."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.consistency import setting
+from cassbook.deployment.availability import at_least
+from cassbook.latency.under_faults import between, failed_share
+from cassbook.records.faults import FaultRun
+
+#: What the book calls operations.
+OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+DRIVER = "driver"
+_REPLICAS = 3
+_PERCENT = 100
+#: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
+_SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
+    "failed": ("not answered, %", lambda value: f"{_PERCENT * value:.1f}"),
+    "failing_s": ("seconds with failures", lambda value: f"{value:.1f}"),
+    "worst_p99_ms": ("worst p99, ms", lambda value: f"{value:,.0f}"),
+    "recovered_s": ("recovered after, s", lambda value: f"{value:.1f}"),
+    "stale_per_million": ("stale, per million", lambda value: f"{value:,.0f}"),
+    "back_per_million": ("back, per million", lambda value: f"{value:,.0f}"),
+}
+
+
+def spread(values: pd.Series, shown: Callable[[float], str]) -> str:
+    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval."""
+    known = values.dropna()
+    if known.empty:
+        return "–"
+    if np.isinf(known).any():
+        return "not in time"
+    middle, least, most = shown(known.median()), shown(known.min()), shown(known.max())
+    return middle if least == most else f"{middle} [{least}, {most}]"
+
+
+def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
+    """Return what each setting made of one fault of a schedule: index (operation, setting), columns as headed.
+
+    Values are medians over cluster starts, with the least and the most; the last column counts lost writes of the whole
+    schedule in all starts.
+    """
+    made = run.by_fault(setup)
+    made = made[made["number"] == number]
+    groups = made.groupby(["operation", "setting"], sort=False)
+    table = pd.DataFrame({head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()})
+    rows = run.results.rows
+    lost = rows[rows["setup"] == setup].groupby(["operation", "setting"])["lost"].sum()
+    table["lost writes"] = lost.reindex(table.index).where(table.index.get_level_values(0) == "UPDATE").map(_count)
+    return table.rename(index=OPERATIONS, level=0)
+
+
+def _count(value: float) -> str:
+    return "" if np.isnan(value) else f"{value:,.0f}"
+
+
+def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
+    """Return how long driver and nodes took to take a node for down, and for up again: index (fault, who).
+
+    Medians over starts and nodes, with the least and the most, in seconds.
+    """
+    told = run.noticed(setup)
+    told = told.assign(who=np.where(told["observer"] == DRIVER, "the driver", "the other nodes"))
+    told = told[told["observer"] != told["node"].astype(str)]
+    groups = told.groupby(["number", "fault", "who"], sort=False)
+    seconds = lambda value: f"{value:.1f}"  # noqa: E731
+    table = pd.DataFrame(
+        {head: groups[column].apply(spread, seconds) for column, head in
+         (("down_s", "taken for down after, s"), ("up_s", "taken for up again after, s"))}
+    )  # fmt: skip
+    return table.reset_index("number", drop=True)
+
+
+def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.DataFrame:
+    """Return the share of requests answered with no, one and two nodes dead: index (operation, setting), percent.
+
+    Parameters
+    ----------
+    run : FaultRun
+        Of a schedule that kills nodes one after the other.
+    setup : str
+    settle_s : float
+        So long after a node died its death is known; only what was due later counts.
+    """
+    shares: dict[int, list[pd.Series]] = {}
+    bins = run.bins[run.bins["setup"] == setup]
+    for start, faults in run.faults(setup).groupby("start"):
+        own = bins[bins["start"] == start]
+        moments = [0.0, *faults["begins_s"]]
+        first_back_s = faults["ends_s"].fillna(run.length_s(setup)).min()
+        for dead, (since_s, until_s) in enumerate(zip(moments, [*faults["begins_s"], first_back_s], strict=True)):
+            during = between(own, since_s + (settle_s if dead else 0.0), until_s)
+            share = during.groupby(["operation", "setting"], sort=False)[["ok", "n"]].sum()
+            shares.setdefault(dead, []).append(share["ok"] / share["n"])
+    heads = {dead: f"{dead or 'no'} dead" for dead in shares}
+    table = pd.DataFrame({heads[dead]: pd.concat(parts, axis=1).mean(axis=1) for dead, parts in shares.items()})
+    return (_PERCENT * table).round(1).rename(index=OPERATIONS, level=0)
+
+
+def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
+    """Return latency when all is well against what is lost in a fault, reads and writes together.
+
+    Returns
+    -------
+    DataFrame
+        Index setting; p50_ms and p99_ms (medians of half seconds before the first fault, over starts), failed (share of
+        requests that were due in the fault), each with its least and most over starts (failed_least, ...).
+    """
+    rows = []
+    bins = run.bins[run.bins["setup"] == setup]
+    faults = run.faults(setup)
+    fault = faults[faults["number"] == number].groupby("start")[["begins_s", "until_s"]].agg({"begins_s": "min", "until_s": "max"})
+    first_s = faults.groupby("start")["begins_s"].min()
+    for (start, name), own in bins.groupby(["start", "setting"], sort=False):
+        before = own[own["bin_s"] < first_s[start] - 1]
+        during = between(own, fault.loc[start, "begins_s"], fault.loc[start, "until_s"])
+        rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
+    table = pd.DataFrame(rows, columns=["setting", "p50_ms", "p99_ms", "failed"]).groupby("setting", sort=False)
+    found = table.median()
+    for name in ("p50_ms", "p99_ms", "failed"):
+        found[f"{name}_least"], found[f"{name}_most"] = table[name].min(), table[name].max()
+    return found
+
+
+def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
+    """Return for what part of each start's schedule so many nodes were dead or stood still: index start, columns count."""
+    rows = {}
+    length_s = run.length_s(setup)
+    for start, faults in run.faults(setup).groupby("start"):
+        begins, ends = faults["begins_s"].to_numpy(), faults["ends_s"].fillna(length_s).clip(upper=length_s).to_numpy()
+        moments = np.arange(0, length_s, 0.05)
+        down = ((moments[:, None] >= begins) & (moments[:, None] < ends)).sum(axis=1)
+        rows[start] = pd.Series(down).value_counts(normalize=True)
+    return pd.DataFrame(rows).T.fillna(0.0).sort_index(axis=1)
+
+
+def availability(run: FaultRun, setup: str) -> pd.DataFrame:
+    """Return measured availability under random faults beside two that are foretold, in percent.
+
+    Returns
+    -------
+    DataFrame
+        Index (operation, setting): measured (share answered, with least and most of starts); of these nodes (foretold
+        from how many were down when); independent (foretold from each node's own part of time down alone, as if nodes
+        failed independently: k of n).
+    """
+    bins = run.bins[run.bins["setup"] == setup]
+    counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
+    measured = (_PERCENT * counts["ok"] / counts["n"]).groupby(["operation", "setting"], sort=False)
+    percent = lambda value: f"{value:.2f}"  # noqa: E731
+    table = measured.apply(spread, percent).rename("measured, %").to_frame()
+    down = dead_over_time(run, setup).mean()
+    mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
+    told, independent = [], []
+    for operation, name in table.index:
+        reads, writes = setting(name).waits(_REPLICAS)
+        needed = reads if operation == "READ" else writes
+        told.append(_PERCENT * down[down.index <= _REPLICAS - needed].sum())
+        independent.append(_PERCENT * at_least(needed, [1 - mean_down] * _REPLICAS))
+    table["by nodes down, %"] = [percent(value) for value in told]
+    table["k of n, %"] = [percent(value) for value in independent]
+    return table.rename(index=OPERATIONS, level=0)
+
+
+def story(told: pd.DataFrame) -> pd.DataFrame:
+    """Return a told history as a table to read: seconds since its first operation, who did what, with what result."""
+    since_s = told["sent_s"] - told["sent_s"].min()
+    took = (told["ended_s"] - told["sent_s"]) * 1000
+    answered = took.map(lambda ms: "unknown whether it took effect" if np.isnan(ms) else f"answered after {ms:.0f} ms")
+    by = told["coordinator"].map(lambda node: f"through node{node:.0f}" if node else "")
+    what = told["operation"].where(told["operation"] == "read", "write") + " of version " + told["version"].astype(str)
+    return pd.DataFrame({"s": since_s.round(3), "what": what, "by": by, "result": answered}).reset_index(drop=True)

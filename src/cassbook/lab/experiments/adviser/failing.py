@@ -1,0 +1,182 @@
+"""Settings are switched while nodes fail at random: the adviser's promise under faults, and the naive switch's.
+
+One load asks three tables in turn. The requests of one go through two advisers that share a register, those of another
+through two naive switches, those of the third at one setting. All that switch are asked for the same settings at the
+same random moments. A third member of the register, a process of its own that sends no requests, is killed again and
+again, at times in the middle of a switch.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from multiprocessing import get_context
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from cassandra import DriverException
+from cassandra.cluster import NoHostAvailable, Session
+
+from cassbook.advisor.adviser import Adviser, Pace
+from cassbook.advisor.cassandra_register import InCassandra
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.member import Member
+from cassbook.advisor.naive import Switch
+from cassbook.advisor.policy import Terms
+from cassbook.advisor.status import Event
+from cassbook.advisor.window import Load
+from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.engine.connect import connect
+from cassbook.lab.experiments.experiment import AnySetup, Row
+from cassbook.lab.experiments.faults.load import Sender
+from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants
+from cassbook.profile.profile import Profile, load_profile
+
+#: Tables of the profile.
+SAFE, NAIVE = "safe", "naive"
+#: What the advisers did: moment since the schedule began, `Event.kind`, the setting in force and the one wanted, why.
+STEPS = ("at_s", "member", "kind", "setting", "wanted", "reason")
+_START = "2R-2W"
+_SWITCH_EVERY_S, _MEMBER_LIVES_S = 12.0, 30.0
+#: By how much the reading client learns of a naive switch later.
+_LATE_S = 0.5
+_TERMS = Terms(dwell_s=5.0, fewest_per_s=float("inf"), survive=0)  # no load is enough to switch for speed
+_PACE = Pace(interval_s=0.5, lease_s=5.0)
+_REGISTER = "faults"
+_REPLICAS = 3
+_IDLE = Load(0.0, float("nan"), 0.0)
+
+
+def failing(map: LatencyMap) -> FailingExperiment:
+    """Switch while nodes fail; advisers need a map, whichever it is."""
+    return FailingExperiment(map, load_profile("faults-advised"))
+
+
+@dataclass(frozen=True, slots=True)
+class FailingExperiment:
+    """The experiment.
+
+    Attributes
+    ----------
+    latency_map : LatencyMap
+        Any; advisers need one.
+    profile : Profile
+        Whose faults have the tables `SAFE` and `NAIVE`, and perhaps others.
+    """
+
+    latency_map: LatencyMap
+    profile: Profile
+
+    @property
+    def setups(self) -> Mapping[str, AnySetup]:
+        """The profile's cluster."""
+        return self._trial.setups
+
+    @property
+    def _trial(self) -> FaultTrial:
+        return FaultTrial({self.profile.name: self.profile})
+
+    def notes(self) -> dict[str, Any]:
+        """Return the profile, the map's name, and how often what is done."""
+        return self._trial.notes() | {
+            "map": self.latency_map.name, "switch_every_s": _SWITCH_EVERY_S, "member_lives_s": _MEMBER_LIVES_S,
+            "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s, "dwell_s": _TERMS.dwell_s,
+        }  # fmt: skip
+
+    def rows(self, setup: str) -> int:
+        """Return how many rows a cluster start gives."""
+        return self._trial.rows(setup)
+
+    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """As `FaultTrial.measure`; with the first row also a table steps (`STEPS`)."""
+        acting = _Acting(self.latency_map, self.profile, cluster, np.random.default_rng(rng.integers(2**32)))
+        seen = measured(self.profile, cluster, rng, acting.senders, acting.switch)
+        steps = acting.steps(seen.begun_s)
+        for place, row in enumerate(rows(self.profile, seen)):
+            yield row | {"steps": steps if place == 0 else steps.head(0)}
+
+
+@dataclass(slots=True)
+class _Acting:
+    """The clients that switch, and the one that dies."""
+
+    latency_map: LatencyMap
+    profile: Profile
+    cluster: CassandraCluster
+    rng: np.random.Generator
+    _advisers: list[Adviser] = field(default_factory=list)
+    _naive: list[Switch] = field(default_factory=list)
+    _events: list[tuple[str, Event]] = field(default_factory=list)
+
+    @contextmanager
+    def senders(self, session: Session) -> Iterator[Mapping[int, tuple[Sender, Sender]]]:
+        """Who sends the reads and the writes of each table that is switched."""
+        self._naive = [Switch(session, _START), Switch(session, _START)]
+        register = InCassandra(session, self.cluster.keyspace, _REGISTER)
+        with self._adviser(session, register, "a") as writing, self._adviser(session, register, "b") as reading:
+            self._advisers = [reading, writing]
+            by_table: dict[str, tuple[Sender, Sender]] = {
+                SAFE: (reading, writing), NAIVE: (self._naive[0], self._naive[1])
+            }  # fmt: skip
+            yield {
+                number: by_table[variant.table]
+                for number, variant in enumerate(variants(self.profile)) if variant.table in by_table
+            }  # fmt: skip
+
+    def _adviser(self, session: Session, register: InCassandra, name: str) -> Adviser:
+        return Adviser(
+            session, self.cluster.keyspace, [SAFE], self.latency_map, _START, register, _TERMS, name=name, pace=_PACE,
+            on_event=lambda event: self._events.append((name, event)),
+        )  # fmt: skip
+
+    def switch(self, begun_s: float, over: threading.Event) -> None:
+        """Ask for settings at random moments, and let a further member live and die, until it is over."""
+        mortal = threading.Thread(target=self._mortal, args=(over,), daemon=True)
+        mortal.start()
+        names = [pair.name for pair in STRONG_SETTINGS]
+        while not over.wait(float(self.rng.exponential(_SWITCH_EVERY_S))):
+            name = names[int(self.rng.integers(len(names)))]
+            for adviser in self._advisers:
+                adviser.request_setting(name)
+            reading, writing = self._naive
+            writing.request_setting(name)
+            over.wait(_LATE_S)
+            reading.request_setting(name)
+        mortal.join()
+
+    def _mortal(self, over: threading.Event) -> None:
+        """Keep one more member of the register alive for a while, kill it, and begin again."""
+        count = 0
+        rng = np.random.default_rng(self.rng.integers(2**32))
+        while not over.is_set():
+            count += 1
+            where = (self.cluster.addresses, self.cluster.release.protocol, self.cluster.keyspace, f"c{count}")
+            process = get_context("spawn").Process(target=_live, args=where, daemon=True)
+            process.start()
+            over.wait(float(rng.uniform(0.5, 1.5)) * _MEMBER_LIVES_S)
+            process.kill()
+            process.join()
+
+    def steps(self, begun_s: float) -> pd.DataFrame:
+        """Return what the advisers did, since the schedule began (on `time.perf_counter`)."""
+        shift_s = time.perf_counter() - time.monotonic() - begun_s
+        told = [
+            (round(event.at + shift_s, 3), name, event.kind, event.setting, event.wanted, event.reason)
+            for name, event in self._events
+        ]
+        return pd.DataFrame(told, columns=list(STEPS))
+
+
+def _live(addresses: list[str], protocol: int, keyspace: str, name: str) -> None:
+    """Be a member of the register that sends no requests, until killed."""
+    session = connect(addresses, protocol, least=1)
+    member = Member(name, InCassandra(session, keyspace, _REGISTER), _REPLICAS, _PACE.lease_s, time.monotonic)
+    while True:
+        with suppress(DriverException, NoHostAvailable):  # its lease runs out meanwhile, as anybody's
+            member.tick(_IDLE)
+        time.sleep(_PACE.interval_s)

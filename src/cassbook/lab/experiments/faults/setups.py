@@ -1,0 +1,50 @@
+"""The experiments on faults that the catalogue has, each of one profile or more of the folder `profiles`."""
+
+from __future__ import annotations
+
+from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
+
+
+def kill() -> FaultTrial:
+    """One node is killed and comes back; two are, one after the other."""
+    return of_names("faults-kill", "faults-kill-two")
+
+
+def pause() -> FaultTrial:
+    """A node stands still, once for long; another flaps."""
+    return of_names("faults-pause")
+
+
+def restart() -> FaultTrial:
+    """All nodes are restarted in turn."""
+    return of_names("faults-restart")
+
+
+def links() -> FaultTrial:
+    """A link between two nodes is cut both ways, then one way, then slow."""
+    return of_names("faults-links")
+
+
+def random() -> FaultTrial:
+    """Nodes are killed and paused at random."""
+    return of_names("faults-random")
+
+
+def hints() -> FaultTrial:
+    """A node that was down is not told, or not of everything, what it missed."""
+    return of_names("faults-no-hints", "faults-hint-window")
+
+
+def lost_disk() -> FaultTrial:
+    """A node takes writes alone, and loses its disks."""
+    return of_names("faults-lost-disk")
+
+
+def region() -> FaultTrial:
+    """One of two data centres is cut off."""
+    return of_names("faults-region")
+
+
+def members() -> FaultTrial:
+    """A node is replaced; one joins and leaves."""
+    return of_names("faults-members")

@@ -1,0 +1,104 @@
+"""Requests while nodes fail: how many are answered over time, how late, and when all is well again."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.core.schema import OK, OUTCOMES
+
+#: How requests end, as a person sees it: answered; refused, since too few replicas are up; timed out by the server or by
+#: the client; lost with their connection; failed otherwise.
+ENDS = ("ok", "unavailable", "server_timeout", "client_timeout", "connection_lost", "other")
+_SERVER_TIMEOUTS = frozenset({"write_timeout", "read_timeout"})
+_QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}
+#: Columns of `over_time`, beside those that it groups by.
+BINS = ("bin_s", "n", *ENDS, *_QUANTILES, "stale", "back")
+
+
+def end_of(outcome: int) -> str:
+    """Return which of `ENDS` an outcome is, by its number in `schema.OUTCOMES`."""
+    name = OUTCOMES[outcome]
+    if name in _SERVER_TIMEOUTS:
+        return "server_timeout"
+    return name if name in ENDS else "other"
+
+
+def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
+    """Count requests, and give their response times, by the moment at which they were due.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        outcome (number), due_s, ended_s; and stale and back, True for reads that were.
+    width_s : float
+        Of a bin.
+
+    Returns
+    -------
+    DataFrame
+        One row per bin with requests, in order: columns `BINS`. bin_s is where it begins; times are response times of
+        answered requests, from when they were due, in milliseconds: NaN where none was answered.
+    """
+    place = np.floor(requests["due_s"] / width_s).astype(int)
+    ends = requests["outcome"].map(end_of)
+    counts = pd.crosstab(place, ends).reindex(columns=list(ENDS), fill_value=0)
+    good = requests["outcome"] == OK
+    response_ms = ((requests["ended_s"] - requests["due_s"]) * 1000)[good].groupby(place[good])
+    quantiles = pd.DataFrame({name: response_ms.quantile(q) for name, q in _QUANTILES.items()})
+    flags = requests[["stale", "back"]].astype(int).groupby(place).sum()
+    table = counts.assign(n=counts.sum(axis=1)).join(quantiles.round(3)).join(flags)
+    table = table.assign(bin_s=(table.index * width_s).round(6)).reset_index(drop=True)
+    return table[list(BINS)].rename_axis(columns=None)
+
+
+def between(bins: pd.DataFrame, from_s: float, to_s: float) -> pd.DataFrame:
+    """Return the bins that begin from one moment on and before another."""
+    return bins[(bins["bin_s"] >= from_s) & (bins["bin_s"] < to_s)]
+
+
+def failed_share(bins: pd.DataFrame) -> float:
+    """Return the part of requests that were not answered; NaN where there were none."""
+    total = bins["n"].sum()
+    return float(1 - bins["ok"].sum() / total) if total else math.nan
+
+
+def recovered_after_s(bins: pd.DataFrame, since_s: float, most_failed: float = 0.01, for_s: float = 2.0) -> float:
+    """Return how long after a moment requests are answered again, as they were before the fault.
+
+    Parameters
+    ----------
+    bins : DataFrame
+        Of one setting and operation, from `over_time`.
+    since_s : float
+        Such as the moment at which the fault began, or was over.
+    most_failed : float
+        Of the requests of `for_s` at most so many may fail.
+    for_s : float
+        For so long it must have gone well.
+
+    Returns
+    -------
+    float
+        Seconds; 0 where it went well from that moment on; infinite where it did not before the end.
+
+    Raises
+    ------
+    InputError
+        If there are no bins from that moment on.
+    """
+    after = bins[bins["bin_s"] >= since_s].sort_values("bin_s")
+    if after.empty:
+        raise InputError(f"bins: none begins at {since_s:g} s or later")
+    starts = after["bin_s"].to_numpy()
+    width_s = float(np.min(np.diff(starts))) if len(starts) > 1 else for_s
+    for start_s in starts:
+        window = between(after, start_s, start_s + for_s)
+        if start_s + for_s > starts[-1] + width_s + 1e-9:  # the end comes too soon to tell
+            break
+        if window["ok"].iloc[0] == window["n"].iloc[0] and failed_share(window) <= most_failed:
+            return float(max(0.0, start_s - since_s)) if start_s > starts[0] else 0.0
+    return math.inf

@@ -1,0 +1,163 @@
+"""Read recorded faults: what each setting made of each, over time and fault by fault."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from cassbook.core.errors import InputError
+from cassbook.latency.under_faults import between, failed_share, recovered_after_s
+from cassbook.records.experiment import Results
+
+#: What tells the requests of a schedule apart.
+VARIANT = ("setting", "driver", "table", "operation")
+_ROW = ("start", "setup", "panel")
+_MILLION = 1e6
+#: A half second in which more than this part of requests is not answered is one of failing.
+_MOST_FAILED = 0.01
+
+
+class FaultRun:
+    """A record of `cassbook experiment faults-*`.
+
+    Parameters
+    ----------
+    name_or_path : str
+
+    Attributes
+    ----------
+    results : Results
+        Rows are those of `faults.trial.FaultTrial.measure`.
+    struck : DataFrame
+        One row per order and node: start, setup, number, fault, begins, node, at_s, ordered_s, done_s.
+    notices : DataFrame
+        Who took which node for up or down, and when: start, setup, observer, node, state, at_s.
+    bins : DataFrame
+        Requests by half seconds (`under_faults.BINS`), with start, setup and `VARIANT`.
+
+    Raises
+    ------
+    InputError
+        If it is no record of faults; see `Results` for others.
+    """
+
+    def __init__(self, name_or_path: str) -> None:
+        self.results = results = Results(name_or_path)
+        if "profiles" not in results.manifest.get("numbers", {}):
+            raise InputError(f"{name_or_path}: is no record of `cassbook experiment faults-*`")
+        self.struck = results.table("struck").drop(columns="panel")
+        self.notices = self._table("notices", ["observer", "node", "state", "at_s"]).drop(columns="panel")
+        self.bins = results.table("bins").merge(results.rows[[*_ROW, *VARIANT]], on=list(_ROW))
+        self._told = self._table("told", ["kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"])
+
+    def _table(self, name: str, columns: list[str]) -> pd.DataFrame:
+        """Read a table; empty where no row had anything in it."""
+        there = self.results.has_table(name)
+        return self.results.table(name) if there else pd.DataFrame(columns=[*_ROW, *columns])
+
+    @property
+    def setups(self) -> list[str]:
+        """Names of the schedules."""
+        return list(self.results.manifest["setups"])
+
+    def length_s(self, setup: str) -> float:
+        """How long a schedule's load lasts."""
+        return float(self.results.manifest["numbers"]["profiles"][setup]["load"]["steady_s"])
+
+    def faults(self, setup: str) -> pd.DataFrame:
+        """Return each fault of each cluster start of a schedule.
+
+        Returns
+        -------
+        DataFrame
+            start, number, fault, node, begins_s (when it struck), ends_s (when the node answered again, or the link was
+            whole; NaN where it lasted to the end), until_s (when the next one struck, or the load ended).
+
+        Raises
+        ------
+        InputError
+            If there is no such schedule.
+        """
+        if setup not in self.setups:
+            raise InputError(f"faults: there is no schedule {setup!r}; use one of {', '.join(self.setups)}")
+        struck = self.struck[self.struck["setup"] == setup]
+        keys = ["start", "number", "fault", "node"]
+        begins = struck[struck["begins"]].groupby(keys)["ordered_s"].min().rename("begins_s")
+        ends = struck[~struck["begins"]].groupby(keys)["done_s"].max().rename("ends_s")
+        table = begins.to_frame().join(ends).reset_index().sort_values(["start", "begins_s"], ignore_index=True)
+        following = table.groupby("start")["begins_s"].shift(-1)
+        return table.assign(until_s=following.fillna(self.length_s(setup)))
+
+    def by_fault(self, setup: str) -> pd.DataFrame:
+        """Say what each setting made of each fault of a schedule.
+
+        A fault's requests are those that were due from when it struck until the next one did, or the load ended.
+
+        Returns
+        -------
+        DataFrame
+            One row per fault, node, `VARIANT` and cluster start: number, fault, node, start, n, failed (share of
+            requests that were not answered), worst_p99_ms (of a half second), failing_s (seconds in which more than 1 %
+            of requests failed), recovered_s (from when the fault was over until requests were answered again; infinite
+            where they were not in time; NaN where it was not over), stale_per_million and back_per_million (of reads).
+        """
+        rows = []
+        own = self.bins[self.bins["setup"] == setup]
+        for fault in self.faults(setup).itertuples():
+            of_start = own[own["start"] == fault.start]
+            for variant, bins in of_start.groupby(list(VARIANT), sort=False):
+                during = between(bins, np.floor(fault.begins_s * 2) / 2, fault.until_s)
+                rows.append(
+                    {"number": fault.number, "fault": fault.fault, "node": fault.node}
+                    | dict(zip(VARIANT, variant, strict=True))
+                    | {"start": fault.start} | _made_of(during, bins, fault.ends_s, fault.until_s)
+                )  # fmt: skip
+        return pd.DataFrame(rows)
+
+    def noticed(self, setup: str) -> pd.DataFrame:
+        """Return how long after a fault began each observer took the node for down, and after its end for up.
+
+        Returns
+        -------
+        DataFrame
+            One row per fault and observer that noticed: start, number, fault, node, observer, down_s (since it struck),
+            up_s (since the node answered again; NaN where nobody noticed).
+        """
+        rows = []
+        for fault in self.faults(setup).itertuples():
+            of_node = self.notices[
+                (self.notices["setup"] == setup) & (self.notices["start"] == fault.start)
+                & (self.notices["node"] == fault.node)
+            ]  # fmt: skip
+            for observer, told in of_node.groupby("observer", sort=False):
+                down = told[(told["state"] == "down") & told["at_s"].between(fault.begins_s, fault.until_s)]["at_s"]
+                up = told[(told["state"] == "up") & (told["at_s"] > fault.begins_s)]["at_s"]
+                if len(down) or len(up):
+                    rows.append(
+                        {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node,
+                         "observer": observer, "down_s": down.min() - fault.begins_s, "up_s": up.min() - fault.ends_s}
+                    )  # fmt: skip
+        columns = ["start", "number", "fault", "node", "observer", "down_s", "up_s"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def stories(self, kind: str) -> list[pd.DataFrame]:
+        """Return told histories: 'stale' reads, reads that went 'back', or 'lost' writes, each with its `VARIANT`."""
+        told = self._told[self._told["kind"] == kind].merge(
+            self.results.rows[[*_ROW, "setting", "driver", "table"]], on=list(_ROW)
+        )
+        return [story for _, story in told.groupby([*_ROW, "story"], sort=False)]
+
+
+def _made_of(during: pd.DataFrame, bins: pd.DataFrame, ends_s: float, until_s: float) -> dict[str, float]:
+    counts = during[["n", "stale", "back"]].sum()
+    width_s = float(np.diff(bins["bin_s"].sort_values().unique()).min())
+    failing = during[during["ok"] < (1 - _MOST_FAILED) * during["n"]]
+    recovered_s = np.nan
+    if len(after := between(bins, ends_s, until_s)):
+        recovered_s = recovered_after_s(after, ends_s)
+    return {
+        "n": int(counts["n"]), "failed": failed_share(during), "worst_p99_ms": float(during["p99_ms"].max()),
+        "failing_s": len(failing) * width_s, "recovered_s": recovered_s,
+        "stale_per_million": _MILLION * counts["stale"] / counts["n"] if counts["n"] else np.nan,
+        "back_per_million": _MILLION * counts["back"] / counts["n"] if counts["n"] else np.nan,
+    }  # fmt: skip

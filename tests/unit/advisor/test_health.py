@@ -1,0 +1,88 @@
+"""How many replicas are alive, by what requests that fail and the driver say."""
+
+import pytest
+from cassandra import OperationTimedOut, ReadTimeout, Unavailable, WriteTimeout
+
+from cassbook.advisor.health import Health
+
+
+class Clock:
+    now_s = 100.0
+
+    def __call__(self):
+        return self.now_s
+
+
+@pytest.fixture
+def clock():
+    return Clock()
+
+
+@pytest.fixture
+def health(clock):
+    health = Health(3, clock)
+    assert health.alive(0, 3) == 3
+    return health
+
+
+def unavailable(alive, required=3):
+    return Unavailable("x", required_replicas=required, alive_replicas=alive)
+
+
+def write_timeout(received, required=3):
+    return WriteTimeout("x", required_responses=required, received_responses=received)
+
+
+def test_a_coordinators_word_is_enough_and_is_forgotten(health, clock):
+    assert health.failed(unavailable(2))
+    assert health.alive(0, 3) == 2
+    assert health.failed(unavailable(1))
+    assert health.alive(0, 3) == 1
+    clock.now_s += 5.1
+    assert health.alive(0, 3) == 3
+
+
+def test_time_outs_count_where_there_are_several(health):
+    for _ in range(2):
+        assert health.failed(write_timeout(2))
+        assert health.alive(0, 3) == 3
+    health.failed(write_timeout(1))  # one that is slow besides
+    assert health.alive(0, 3) == 2
+
+
+def test_a_time_out_is_enough_where_the_driver_misses_a_node(health):
+    assert health.alive(1, 3) == 3  # for a moment
+    health.failed(ReadTimeout("x", required_responses=3, received_responses=2))
+    assert health.alive(1, 3) == 2
+
+
+def test_a_node_that_is_missed_for_long_enough_counts_without_a_failure(health, clock):
+    assert health.alive(1, 3) == 3
+    clock.now_s += 1.9
+    assert health.alive(1, 3) == 3
+    clock.now_s += 0.1
+    assert health.alive(1, 3) == 2
+    assert health.alive(0, 3) == 3  # back
+    assert health.alive(1, 3) == 3  # missed anew
+
+
+def test_a_node_that_is_missed_from_the_beginning_counts_at_once(clock):
+    assert Health(3, clock).alive(1, 3) == 2
+
+
+def test_in_a_larger_cluster_a_row_has_lost_one_replica_and_perhaps_not_more(clock):
+    health = Health(3, clock)
+    assert health.alive(4, 12) == 2
+    health.failed(unavailable(0))
+    assert health.alive(4, 12) == 0
+    assert Health(3, clock).alive(3, 3) == 0
+
+
+@pytest.mark.parametrize(
+    "error", [OperationTimedOut(), ValueError("x"), None, Unavailable("x"), write_timeout(3), write_timeout(None)]
+)
+def test_what_tells_nothing_of_replicas_is_no_evidence(health, error):
+    assert not health.failed(error)
+    for _ in range(5):
+        health.failed(error)
+    assert health.alive(0, 3) == 3

@@ -1,0 +1,126 @@
+"""Tables and figures on failures, from records that are made up."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from matplotlib.figure import Figure
+
+from cassbook.book.chapters import failures, failures_figures
+from cassbook.latency.under_faults import ENDS
+from cassbook.records.faults import FaultRun
+from tests.helpers.experiments import written
+
+LENGTH_S = 60.0
+SETUP = "faults-kill-two"
+SETTINGS = {"ONE/ONE": (1, 1), "2R-2W": (2, 2), "3R-1W": (3, 1)}
+
+
+def bins(panel, start, needs):
+    """Nodes die at 10 and 30 s and are back at 50; requests fail that need more than are left. Ten in half a second."""
+    starts = np.arange(0, LENGTH_S, 0.5)
+    left = 3 - ((starts >= 10) & (starts < 50)).astype(int) - ((starts >= 30) & (starts < 50)).astype(int)
+    good = np.where(left >= needs, 10, 0)
+    table = pd.DataFrame({"bin_s": starts, "n": 10, **dict.fromkeys(ENDS, 0)})
+    return table.assign(
+        ok=good, unavailable=10 - good, p50_ms=1.0 * needs, p95_ms=2.0, p99_ms=4.0 * needs + start, max_ms=9.0, stale=0,
+        back=0, panel=panel, start=start, setup=SETUP,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    rows, parts, struck, notices = [], [], [], []
+    for start in (1, 2, 3):
+        place = {"start": start, "setup": SETUP}
+        for name, needs in SETTINGS.items():
+            for operation, needed in zip(("READ", "UPDATE"), needs, strict=True):
+                panel = 1 + len(rows) % 6
+                rows.append(
+                    place | {"panel": panel, "setting": name, "driver": "default", "table": "plain", "n": 1200,
+                             "operation": operation, "errors": "", "lost": int(name == "ONE/ONE" and start == 1)}
+                )  # fmt: skip
+                parts.append(bins(panel, start, needed))
+        for number, (node, at_s) in enumerate(((2, 10.0), (3, 30.0)), 1):
+            struck.append(place | {"number": number, "fault": "kill", "begins": True, "node": node, "done_s": at_s})
+            struck.append(place | {"number": number, "fault": "kill", "begins": False, "node": node, "done_s": 50.0})
+            for observer, later_s in (("driver", 0.1 * start), ("1", 8.0)):
+                told = {"observer": observer, "node": node, "state": "down", "at_s": at_s + later_s}
+                notices.append(place | {"panel": 1} | told)
+    struck = pd.DataFrame(struck).assign(panel=1, at_s=lambda table: table["done_s"], ordered_s=lambda table: table["done_s"])
+    folder = tmp_path_factory.mktemp("faults")
+    tables = {"bins": pd.concat(parts), "struck": struck, "notices": notices}
+    written(folder, rows, tables, numbers={"profiles": {SETUP: {"load": {"steady_s": LENGTH_S}}}}, setups={SETUP: {}})
+    return FaultRun(str(folder))
+
+
+def test_a_fault_is_told_by_setting_with_the_spread_over_starts(run):
+    table = failures.by_fault(run, SETUP, 1)
+    assert table.loc[("reads", "3R-1W"), "not answered, %"] == "100.0"
+    assert table.loc[("writes", "3R-1W"), "not answered, %"] == "0.0"
+    assert table.loc[("writes", "2R-2W"), "worst p99, ms"] == "10 [9, 11]"
+    assert table.loc[("writes", "ONE/ONE"), "lost writes"] == "1"
+    assert table.loc[("reads", "ONE/ONE"), "lost writes"] == ""
+
+
+def test_each_level_stops_where_too_few_replicas_are_left(run):
+    table = failures.answered_by_dead(run, SETUP)
+    assert list(table.columns) == ["no dead", "1 dead", "2 dead"]
+    assert table.loc[("reads", "ONE/ONE")].tolist() == [100, 100, 100]
+    assert table.loc[("reads", "2R-2W")].tolist() == [100, 100, 0]
+    assert table.loc[("reads", "3R-1W")].tolist() == [100, 0, 0]
+
+
+def test_who_noticed_when(run):
+    table = failures.noticed(run, SETUP)
+    assert table["taken for down after, s"].tolist() == ["0.2 [0.1, 0.3]", "8.0", "0.2 [0.1, 0.3]", "8.0"]
+    assert set(table["taken for up again after, s"]) == {"–"}
+
+
+def test_latency_is_held_against_what_is_lost(run):
+    table = failures.trade_off(run, SETUP, 1)
+    assert table.loc["2R-2W", ["p50_ms", "failed"]].tolist() == [2, 0]
+    assert table.loc["3R-1W", "failed"] == pytest.approx(0.5)  # all reads, no writes
+    assert table.loc["2R-2W", ["p99_ms_least", "p99_ms_most"]].tolist() == [9, 11]
+
+
+def test_availability_is_measured_and_foretold(run):
+    assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01)
+    table = failures.availability(run, SETUP)
+    for operation, name, share in (("reads", "ONE/ONE", 100), ("reads", "2R-2W", 66.67), ("reads", "3R-1W", 33.33)):
+        assert float(table.loc[(operation, name), "measured, %"]) == pytest.approx(share, abs=0.01)
+        assert float(table.loc[(operation, name), "by nodes down, %"]) == pytest.approx(share, abs=0.5)
+    a = 1 - 1 / 3
+    assert float(table.loc[("reads", "2R-2W"), "k of n, %"]) == pytest.approx(100 * (3 * a**2 - 2 * a**3), abs=0.5)
+
+
+def test_a_spread_is_of_what_is_known():
+    shown = lambda value: f"{value:.0f}"  # noqa: E731
+    assert failures.spread(pd.Series([math.nan, math.nan]), shown) == "–"
+    assert failures.spread(pd.Series([1.0, math.inf, 2.0]), shown) == "not in time"
+    assert failures.spread(pd.Series([1.0, 5.0, 2.0]), shown) == "2 [1, 5]"
+
+
+def test_a_story_reads_as_one():
+    told = pd.DataFrame(
+        {"operation": ["write", "read"], "version": [7, 6], "sent_s": [20.0, 20.5], "ended_s": [math.nan, 20.51],
+         "coordinator": [2, 0]}
+    )  # fmt: skip
+    table = failures.story(told)
+    assert table["what"].tolist() == ["write of version 7", "read of version 6"]
+    assert table["s"].tolist() == [0.0, 0.5]
+    assert table["by"].tolist() == ["through node2", ""]
+    assert table["result"].tolist() == ["unknown whether it took effect", "answered after 10 ms"]
+
+
+def test_every_figure_can_be_drawn(run):
+    for figure in (
+        failures_figures.answered(run, SETUP),
+        failures_figures.response_times(run, SETUP),
+        failures_figures.trade_off(failures.trade_off(run, SETUP)),
+    ):
+        assert isinstance(figure, Figure)
+    panels = failures_figures.answered(run, SETUP).axes
+    assert len(panels) == 6
+    assert len(panels[0].lines) == 3

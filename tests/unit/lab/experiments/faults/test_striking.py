@@ -1,0 +1,124 @@
+"""What is done to nodes and links, in which order, on a cluster that only notes it."""
+
+import threading
+import time
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.deployment.distances import Distances, Placement
+from cassbook.deployment.link import NONE, Link
+from cassbook.deployment.notation import parse
+from cassbook.lab.engine.distant import DistantCluster
+from cassbook.lab.experiments.faults import striking
+from cassbook.lab.experiments.faults.striking import Striker
+from cassbook.profile.faults import FaultsSection
+
+
+class Noted(DistantCluster):
+    """Nodes of which only is noted what was done to them; each answers when it was asked for the second time."""
+
+    def __init__(self):  # starts nothing
+        hosts = parse("{[C, (R1..R3)]}")
+        self.placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
+        self._names = [host.name for host in hosts.replicas]
+        self.did, self.links, self.asked = [], [], 0
+        self.relay = SimpleNamespace(set_links=self.links.append)
+
+    def end_node(self, node, kill=True):
+        self.did.append(("kill" if kill else "stop", node))
+
+    def launch_node(self, node, replace=False):
+        self.did.append(("replace" if replace else "launch", node))
+
+    def node_answers(self, node):
+        self.asked += 1
+        return self.asked % 2 == 0
+
+    def node_process(self, node):
+        return SimpleNamespace(
+            suspend=lambda: self.did.append(("suspend", node)), resume=lambda: self.did.append(("resume", node))
+        )
+
+    def wait_until_whole(self):
+        self.did.append("whole")
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(striking, "_POLL_S", 0.001)
+
+
+def orders(*events, nodes=3):
+    section = FaultsSection(settings=["ONE/ONE"], rate_per_s=1, events=[{"at_s": 0.0, **event} for event in events])
+    return section.orders(100.0, nodes, np.random.default_rng(1))
+
+
+def carried_out(made, cluster=None, ready=True):
+    cluster = cluster or Noted()
+    striker, over = Striker(cluster, made), threading.Event()
+    if not ready:
+        over.set()
+    striker.run(time.perf_counter() - 100.0, over)
+    return cluster, striker
+
+
+def test_a_kill_is_noted_when_the_process_is_gone_and_its_end_when_the_node_answers():
+    cluster, striker = carried_out(orders({"do": "kill", "nodes": [2], "for_s": 1.0}))
+    assert cluster.did == [("kill", 2), ("launch", 2)]
+    rows = striker.rows()
+    assert [row[:5] for row in rows] == [(1, "kill", True, 2, 0.0), (1, "kill", False, 2, 1.0)]
+    assert all(at_s <= ordered_s <= done_s for *_, at_s, ordered_s, done_s in rows)
+
+
+def test_a_restart_takes_the_nodes_one_after_the_other():
+    cluster, striker = carried_out(orders({"do": "restart", "nodes": [3, 1]}))
+    assert cluster.did == [("stop", 3), ("launch", 3), ("stop", 1), ("launch", 1)]
+    assert [(row[2], row[3]) for row in striker.rows()] == [(True, 3), (False, 3), (True, 1), (False, 1)]
+
+
+def test_a_replaced_node_comes_back_with_empty_disks():
+    assert carried_out(orders({"do": "replace", "nodes": [3]}))[0].did == [("kill", 3), ("replace", 3)]
+
+
+def test_a_node_that_is_added_is_started_and_only_then_there():
+    section = FaultsSection(settings=["ONE/ONE"], rate_per_s=1, events=[{"at_s": 0.0, "do": "add", "nodes": [4]}])
+    cluster, striker = carried_out(section.orders(100.0, 3, np.random.default_rng(1)))
+    assert cluster.did == [("launch", 4)]
+    assert [(row[1], row[2]) for row in striker.rows()] == [("add", True), ("add", False)]
+
+
+def test_a_cut_is_of_the_links_that_are_named_and_is_healed():
+    cluster, _ = carried_out(orders({"do": "cut", "nodes": [1], "off": [2, "client"], "way": "in", "for_s": 1.0}))
+    during, after = cluster.links
+    assert {pair for pair, link in during.items() if link.cut} == {("R2", "R1"), ("C", "R1")}
+    assert set(after.values()) == {NONE}
+
+
+def test_faults_of_links_add_up():
+    made = orders({"do": "cut", "nodes": [1], "off": [2]}, {"at_s": 0.1, "do": "slow", "nodes": [3], "off": [1], "delay_ms": 50})
+    links = carried_out(made)[0].links[-1]
+    assert links["R1", "R2"].cut
+    assert links["R2", "R1"].cut
+    assert links["R3", "R1"] == links["R1", "R3"] == Link(50.0)
+    assert links["R2", "R3"] == NONE
+
+
+def test_what_is_still_in_force_is_undone_at_the_end():
+    made = orders({"do": "pause", "nodes": [1]}, {"do": "kill", "nodes": [2]}, {"do": "cut", "nodes": [3]})
+    cluster, striker = carried_out(made)
+    cluster.did.clear()
+    striker.heal()
+    assert cluster.did == [("resume", 1), ("launch", 2), "whole"]
+    assert set(cluster.links[-1].values()) == {NONE}
+
+
+def test_nothing_is_done_once_the_load_is_over():
+    assert carried_out(orders({"do": "kill", "nodes": [2]}), ready=False)[0].did == []
+
+
+def test_links_cannot_be_cut_where_there_is_no_relay():
+    with pytest.raises(InputError, match="cut and slow need a relay"):
+        Striker(SimpleNamespace(), orders({"do": "cut", "nodes": [1]}))

@@ -1,0 +1,158 @@
+"""Schedules of faults in profiles: what they order, and what is refused."""
+
+import re
+
+import numpy as np
+import pytest
+import yaml
+
+from cassbook.core.errors import InputError
+from cassbook.core.paths import project_root, resource
+from cassbook.lab.experiments.faults.trial import of_profile
+from cassbook.lab.run.plan import plan
+from cassbook.profile.faults import RandomFaults
+from cassbook.profile.profile import load_profile
+
+BASE = """
+name: mine
+title: Mine
+seed: 1
+cluster: {nodes: 3, replication_factor: 3}
+table: {record_count: 10}
+load: {steady_s: 60}
+faults:
+  settings: [ONE/ONE, 2R-2W]
+  rate_per_s: 100
+"""
+
+
+@pytest.fixture
+def written(tmp_path):
+    def write(part, base=BASE):
+        path = tmp_path / "mine.yaml"
+        path.write_text(base + part)
+        return load_profile(str(path))
+
+    return write
+
+
+def orders(profile, seed=1):
+    return profile.faults.orders(profile.load.steady_s, profile.cluster.nodes, np.random.default_rng(seed))
+
+
+def test_a_fault_is_ordered_and_undone_at_its_times(written):
+    made = orders(written("  events: [{at_s: 5, do: kill, nodes: [2], for_s: 10}]"))
+    assert [(order.at_s, order.fault, order.begins, order.nodes) for order in made] == [
+        (5, "kill", True, (2,)), (15, "kill", False, (2,)),
+    ]  # fmt: skip
+
+
+def test_a_node_that_flaps_fails_several_times_with_a_number_each(written):
+    made = orders(written("  events: [{at_s: 5, do: pause, nodes: [2], for_s: 1, times: 3, every_s: 4}]"))
+    assert [order.at_s for order in made] == [5, 6, 9, 10, 13, 14]
+    assert [order.number for order in made] == [1, 1, 2, 2, 3, 3]
+
+
+def test_links_are_cut_off_from_all_others_unless_some_are_named(written):
+    (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2]}]"))
+    assert cut.off == (1, 3, "client")
+    (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2], off: [3], way: in}]"))
+    assert (cut.off, cut.way) == ((3,), "in")
+
+
+def test_several_faults_come_in_the_order_of_time(written):
+    made = orders(
+        written("  events:\n    - {at_s: 20, do: kill, nodes: [3]}\n    - {at_s: 5, do: pause, nodes: [2], for_s: 30}")
+    )
+    assert [(order.at_s, order.number) for order in made] == [(5, 2), (20, 1), (35, 2)]
+
+
+def test_random_faults_are_the_same_for_the_same_seed_and_never_too_many_at_once():
+    part = RandomFaults(do=["kill", "pause"], nodes=[1, 2, 3], up_s=10, down_s=5, at_once=1)
+    made = part.orders(1000.0, 3, np.random.default_rng(3))
+    assert made == part.orders(1000.0, 3, np.random.default_rng(3))
+    assert made != part.orders(1000.0, 3, np.random.default_rng(4))
+    assert {order.fault for order in made} == {"kill", "pause"}
+    down = 0
+    for order in made:
+        down += 1 if order.begins else -1
+        assert 0 <= down <= 1
+    assert down == 0
+
+
+def test_random_times_are_exponential_about_their_means():
+    part = RandomFaults(do=["pause"], nodes=[1], up_s=10, down_s=5)
+    made = part.orders(50_000.0, 3, np.random.default_rng(3))
+    begins, ends = ([order.at_s for order in made if order.begins is which] for which in (True, False))
+    assert np.mean(np.subtract(ends, begins)) == pytest.approx(5, rel=0.1)
+    assert np.mean(np.subtract(begins[1:], ends[:-1])) == pytest.approx(10, rel=0.1)
+
+
+EVENT = "  events: [{%s}]"
+
+
+@pytest.mark.parametrize(
+    ("part", "said"),
+    [
+        ("", "give either events or random"),
+        (EVENT % "at_s: 5, do: kill, nodes: [4]", "node 4: there are nodes 1 to 3"),
+        (EVENT % "at_s: 60, do: kill, nodes: [1]", "kill at 60 s is behind the end, load.steady_s 60"),
+        (EVENT % "at_s: 5, do: explode, nodes: [1]", "events.0.do"),
+        (EVENT % "at_s: 5, do: restart, nodes: [1], for_s: 3", "restart lasts until it is done; leave for_s out"),
+        (EVENT % "at_s: 5, do: kill, nodes: [1], times: 2", "times and every_s go together"),
+        (EVENT % "at_s: 5, do: pause, nodes: [1], for_s: 5, times: 2, every_s: 4", "a for_s shorter than every_s"),
+        (EVENT % "at_s: 5, do: kill, nodes: [1], off: [2]", "off and way are of links"),
+        (EVENT % "at_s: 5, do: slow, nodes: [1]", "delay_ms goes with slow"),
+        (EVENT % "at_s: 5, do: cut, nodes: [1], off: [1]", "node 1 is in nodes and in off"),
+        (EVENT % "at_s: 5, do: kill, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]", "pause at 7 s strikes node 1, which kill holds since 5 s"),
+        (EVENT % "at_s: 5, do: add, nodes: [5]", r"add: the nodes that join are numbered from 4 on, got \[5\]"),
+        (EVENT % "at_s: 5, do: decommission, nodes: [2]", "decommission: node 2 was not added"),
+        ("  random: {do: [kill], nodes: [9], up_s: 5, down_s: 5}", "node 9: there are nodes 1 to 3"),
+    ],
+)  # fmt: skip
+def test_a_schedule_that_cannot_be_is_refused(written, part, said):
+    with pytest.raises(InputError, match=said):
+        written(part)
+
+
+def test_a_node_may_join_and_leave(written):
+    profile = written("  events:\n    - {at_s: 5, do: add, nodes: [4]}\n    - {at_s: 40, do: decommission, nodes: [4]}")
+    assert profile.faults.added() == [4]
+    assert [order.fault for order in orders(profile)] == ["add", "decommission"]
+    (setup,) = of_profile(profile).setups.values()
+    assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
+
+
+def test_faults_go_with_no_other_part_and_need_a_length(written):
+    event = EVENT % "at_s: 5, do: kill, nodes: [1]"
+    with pytest.raises(InputError, match="leave pure, mixed, workloads, cold and paced out"):
+        written(f"{event}\npure: {{threads: [10]}}")
+    with pytest.raises(InputError, match="faults: need load.steady_s"):
+        written(event, BASE.replace("steady_s: 60", "operations_per_thread: 5"))
+
+
+def test_settings_are_those_of_the_replication_factor(written):
+    with pytest.raises(InputError, match=r"faults\.settings: '4R-2W' is unknown"):
+        written(EVENT % "at_s: 5, do: kill, nodes: [1]", BASE.replace("2R-2W", "4R-2W"))
+
+
+def test_they_are_no_plan_of_cells(written):
+    with pytest.raises(InputError, match="cassbook experiment faults --profile"):
+        plan(written(EVENT % "at_s: 5, do: kill, nodes: [1]"))
+
+
+@pytest.mark.parametrize("path", sorted(resource("profiles").glob("faults-*.yaml")), ids=lambda path: path.stem)
+def test_those_that_come_with_cassbook_are_named_as_their_files(path):
+    assert load_profile(path.stem).name == path.stem
+    assert yaml.safe_load(path.read_text())["faults"]
+
+
+def test_the_pages_example_is_a_profile(tmp_path):
+    page = (project_root() / "book" / "faults.md").read_text(encoding="utf-8")
+    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    path = tmp_path / "my-faults.yaml"
+    path.write_text(example)
+    made = orders(load_profile(str(path)))
+    assert [(order.fault, order.at_s) for order in made if order.begins] == [
+        ("kill", 10), ("pause", 40), ("pause", 44), ("pause", 48), ("pause", 52),
+    ]  # fmt: skip

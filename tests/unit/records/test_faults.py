@@ -1,0 +1,100 @@
+"""The reader of recorded faults, on records that are made up."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.latency.under_faults import ENDS
+from cassbook.records.faults import FaultRun
+from tests.helpers.experiments import written
+
+LENGTH_S, BIN_S = 30.0, 0.5
+
+
+def bins(panel, failing_from_s, failing_to_s, stale=0):
+    """Ten requests in each half second; in some all fail."""
+    starts = np.arange(0, LENGTH_S, BIN_S)
+    failing = (starts >= failing_from_s) & (starts < failing_to_s)
+    table = pd.DataFrame({"bin_s": starts, "n": 10, **dict.fromkeys(ENDS, 0)})
+    return table.assign(
+        ok=np.where(failing, 0, 10), unavailable=np.where(failing, 10, 0), p50_ms=2.0, p95_ms=3.0,
+        p99_ms=np.where(starts == 10.0, 900.0, 5.0), max_ms=950.0, stale=np.where(starts == 12.0, stale, 0), back=0,
+        panel=panel, start=1, setup="faults-kill",
+    )  # fmt: skip
+
+
+@pytest.fixture
+def run(tmp_path):
+    rows = [
+        {"start": 1, "setup": "faults-kill", "panel": 1, "setting": "1R-3W", "operation": "UPDATE", "n": 600},
+        {"start": 1, "setup": "faults-kill", "panel": 2, "setting": "ONE/ONE", "operation": "READ", "n": 600},
+    ]
+    rows = [row | {"driver": "default", "table": "default", "errors": "", "lost": 0} for row in rows]
+    struck = [
+        (1, "kill", True, 2, 10.0, 10.0, 10.1), (1, "kill", False, 2, 18.0, 18.0, 24.0),
+        (2, "pause", True, 3, 27.0, 27.0, 27.0),
+    ]  # fmt: skip
+    struck = pd.DataFrame(struck, columns=["number", "fault", "begins", "node", "at_s", "ordered_s", "done_s"])
+    notices = pd.DataFrame(
+        [("driver", 2, "down", 10.4), ("1", 2, "down", 19.0), ("1", 2, "up", 25.0), ("driver", 2, "up", 26.0)],
+        columns=["observer", "node", "state", "at_s"],
+    )
+    place = {"start": 1, "setup": "faults-kill", "panel": 1}
+    told = pd.DataFrame({"kind": ["stale"] * 2, "story": 1, "operation": ["write", "read"], "version": [2, 1]})
+    tables = {
+        "bins": pd.concat([bins(1, 10, 25), bins(2, 10, 10.5, stale=3)]), "struck": struck.assign(**place),
+        "notices": notices.assign(**place), "told": told.assign(sent_s=0.0, ended_s=1.0, coordinator=1, **place),
+    }  # fmt: skip
+    profile = {"load": {"steady_s": LENGTH_S}}
+    written(tmp_path, rows, tables, numbers={"profiles": {"faults-kill": profile}}, setups={"faults-kill": {}})
+    return FaultRun(str(tmp_path))
+
+
+def test_a_fault_lasts_until_its_node_answers_and_counts_until_the_next(run):
+    faults = run.faults("faults-kill")
+    assert faults[["number", "fault", "node", "begins_s", "until_s"]].to_numpy().tolist() == [
+        [1, "kill", 2, 10.0, 27.0], [2, "pause", 3, 27.0, 30.0],
+    ]  # fmt: skip
+    assert faults["ends_s"].iloc[0] == 24.0
+    assert math.isnan(faults["ends_s"].iloc[1])
+
+
+def test_each_setting_has_what_it_made_of_each_fault(run):
+    made = run.by_fault("faults-kill").set_index(["number", "setting"])
+    killed = made.loc[(1, "1R-3W")]
+    assert killed["n"] == 340
+    assert killed["failed"] == pytest.approx(300 / 340)
+    assert killed["failing_s"] == 15
+    assert killed["recovered_s"] == pytest.approx(1.0)
+    assert killed["worst_p99_ms"] == 900
+    weak = made.loc[(1, "ONE/ONE")]
+    assert weak["failing_s"] == 0.5
+    assert weak["recovered_s"] == 0
+    assert weak["stale_per_million"] == pytest.approx(3e6 / 340)
+    assert math.isnan(made.loc[(2, "1R-3W"), "recovered_s"])
+
+
+def test_who_noticed_when_is_counted_from_the_fault_and_from_its_end(run):
+    noticed = run.noticed("faults-kill").set_index("observer")
+    assert noticed.loc["driver", ["down_s", "up_s"]].tolist() == pytest.approx([0.4, 2.0])
+    assert noticed.loc["1", ["down_s", "up_s"]].tolist() == pytest.approx([9.0, 1.0])
+
+
+def test_stories_come_one_by_one(run):
+    (story,) = run.stories("stale")
+    assert story["operation"].tolist() == ["write", "read"]
+    assert set(story["setting"]) == {"1R-3W"}
+    assert run.stories("lost") == []
+
+
+def test_other_schedules_and_other_records_are_refused(run, tmp_path):
+    with pytest.raises(InputError, match="there is no schedule 'faults-x'; use one of faults-kill"):
+        run.faults("faults-x")
+    other = tmp_path / "other"
+    other.mkdir()
+    written(other, [{"start": 1, "setup": "x", "panel": 1}], numbers={})
+    with pytest.raises(InputError, match=r"is no record of `cassbook experiment faults-\*`"):
+        FaultRun(str(other))
