@@ -142,7 +142,9 @@ def first_failure(adviser):
     """When a write fails for the first time."""
     for key in range(10_000):
         try:
-            adviser.execute(f"UPDATE switching.register_rows SET sequence = 1 WHERE key = {1000 + key % 50}", timeout=10)
+            adviser.execute(
+                f"UPDATE switching.register_rows SET sequence = 1 WHERE key = {1000 + key % 50}", timeout=10
+            )
         except (WriteTimeout, Unavailable):
             return time.monotonic()
         time.sleep(0.01)

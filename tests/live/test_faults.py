@@ -1,4 +1,4 @@
-"""Faults on a live cluster, short: a node stands still, a link is cut, a node is killed; each setting makes its own of it."""
+"""Faults on a live cluster, short: a node stands still, a link is cut, a node is killed."""
 
 import pytest
 
@@ -24,7 +24,7 @@ faults:
   before_s: 3
   events:
     - {at_s: 3, do: pause, nodes: [3], for_s: 3}
-    - {at_s: 11, do: cut, nodes: [1], off: [2], for_s: 4}
+    - {at_s: 11, do: cut, nodes: [1], to: [2], for_s: 4}
     - {at_s: 20, do: kill, nodes: [2], for_s: 8}
 """
 STRONG = ("1R-3W", "2R-2W")

@@ -394,7 +394,9 @@ class Adviser:
             return None
         if to != wanted:
             self._escaped_from = wanted
-            self._note_event("escape", f"to {setting_waiting_for(*to)}: {failing}", logging.WARNING, unless=f"{to} {alive}")
+            self._note_event(
+                "escape", f"to {setting_waiting_for(*to)}: {failing}", logging.WARNING, unless=f"{to} {alive}"
+            )
         return to
 
     def _decision(self, view: View) -> Decision:
@@ -404,7 +406,9 @@ class Adviser:
         if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
             if max(regime.reads, regime.writes) <= self._alive < max(self._asked):
                 asked = setting_waiting_for(*self._asked)
-                return Decision(None, "nodes missing", f"{asked} was requested, and waits until more replicas are alive")
+                return Decision(
+                    None, "nodes missing", f"{asked} was requested, and waits until more replicas are alive"
+                )
             return Decision(self._asked, "requested", "requested by hand")
         stayed_s, dwell_s = _clock() - self._arrived_at, self.policy.terms.dwell_s
         if stayed_s < dwell_s:

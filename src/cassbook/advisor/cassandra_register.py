@@ -114,7 +114,15 @@ class InCassandra:
         """See `Register.beat`."""
         load = presence.load
         share = None if load.read_share != load.read_share else load.read_share
-        values = (presence.entered, presence.beat, load.per_s, share, load.in_flight, load.failing_share, presence.alive)
+        values = (
+            presence.entered,
+            presence.beat,
+            load.per_s,
+            share,
+            load.in_flight,
+            load.failing_share,
+            presence.alive,
+        )
         return self._applied(self._beat, (*values, self._name, member, number))
 
     def advance(self, epoch: Epoch) -> bool:

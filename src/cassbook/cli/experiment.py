@@ -52,7 +52,8 @@ def _record(
     from cassbook.lab.experiments.catalogue import named, usual_engine
     from cassbook.lab.experiments.recording import record
 
-    full, entry = named(name)
+    name, entry = named(name)
+    called = name
     needed: dict[str, Any] = {}
     if map_run is not None:
         from cassbook.advisor.latency_map import LatencyMap
@@ -62,9 +63,9 @@ def _record(
         from cassbook.profile.profile import load_profile
 
         needed["profile"] = loaded = load_profile(profile)
-        full, engine = loaded.name, engine or loaded.engine
+        called, engine = loaded.name, engine or loaded.engine
     engine = engine or usual_engine(entry)
-    folder = output or project_root() / usual.format(name=full, engine=engine)
+    folder = output or project_root() / usual.format(name=called, engine=engine)
     return record(name, folder, engine, blocks, resume, needed, log)
 
 

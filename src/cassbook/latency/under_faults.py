@@ -10,8 +10,8 @@ import pandas as pd
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OK, OUTCOMES
 
-#: How requests end, as a person sees it: answered; refused, since too few replicas are up; timed out by the server or by
-#: the client; lost with their connection; failed otherwise.
+#: How requests end, as a person sees it: answered; refused, since too few replicas are up; timed out by the server or
+#: by the client; lost with their connection; failed otherwise.
 ENDS = ("ok", "unavailable", "server_timeout", "client_timeout", "connection_lost", "other")
 _SERVER_TIMEOUTS = frozenset({"write_timeout", "read_timeout"})
 _QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}

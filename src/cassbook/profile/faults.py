@@ -38,7 +38,7 @@ class Order:
         Whether the fault begins or ends.
     nodes : tuple of int
         From 1.
-    off : tuple of int or 'client'
+    to : tuple of int or 'client'
         For links: hosts at the other end.
     way : str
         For links: both, in (to the nodes) or out (from them).
@@ -51,7 +51,7 @@ class Order:
     fault: str
     begins: bool
     nodes: tuple[int, ...]
-    off: tuple[int | str, ...] = ()
+    to: tuple[int | str, ...] = ()
     way: str = "both"
     delay_ms: float = 0.0
 
@@ -59,9 +59,9 @@ class Order:
 class FaultEvent(Section):
     """A fault, or the same one several times (a node that flaps).
 
-    `cut` and `slow` are of the links between `nodes` and `off`, which by default are all other hosts and the client.
-    `restart` takes several nodes in turn; `replace` gives a node empty disks; `add` has nodes join, numbered behind those
-    of the cluster, and `decommission` has such a node leave in order. Without `for_s` a fault lasts to the end.
+    `cut` and `slow` are of the links between `nodes` and `to`, which by default are all other hosts and the client.
+    `restart` takes several nodes in turn; `replace` gives a node empty disks; `add` has nodes join, numbered behind
+    those of the cluster, and `decommission` has such a node leave in order. Without `for_s` a fault lasts to the end.
     """
 
     at_s: Annotated[float, Field(ge=0)]
@@ -70,7 +70,7 @@ class FaultEvent(Section):
     for_s: PositiveSeconds | None = None
     times: Positive = 1
     every_s: PositiveSeconds | None = None
-    off: Annotated[list[Positive | Client], Field(min_length=1), Distinct] | None = None
+    to: Annotated[list[Positive | Client], Field(min_length=1), Distinct] | None = None
     way: Literal["both", "in", "out"] = "both"
     delay_ms: Annotated[float, Field(gt=0, le=5000)] | None = None
 
@@ -83,22 +83,22 @@ class FaultEvent(Section):
         if self.every_s is not None and (self.for_s is None or self.for_s >= self.every_s):
             raise ValueError("a fault that comes again needs a for_s shorter than every_s")
         links = self.do in _OF_LINKS
-        if not links and (self.off is not None or self.way != "both"):
-            raise ValueError(f"off and way are of links (cut, slow), not of {self.do}")
+        if not links and (self.to is not None or self.way != "both"):
+            raise ValueError(f"to and way are of links (cut, slow), not of {self.do}")
         if (self.do == "slow") != (self.delay_ms is not None):
             raise ValueError("delay_ms goes with slow")
-        if self.off and (both := [node for node in self.off if node in self.nodes]):
-            raise ValueError(f"node {both[0]} is in nodes and in off")
+        if self.to and (both := [node for node in self.to if node in self.nodes]):
+            raise ValueError(f"node {both[0]} is in nodes and in to")
         return self
 
     def orders(self, first: int, nodes: int) -> list[Order]:
         """Return what is to be done, numbered from `first` on, in a cluster of so many nodes."""
         others = [node for node in range(1, nodes + 1) if node not in self.nodes]
-        off = tuple(self.off or [*others, "client"]) if self.do in _OF_LINKS else ()
+        to = tuple(self.to or [*others, "client"]) if self.do in _OF_LINKS else ()
 
         def order(at_s: float, turn: int, begins: bool) -> Order:
             return Order(
-                at_s, first + turn, self.do, begins, tuple(self.nodes), off, self.way, self.delay_ms or 0.0
+                at_s, first + turn, self.do, begins, tuple(self.nodes), to, self.way, self.delay_ms or 0.0
             )  # fmt: skip
 
         made = []
@@ -144,7 +144,7 @@ class RandomFaults(Section):
             now_s = begins_s + rng.exponential(self.down_s)
             if now_s >= seconds:
                 return spans
-            spans.append((round(begins_s, 3), round(now_s, 3), node))
+            spans.append((begins_s, now_s, node))
 
 
 class FaultsSection(Section):
@@ -207,10 +207,12 @@ class FaultsSection(Section):
         events, added = self.events or [], self.added()
         if added != list(range(nodes + 1, nodes + 1 + len(added))):
             raise ValueError(f"add: the nodes that join are numbered from {nodes + 1} on, got {added}")
-        if early := [node for event in events if event.do == "decommission" for node in event.nodes if node not in added]:
+        if early := [
+            node for event in events if event.do == "decommission" for node in event.nodes if node not in added
+        ]:
             raise ValueError(f"decommission: node {early[0]} was not added; the cluster keeps its first {nodes}")
         nodes += len(added)
-        named = {node for event in events for node in (*event.nodes, *(event.off or ())) if isinstance(node, int)}
+        named = {node for event in events for node in (*event.nodes, *(event.to or ())) if isinstance(node, int)}
         named |= set(self.random.nodes if self.random else ())
         if strange := sorted(node for node in named if node > nodes):
             raise ValueError(f"node {strange[0]}: there are nodes 1 to {nodes}")
@@ -220,7 +222,7 @@ class FaultsSection(Section):
         if late := next((order for order in orders if order.at_s >= seconds), None):
             raise ValueError(f"{late.fault} at {late.at_s:g} s is behind the end, load.steady_s {seconds:g}")
         for node in range(1, nodes + 1):
-            _check_one_by_one(node, [order for order in orders if node in order.nodes and not order.off])
+            _check_one_by_one(node, [order for order in orders if node in order.nodes and not order.to])
 
 
 def _check_one_by_one(node: int, orders: list[Order]) -> None:

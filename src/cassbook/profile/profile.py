@@ -195,7 +195,9 @@ class Profile(Section):
         if self.faults is None:
             return self
         if any((*self._parts, self.cold, self.paced)):
-            raise ValueError("faults: strike under a load of their own; leave pure, mixed, workloads, cold and paced out")
+            raise ValueError(
+                "faults: strike under a load of their own; leave pure, mixed, workloads, cold and paced out"
+            )
         if self.load.steady_s is None:
             raise ValueError("faults: need load.steady_s, the length of the schedule")
         self.faults.check(self.load.steady_s, self.cluster.nodes)

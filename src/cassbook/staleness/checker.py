@@ -125,7 +125,9 @@ def went_back(reads: pd.DataFrame) -> pd.DataFrame:
     DataFrame
         `reads`, in their order, with seen_before (newest version that earlier reads returned; 0 if none) and back.
     """
-    numbered = reads.assign(key=reads["key"].astype(str), _place=np.arange(len(reads)))
+    numbered = reads.assign(
+        key=reads["key"].astype(str), version=reads["version"].astype(int), _place=np.arange(len(reads))
+    )  # fmt: skip
     answered = numbered.sort_values("returned_s")
     answered = answered.assign(seen_before=answered.groupby("key")["version"].cummax())
     earlier = _nearest(numbered, answered, ("sent_s", "returned_s"), {"seen_before": "seen_before"})

@@ -30,7 +30,7 @@ def unavailable(alive, required=3):
 
 
 def write_timeout(received, required=3):
-    return WriteTimeout("x", required_responses=required, received_responses=received)
+    return WriteTimeout("x", write_type=0, required_responses=required, received_responses=received)
 
 
 def test_a_coordinators_word_is_enough_and_is_forgotten(health, clock):

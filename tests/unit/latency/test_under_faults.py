@@ -28,7 +28,9 @@ def bins(*failing, count=20, width_s=0.5, n=10):
 
 def test_a_request_belongs_to_the_bin_in_which_it_was_due():
     table = over_time(
-        requests((0.1, 5, "ok"), (0.4, 900, "ok"), (0.6, 7, "unavailable"), (0.7, 2000, "write_timeout"), (1.6, 3, "ok"))
+        requests(
+            (0.1, 5, "ok"), (0.4, 900, "ok"), (0.6, 7, "unavailable"), (0.7, 2000, "write_timeout"), (1.6, 3, "ok")
+        )
     )
     assert table["bin_s"].tolist() == [0.0, 0.5, 1.5]
     assert table["n"].tolist() == [2, 2, 1]
@@ -44,7 +46,9 @@ def test_what_is_due_before_the_time_begins_has_bins_of_its_own():
 
 
 def test_stale_reads_and_those_that_go_back_are_counted():
-    table = requests((0.1, 1, "ok"), (0.2, 1, "ok"), (0.9, 1, "ok")).assign(stale=[True, True, False], back=[False, True, False])
+    table = requests((0.1, 1, "ok"), (0.2, 1, "ok"), (0.9, 1, "ok")).assign(
+        stale=[True, True, False], back=[False, True, False]
+    )
     assert over_time(table)[["stale", "back"]].to_numpy().tolist() == [[2, 1], [0, 0]]
 
 

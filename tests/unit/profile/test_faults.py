@@ -55,9 +55,9 @@ def test_a_node_that_flaps_fails_several_times_with_a_number_each(written):
 
 def test_links_are_cut_off_from_all_others_unless_some_are_named(written):
     (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2]}]"))
-    assert cut.off == (1, 3, "client")
-    (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2], off: [3], way: in}]"))
-    assert (cut.off, cut.way) == ((3,), "in")
+    assert cut.to == (1, 3, "client")
+    (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2], to: [3], way: in}]"))
+    assert (cut.to, cut.way) == ((3,), "in")
 
 
 def test_several_faults_come_in_the_order_of_time(written):
@@ -101,10 +101,13 @@ EVENT = "  events: [{%s}]"
         (EVENT % "at_s: 5, do: restart, nodes: [1], for_s: 3", "restart lasts until it is done; leave for_s out"),
         (EVENT % "at_s: 5, do: kill, nodes: [1], times: 2", "times and every_s go together"),
         (EVENT % "at_s: 5, do: pause, nodes: [1], for_s: 5, times: 2, every_s: 4", "a for_s shorter than every_s"),
-        (EVENT % "at_s: 5, do: kill, nodes: [1], off: [2]", "off and way are of links"),
+        (EVENT % "at_s: 5, do: kill, nodes: [1], to: [2]", "to and way are of links"),
         (EVENT % "at_s: 5, do: slow, nodes: [1]", "delay_ms goes with slow"),
-        (EVENT % "at_s: 5, do: cut, nodes: [1], off: [1]", "node 1 is in nodes and in off"),
-        (EVENT % "at_s: 5, do: kill, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]", "pause at 7 s strikes node 1, which kill holds since 5 s"),
+        (EVENT % "at_s: 5, do: cut, nodes: [1], to: [1]", "node 1 is in nodes and in to"),
+        (
+            EVENT % "at_s: 5, do: kill, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]",
+            "pause at 7 s strikes node 1, which kill holds since 5 s",
+        ),
         (EVENT % "at_s: 5, do: add, nodes: [5]", r"add: the nodes that join are numbered from 4 on, got \[5\]"),
         (EVENT % "at_s: 5, do: decommission, nodes: [2]", "decommission: node 2 was not added"),
         ("  random: {do: [kill], nodes: [9], up_s: 5, down_s: 5}", "node 9: there are nodes 1 to 3"),
@@ -127,7 +130,7 @@ def test_faults_go_with_no_other_part_and_need_a_length(written):
     event = EVENT % "at_s: 5, do: kill, nodes: [1]"
     with pytest.raises(InputError, match="leave pure, mixed, workloads, cold and paced out"):
         written(f"{event}\npure: {{threads: [10]}}")
-    with pytest.raises(InputError, match="faults: need load.steady_s"):
+    with pytest.raises(InputError, match=r"faults: need load\.steady_s"):
         written(event, BASE.replace("steady_s: 60", "operations_per_thread: 5"))
 
 

@@ -193,7 +193,9 @@ def test_a_read_goes_back_if_an_earlier_one_had_seen_more():
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9), st.integers(0, 6), st.sampled_from("ab")), max_size=14))
+@given(
+    st.lists(st.tuples(st.integers(0, 40), st.integers(1, 9), st.integers(0, 6), st.sampled_from("ab")), max_size=14)
+)
 def test_going_back_agrees_with_every_pair_of_reads(rows):
     seen = reads(*[(key, sent, sent + took, version) for sent, took, version, key in rows])
     expected = [
@@ -203,7 +205,9 @@ def test_going_back_agrees_with_every_pair_of_reads(rows):
 
 
 def test_a_story_has_the_writes_that_were_missed_and_who_had_seen_them():
-    wrote = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, NAN), ("b", 9, 0.2, 0.3)).assign(node=[1, 2, 3, 1])
+    wrote = writes(("a", 1, 0.0, 0.1), ("a", 2, 0.2, 0.3), ("a", 3, 0.4, NAN), ("b", 9, 0.2, 0.3)).assign(
+        node=[1, 2, 3, 1]
+    )
     seen = reads(("a", 0.5, 0.6, 2), ("a", 0.7, 0.8, 1), ("b", 0.5, 0.6, 9)).assign(node=[2, 3, 1])
     story = timeline(wrote, seen, seen.iloc[1])
     assert story[["operation", "version", "node"]].to_numpy().tolist() == [

@@ -32,7 +32,7 @@ def spread(values: pd.Series, shown: Callable[[float], str]) -> str:
     """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval."""
     known = values.dropna()
     if known.empty:
-        return "–"
+        return "-"
     if np.isinf(known).any():
         return "not in time"
     middle, least, most = shown(known.median()), shown(known.min()), shown(known.max())
@@ -114,7 +114,11 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     rows = []
     bins = run.bins[run.bins["setup"] == setup]
     faults = run.faults(setup)
-    fault = faults[faults["number"] == number].groupby("start")[["begins_s", "until_s"]].agg({"begins_s": "min", "until_s": "max"})
+    fault = (
+        faults[faults["number"] == number]
+        .groupby("start")[["begins_s", "until_s"]]
+        .agg({"begins_s": "min", "until_s": "max"})
+    )
     first_s = faults.groupby("start")["begins_s"].min()
     for (start, name), own in bins.groupby(["start", "setting"], sort=False):
         before = own[own["bin_s"] < first_s[start] - 1]
@@ -128,7 +132,7 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return for what part of each start's schedule so many nodes were dead or stood still: index start, columns count."""
+    """Return for what part of each start's schedule so many nodes were down: index start, a column per number."""
     rows = {}
     length_s = run.length_s(setup)
     for start, faults in run.faults(setup).groupby("start"):

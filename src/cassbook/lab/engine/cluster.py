@@ -69,7 +69,9 @@ class Spec:
         if self.nodes < 1:
             raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
         if self.nodes + self.spare > _MOST_NODES:
-            raise InputError(f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes + self.spare}")
+            raise InputError(
+                f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes + self.spare}"
+            )
         if not 1 <= self.replication_factor <= self.nodes:
             raise InputError(
                 f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
@@ -235,7 +237,9 @@ class CassandraCluster(Cleared):
         with suppress(psutil.NoSuchProcess):
             while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
                 if time.monotonic() > deadline:
-                    raise LaboratoryError(f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}")
+                    raise LaboratoryError(
+                        f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}"
+                    )
                 time.sleep(_POLL_S)
 
     def launch_node(self, node: int, replace: bool = False) -> None:

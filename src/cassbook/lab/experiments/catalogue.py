@@ -125,7 +125,7 @@ CATALOGUE: Catalogue = {
         "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
     ),
     "faults-kill": Entry(
-        "One node of three is killed, then two: which settings go on, what fails until it is noticed, and what is lost?",
+        "One node of three is killed, then two: which settings go on, what fails until it is noticed, what is lost?",
         15, "faults.setups:kill",
     ),
     "faults-pause": Entry(
@@ -141,7 +141,7 @@ CATALOGUE: Catalogue = {
         12, "faults.setups:links",
     ),
     "faults-hints": Entry(
-        "A node comes back without hints, or with those of its first seconds only: who reads what it missed, and how long?",
+        "A node comes back without hints, or with its first seconds' only: who reads what it missed, and how long?",
         12, "faults.setups:hints",
     ),
     "faults-lost-disk": Entry(
@@ -177,7 +177,7 @@ CATALOGUE: Catalogue = {
         160, "adviser.shift:shift", needs="map",
     ),
     "adviser-failing": Entry(
-        "While nodes fail at random and settings are switched, is every acknowledged write read by all that come later?",
+        "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
         40, "adviser.failing:failing", needs="map",
     ),
     "adviser-switches": Entry(

@@ -48,7 +48,9 @@ def run(tmp_path_factory):
             for observer, later_s in (("driver", 0.1 * start), ("1", 8.0)):
                 told = {"observer": observer, "node": node, "state": "down", "at_s": at_s + later_s}
                 notices.append(place | {"panel": 1} | told)
-    struck = pd.DataFrame(struck).assign(panel=1, at_s=lambda table: table["done_s"], ordered_s=lambda table: table["done_s"])
+    struck = pd.DataFrame(struck).assign(
+        panel=1, at_s=lambda table: table["done_s"], ordered_s=lambda table: table["done_s"]
+    )
     folder = tmp_path_factory.mktemp("faults")
     tables = {"bins": pd.concat(parts), "struck": struck, "notices": notices}
     written(folder, rows, tables, numbers={"profiles": {SETUP: {"load": {"steady_s": LENGTH_S}}}}, setups={SETUP: {}})
@@ -75,7 +77,7 @@ def test_each_level_stops_where_too_few_replicas_are_left(run):
 def test_who_noticed_when(run):
     table = failures.noticed(run, SETUP)
     assert table["taken for down after, s"].tolist() == ["0.2 [0.1, 0.3]", "8.0", "0.2 [0.1, 0.3]", "8.0"]
-    assert set(table["taken for up again after, s"]) == {"–"}
+    assert set(table["taken for up again after, s"]) == {"-"}
 
 
 def test_latency_is_held_against_what_is_lost(run):
@@ -86,7 +88,9 @@ def test_latency_is_held_against_what_is_lost(run):
 
 
 def test_availability_is_measured_and_foretold(run):
-    assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx({0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01)
+    assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
+        {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01
+    )
     table = failures.availability(run, SETUP)
     for operation, name, share in (("reads", "ONE/ONE", 100), ("reads", "2R-2W", 66.67), ("reads", "3R-1W", 33.33)):
         assert float(table.loc[(operation, name), "measured, %"]) == pytest.approx(share, abs=0.01)
@@ -97,7 +101,7 @@ def test_availability_is_measured_and_foretold(run):
 
 def test_a_spread_is_of_what_is_known():
     shown = lambda value: f"{value:.0f}"  # noqa: E731
-    assert failures.spread(pd.Series([math.nan, math.nan]), shown) == "–"
+    assert failures.spread(pd.Series([math.nan, math.nan]), shown) == "-"
     assert failures.spread(pd.Series([1.0, math.inf, 2.0]), shown) == "not in time"
     assert failures.spread(pd.Series([1.0, 5.0, 2.0]), shown) == "2 [1, 5]"
 

@@ -24,7 +24,10 @@ QUIET = {"log": lambda _: None}
 @pytest.mark.parametrize("name", list(CATALOGUE))
 def test_every_entry_makes_an_experiment_that_has_rows_and_numbers(name):
     key, entry = named(name)
-    given = {"map": lambda: LatencyMap(made_runs.run(noise=0.0), "known"), "profile": lambda: load_profile("faults-kill")}
+    given = {
+        "map": lambda: LatencyMap(made_runs.run(noise=0.0), "known"),
+        "profile": lambda: load_profile("faults-kill"),
+    }
     needed = {entry.needs: given[entry.needs]()} if entry.needs else {}
     experiment = entry.make(**needed)
     assert key == name

@@ -60,7 +60,9 @@ def test_other_distances_change_what_is_there():
 
 
 def test_a_link_that_is_cut_loses_all():
-    assert lines(changing({("R1", "R2"): Link(1.0, cut=True)}))[0].endswith("netem delay 1.000ms loss 100% limit 100000")
+    assert lines(changing({("R1", "R2"): Link(1.0, cut=True)}))[0].endswith(
+        "netem delay 1.000ms loss 100% limit 100000"
+    )
 
 
 def test_it_delays_or_says_why_it_cannot():

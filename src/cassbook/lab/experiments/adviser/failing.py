@@ -85,7 +85,8 @@ class FailingExperiment:
         """Return the profile, the map's name, and how often what is done."""
         return self._trial.notes() | {
             "map": self.latency_map.name, "switch_every_s": _SWITCH_EVERY_S, "member_lives_s": _MEMBER_LIVES_S,
-            "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s, "dwell_s": _TERMS.dwell_s,
+            "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s,
+            "dwell_s": _TERMS.dwell_s,
         }  # fmt: skip
 
     def rows(self, setup: str) -> int:

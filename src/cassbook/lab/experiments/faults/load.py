@@ -1,9 +1,9 @@
 """A paced load of several settings, request by request in turn, whose whole history is kept for the checker.
 
-It goes through the ordinary driver, or an adviser, as an application's does: who coordinates when a node is gone, and what is tried
-again, is the driver's to decide. Each request has a moment at which it is due; its response time counts from there, so
-that one that must wait for the ones before it is not flattered. Every row has one writer at a time, which writes
-versions 1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
+It goes through the ordinary driver, or an adviser, as an application's does: who coordinates when a node is gone, and
+what is tried again, is the driver's to decide. Each request has a moment at which it is due; its response time counts
+from there, so that one that must wait for the ones before it is not flattered. Every row has one writer at a time,
+which writes versions 1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from cassbook.lab.engine.cluster import CassandraCluster
 NOTICES = ("observer", "node", "state", "at_s")
 #: How a node's log says it; 4.0 and later add the port to the address.
 _GOSSIP = re.compile(
-    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}).*InetAddress \S*/(?P<address>[\d.]+)(?::\d+)? is now (?P<state>UP|DOWN)"
+    r"(?P<at>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d,\d{3}).*"
+    r"InetAddress \S*/(?P<address>[\d.]+)(?::\d+)? is now (?P<state>UP|DOWN)"
 )
 _AT = "%Y-%m-%d %H:%M:%S,%f"
 _clock = time.perf_counter
@@ -85,6 +86,6 @@ def said(log: Path) -> list[tuple[str, str, float]]:
     with log.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             if match := _GOSSIP.search(line):
-                at = datetime.strptime(match["at"], _AT)  # noqa: DTZ007 - the node's zone is this machine's
+                at = datetime.strptime(match["at"], _AT)
                 found.append((match["address"], match["state"].lower(), at.timestamp()))
     return found

@@ -21,7 +21,8 @@ from cassbook.lab.engine.manual import NodeState
 from cassbook.profile.faults import Order
 
 #: One row per order and node: the fault's number, what it is, whether it begins or ends there, the node; when it was to
-#: be, was ordered and was seen to be done, in seconds since the load began. An end is done when the node's port answers.
+#: be, was ordered and was seen to be done, in seconds since the schedule began. An end is done when the node's port
+#: answers.
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
 _LEAVES_S = 300.0
@@ -52,7 +53,7 @@ class Striker:
         self._down: set[int] = set()
         self._paused: set[int] = set()
         self._rows: list[tuple[Any, ...]] = []
-        if any(order.off for order in orders) and not isinstance(cluster, DistantCluster):
+        if any(order.to for order in orders) and not isinstance(cluster, DistantCluster):
             raise InputError("faults: cut and slow need a relay between the hosts, which this cluster has not")
 
     def run(self, begun_s: float, over: threading.Event) -> None:
@@ -90,7 +91,7 @@ class Striker:
         self._cluster.wait_until_whole()
 
     def _carry_out(self, order: Order, begun_s: float, over: threading.Event) -> None:
-        if order.off:
+        if order.to:
             ordered_s = _clock()
             self._links[order.number] = order
             if not order.begins:
@@ -171,7 +172,7 @@ def _pairs(order: Order, cluster: DistantCluster) -> list[tuple[str, str]]:
     names: Callable[[int | str], str] = lambda host: client if isinstance(host, str) else cluster.labels[host - 1]  # noqa: E731
     pairs = []
     for node in map(names, order.nodes):
-        for other in map(names, order.off):
+        for other in map(names, order.to):
             pairs += [(other, node)] if order.way in ("both", "in") else []
             pairs += [(node, other)] if order.way in ("both", "out") else []
     return pairs

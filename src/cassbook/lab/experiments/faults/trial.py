@@ -39,8 +39,8 @@ _AT_ONCE = 50
 _CHECK_S = 0.1
 #: So many stale reads, reads that go back and lost writes of each variant are told operation by operation.
 _TOLD = 2
-#: One row per operation of such a story: which kind (stale, back, lost), its number, and `checker.timeline`; coordinator
-#: is a node's number, 0 where none is known.
+#: One row per operation of such a story: which kind (stale, back, lost), its number, and `checker.timeline`;
+#: coordinator is a node's number, 0 where none is known.
 TOLD = ("kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator")
 OPERATIONS = ("READ", "UPDATE")
 Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, Sender]]]]
@@ -131,7 +131,7 @@ def _setup(profile: Profile) -> AnySetup:
         if len(placements) > 1:
             raise InputError(f"profile: {profile.name} has several deployments; faults strike one")
         (placement,) = placements.values()
-    elif any(order.off for order in _orders(profile, np.random.default_rng(0))):
+    elif any(order.to for order in _orders(profile, np.random.default_rng(0))):
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
@@ -236,7 +236,9 @@ def measured(
                     meanwhile(lambda over: striker.run(load.begun_s, over), "a fault could not be carried out")
                 )
                 if beside is not None:
-                    stack.enter_context(meanwhile(lambda over: beside(load.begun_s, over), "what goes on beside failed"))
+                    stack.enter_context(
+                        meanwhile(lambda over: beside(load.begun_s, over), "what goes on beside failed")
+                    )
                 while time.perf_counter() < load.begun_s + seconds:
                     load.check()
                     time.sleep(_CHECK_S)
@@ -279,7 +281,8 @@ def _last(
             statement = session.prepare(f"SELECT version FROM {cluster.keyspace}.{name} WHERE id = ?")
             statement.consistency_level = ConsistencyLevel.ALL
             keys = [
-                key for variant, own in zip(variants, load.all_keys(), strict=True) if variant.table == name for key in own
+                key for variant, own in zip(variants, load.all_keys(), strict=True)
+                if variant.table == name for key in own
             ]  # fmt: skip
             found |= _read(session, statement, keys)
     finally:

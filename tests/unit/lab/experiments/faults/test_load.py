@@ -18,7 +18,9 @@ from cassbook.core.schema import OUTCOMES
 from cassbook.lab.experiments.faults.load import REQUESTS, FaultLoad, Variant, outcome_of
 from cassbook.staleness.checker import judge
 
-VARIANTS = [Variant(setting(name), driver, "default") for name, driver in (("ONE/ONE", "default"), ("2R-2W", "next_host"))]
+VARIANTS = [
+    Variant(setting(name), driver, "default") for name, driver in (("ONE/ONE", "default"), ("2R-2W", "next_host"))
+]
 
 
 class Future:
@@ -102,7 +104,11 @@ def test_a_history_through_one_copy_of_each_row_is_consistent():
     requests = ran(Store()).requests()
     update = requests["operation"] == "UPDATE"
     writes = requests[update].rename(columns={"ended_s": "acked_s"})
-    assert writes.groupby("key")["version"].apply(lambda versions: list(versions) == list(range(1, len(versions) + 1))).all()
+    assert (
+        writes.groupby("key")["version"]
+        .apply(lambda versions: list(versions) == list(range(1, len(versions) + 1)))
+        .all()
+    )
     reads = requests[~update].rename(columns={"ended_s": "returned_s"})
     assert judge(writes, reads)["consistent"].all()
     assert requests.loc[update, "coordinator"].eq("127.0.0.2").all()
@@ -110,7 +116,15 @@ def test_a_history_through_one_copy_of_each_row_is_consistent():
 
 def test_errors_are_outcomes_and_the_load_goes_on():
     errors = itertools.cycle(
-        [None, Unavailable("x"), ReadTimeout("x"), WriteTimeout("x"), OperationTimedOut(), NoHostAvailable("x", {}), ValueError()]
+        [
+            None,
+            Unavailable("x"),
+            ReadTimeout("x"),
+            WriteTimeout("x", write_type=0),
+            OperationTimedOut(),
+            NoHostAvailable("x", {}),
+            ValueError(),
+        ]
     )
     requests = ran(Store(lambda query, count: next(errors))).requests()
     kinds = Counter(OUTCOMES[outcome] for outcome in requests["outcome"])

@@ -91,14 +91,16 @@ def test_a_node_that_is_added_is_started_and_only_then_there():
 
 
 def test_a_cut_is_of_the_links_that_are_named_and_is_healed():
-    cluster, _ = carried_out(orders({"do": "cut", "nodes": [1], "off": [2, "client"], "way": "in", "for_s": 1.0}))
+    cluster, _ = carried_out(orders({"do": "cut", "nodes": [1], "to": [2, "client"], "way": "in", "for_s": 1.0}))
     during, after = cluster.links
     assert {pair for pair, link in during.items() if link.cut} == {("R2", "R1"), ("C", "R1")}
     assert set(after.values()) == {NONE}
 
 
 def test_faults_of_links_add_up():
-    made = orders({"do": "cut", "nodes": [1], "off": [2]}, {"at_s": 0.1, "do": "slow", "nodes": [3], "off": [1], "delay_ms": 50})
+    made = orders(
+        {"do": "cut", "nodes": [1], "to": [2]}, {"at_s": 0.1, "do": "slow", "nodes": [3], "to": [1], "delay_ms": 50}
+    )
     links = carried_out(made)[0].links[-1]
     assert links["R1", "R2"].cut
     assert links["R2", "R1"].cut
