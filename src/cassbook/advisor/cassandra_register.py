@@ -9,17 +9,19 @@ seen; one still under way may be seen or not. Seen, it is decided, and will stay
 look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
 
 All clients begin with the same coordinator, the first replica of the partition, for transactions that two coordinators
-lead at once make each other begin anew. One that fails is left for the next.
+lead at once make each other begin anew. One that does not answer is left for the next, for half a minute.
 """
 
 from __future__ import annotations
 
 import re
+import time
 from contextlib import suppress
 from typing import Any
 
-from cassandra import ConsistencyLevel, DriverException, InvalidRequest
+from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut
 from cassandra.cluster import NoHostAvailable, Session
+from cassandra.connection import ConnectionException
 
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, Presence, View, check_same
@@ -36,8 +38,8 @@ CREATE TABLE IF NOT EXISTS {table} (
 """
 #: Columns that a table of before has not.
 _LATER = {"failing_share": "double", "alive": "int"}
-#: A register that does not answer in this time is asked through another node, well before a lease is over.
-_TIMEOUT_S = 3.0
+#: A coordinator that does not answer in this time is left for another, well before a lease is over, and for so long.
+_TIMEOUT_S, _SHUNNED_S = 2.0, 30.0
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _EPOCH = ("number", "replicas", "reads", "writes", "floor", "wanted_reads", "wanted_writes")
 
@@ -95,7 +97,7 @@ class InCassandra:
             statement.serial_consistency_level = ConsistencyLevel.SERIAL
         key = self._look.bind((name,)).routing_key
         self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
-        self._coordinator = 0
+        self._silent_at: dict[int, float] = {}  # when which of these did not answer, by its place
 
     def open(self, first: Epoch) -> None:
         """See `Register.open`."""
@@ -137,12 +139,18 @@ class InCassandra:
         return bool(self._execute(statement, values).was_applied)
 
     def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
-        up = [host for host in self._coordinators if getattr(host, "is_up", None) is not False] or self._coordinators
+        place = min(range(len(self._coordinators)), key=self._reluctance)
         try:
-            return self._session.execute(statement, values, host=up[self._coordinator % len(up)], timeout=_TIMEOUT_S)
-        except (DriverException, NoHostAvailable):
-            self._coordinator = (self._coordinator + 1) % len(self._coordinators)
+            return self._session.execute(statement, values, host=self._coordinators[place], timeout=_TIMEOUT_S)
+        except (OperationTimedOut, NoHostAvailable, ConnectionException):  # others are a coordinator's own words
+            self._silent_at[place] = time.monotonic()
             raise
+
+    def _reluctance(self, place: int) -> tuple[bool, float]:
+        """Whom to ask: the first that is up, as the driver has it, and has not been silent; else the longest ago."""
+        is_down = getattr(self._coordinators[place], "is_up", None) is False
+        silent_at = self._silent_at.get(place, float("-inf"))
+        return is_down, silent_at if time.monotonic() - silent_at < _SHUNNED_S else float("-inf")
 
 
 def _values(epoch: Epoch) -> tuple[int, ...]:

@@ -13,7 +13,9 @@ that falls silent must not hold up the others for ever, so it holds its levels b
   while the lease still held, with no break since it began. Otherwise its outcome is *unknown*, as after a time-out:
   nothing was promised of it. A read needs no such rule: its level was right when it was called, and writes that were
   acknowledged later need not be seen.
-* It has *entered* an epoch when it uses its levels and all its writes of the epoch before have ended.
+* It has *entered* an epoch when it uses its levels and all its writes of the epoch before have ended. While replicas
+  are dead those may take as long as their time-out, and an escape must not: then it has entered at once, and what is
+  acknowledged of the epoch before from then on is not believed. A write that promises nothing need not be waited for.
 """
 
 from __future__ import annotations
@@ -185,6 +187,8 @@ class Member:
         elif epoch.number > held.number:
             self._enter(held.until, epoch)
         self._held.writes.under_way()  # keeps its lists short
+        if alive is not None and alive < self._replicas and self._held.before.under_way():
+            self._held = replace(self._held, before=Writes())  # they wait for the dead, and are not waited for
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
         if fresh and self._reported == (epoch.number, entered, alive):

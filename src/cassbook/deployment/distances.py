@@ -147,11 +147,10 @@ def _links(row: Mapping[object, object], where: str) -> tuple[Link, Link]:
         raise InputError(
             f"{where}: rtt_ms is {rtt_ms:g}, there_ms and back_ms make {there_ms + back_ms:g}; leave one out"
         )
-    extra = {"jitter_ms": numbers["jitter_ms"] or 0.0}
-    if numbers["mbit_per_s"] is not None:
-        extra["mbit_per_s"] = numbers["mbit_per_s"]
+    jitter_ms = numbers["jitter_ms"] or 0.0
+    mbit_per_s = math.inf if numbers["mbit_per_s"] is None else numbers["mbit_per_s"]
     try:
-        return Link(there_ms, **extra), Link(back_ms, **extra)
+        return Link(there_ms, jitter_ms, mbit_per_s), Link(back_ms, jitter_ms, mbit_per_s)
     except InputError as error:
         raise InputError(f"{where}: {error}") from None
 

@@ -51,7 +51,7 @@ def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
     quantiles = pd.DataFrame({name: response_ms.quantile(q) for name, q in _QUANTILES.items()})
     flags = requests[["stale", "back"]].astype(int).groupby(place).sum()
     table = counts.assign(n=counts.sum(axis=1)).join(quantiles.round(3)).join(flags)
-    table = table.assign(bin_s=(table.index * width_s).round(6)).reset_index(drop=True)
+    table = table.assign(bin_s=np.round(table.index.to_numpy() * width_s, 6)).reset_index(drop=True)
     return table[list(BINS)].rename_axis(columns=None)
 
 

@@ -94,7 +94,8 @@ class FaultEvent(Section):
     def orders(self, first: int, nodes: int) -> list[Order]:
         """Return what is to be done, numbered from `first` on, in a cluster of so many nodes."""
         others = [node for node in range(1, nodes + 1) if node not in self.nodes]
-        to = tuple(self.to or [*others, "client"]) if self.do in _OF_LINKS else ()
+        all_others: list[int | str] = [*others, "client"]
+        to: tuple[int | str, ...] = tuple(self.to or all_others) if self.do in _OF_LINKS else ()
 
         def order(at_s: float, turn: int, begins: bool) -> Order:
             return Order(
@@ -138,7 +139,8 @@ class RandomFaults(Section):
 
     def _spans(self, node: int, seconds: float, rng: np.random.Generator) -> list[tuple[float, float, int]]:
         """When a node would be down, wholly within the time."""
-        spans, now_s = [], 0.0
+        spans: list[tuple[float, float, int]] = []
+        now_s = 0.0
         while True:
             begins_s = now_s + rng.exponential(self.up_s)
             now_s = begins_s + rng.exponential(self.down_s)

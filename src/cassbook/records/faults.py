@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -103,7 +106,7 @@ class FaultRun:
         """
         rows = []
         own = self.bins[self.bins["setup"] == setup]
-        for fault in self.faults(setup).itertuples():
+        for fault in _each(self.faults(setup)):
             of_start = own[own["start"] == fault.start]
             for variant, bins in of_start.groupby(list(VARIANT), sort=False):
                 during = between(bins, np.floor(fault.begins_s * 2) / 2, fault.until_s)
@@ -124,7 +127,7 @@ class FaultRun:
             up_s (since the node answered again; NaN where nobody noticed).
         """
         rows = []
-        for fault in self.faults(setup).itertuples():
+        for fault in _each(self.faults(setup)):
             of_node = self.notices[
                 (self.notices["setup"] == setup) & (self.notices["start"] == fault.start)
                 & (self.notices["node"] == fault.node)
@@ -146,6 +149,11 @@ class FaultRun:
             self.results.rows[[*_ROW, "setting", "driver", "table"]], on=list(_ROW)
         )
         return [story for _, story in told.groupby([*_ROW, "story"], sort=False)]
+
+
+def _each(faults: pd.DataFrame) -> Iterator[Any]:
+    """Rows as named tuples, of whose values the type is not known."""
+    return faults.itertuples()
 
 
 def _made_of(during: pd.DataFrame, bins: pd.DataFrame, ends_s: float, until_s: float) -> dict[str, float]:

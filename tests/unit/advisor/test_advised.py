@@ -282,6 +282,19 @@ def test_a_setting_that_the_living_cannot_serve_is_left_by_two_steps_whatever_is
     assert scene.levels("b") == (2, 2)
 
 
+def test_writes_that_wait_for_the_dead_hold_nobody_up_and_are_not_believed():
+    scene = Scene((1, 3))
+    member = scene.clients["b"].member
+    hangs = member.begin_write()
+    scene.lead("a", (2, 2))
+    member.tick(IDLE, 3)
+    assert scene.register.look().members["b"].entered == 0
+    member.tick(IDLE, 2)
+    assert scene.register.look().members["b"].entered == 1
+    assert not member.end_write(hangs)
+    assert member.end_write(member.begin_write())
+
+
 def test_what_a_member_that_is_gone_said_last_counts_no_more():
     scene = Scene((2, 2))
     scene.clients["b"].member.tick(IDLE, 1)

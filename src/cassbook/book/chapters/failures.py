@@ -114,16 +114,12 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     rows = []
     bins = run.bins[run.bins["setup"] == setup]
     faults = run.faults(setup)
-    fault = (
-        faults[faults["number"] == number]
-        .groupby("start")[["begins_s", "until_s"]]
-        .agg({"begins_s": "min", "until_s": "max"})
-    )
-    first_s = faults.groupby("start")["begins_s"].min()
-    for (start, name), own in bins.groupby(["start", "setting"], sort=False):
-        before = own[own["bin_s"] < first_s[start] - 1]
-        during = between(own, fault.loc[start, "begins_s"], fault.loc[start, "until_s"])
-        rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
+    bounds = faults[faults["number"] == number].groupby("start").agg({"begins_s": "min", "until_s": "max"})
+    for start, first_s in faults.groupby("start")["begins_s"].min().items():
+        begins_s, until_s = bounds.loc[[start]].to_numpy()[0]
+        for name, own in bins[bins["start"] == start].groupby("setting", sort=False):
+            before, during = own[own["bin_s"] < first_s - 1], between(own, begins_s, until_s)
+            rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
     table = pd.DataFrame(rows, columns=["setting", "p50_ms", "p99_ms", "failed"]).groupby("setting", sort=False)
     found = table.median()
     for name in ("p50_ms", "p99_ms", "failed"):

@@ -75,8 +75,8 @@ def centre(cluster: CassandraCluster) -> str:
     if not isinstance(cluster, DistantCluster):
         return _ONLY_CENTRE
     where = cluster.placement
-    rtt_ms = where.rtt_ms().loc[where.deployment.hosts[0].name]
-    nearest = min(where.deployment.replicas, key=lambda host: float(rtt_ms[host.name]))
+    rtt_ms = where.rtt_ms()
+    nearest = min(where.deployment.replicas, key=lambda host: float(rtt_ms[host.name].iloc[0]))  # the client is first
     return where.centre(nearest)
 
 

@@ -169,7 +169,7 @@ class FaultLoad:
             statement.is_idempotent = variant.driver in IDEMPOTENT
             statements.append(statement)
         names = [f"v{number}-{key}" for key in range(keys)]
-        return _Rows(names, *statements, free=deque(names))
+        return _Rows(names, statements[0], statements[1], free=deque(names))
 
     def fill(self) -> pd.DataFrame:
         """Write version 1 of every row at ALL; the writes, as the checker has them, times on `time.perf_counter`.
@@ -258,6 +258,7 @@ class FaultLoad:
 
     def _send(self, number: int, operation: str, due_s: float) -> None:
         rows, variant = self._rows[number], self._variants[number]
+        values: tuple[Any, ...]
         if operation == _READ:
             key, version = self._key_to_read(rows), 0
             statement, values = rows.read, (key,)
@@ -292,8 +293,7 @@ class FaultLoad:
         return among[int(self._rng.integers(len(among)))]  # what is written last only ever grows, to its bound
 
     def _answered(self, result: Any, started: tuple[Any, ...], request: Any) -> None:
-        _, operation, *_ = started
-        if operation == _READ:
+        if started[1] == _READ:
             row = result[0] if result else None
             self._settled(started, OK, _coordinator(request), int(row[0]) if row and row[0] else 0)
             return

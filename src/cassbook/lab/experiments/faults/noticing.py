@@ -26,7 +26,7 @@ _AT = "%Y-%m-%d %H:%M:%S,%f"
 _clock = time.perf_counter
 
 
-class _Listener(HostStateListener):  # type: ignore[misc]
+class _Listener(HostStateListener):
     def __init__(self) -> None:
         self.told: list[tuple[float, str, str]] = []
 

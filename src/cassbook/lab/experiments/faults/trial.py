@@ -336,7 +336,8 @@ def _told(judged: pd.DataFrame, writes: pd.DataFrame, reads: pd.DataFrame, last:
     stories = []
     for kind, of in (("stale", "READ"), ("back", "READ"), ("lost", "UPDATE")):
         chosen = judged[judged[kind]].groupby("variant").head(_TOLD)
-        for story, (place, request) in enumerate(chosen.iterrows(), 1):
+        for story, place in enumerate(chosen.index, 1):
+            request = chosen.loc[place]
             read = reads.loc[place] if of == "READ" else _end(reads, last, request)
             operations = checker.timeline(writes, reads, read)
             stories.append(operations.assign(kind=kind, story=story, variant=request["variant"], of=of))
