@@ -24,11 +24,13 @@ from cassandra import ConsistencyLevel, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
-from cassbook.advisor.health import Health
+from cassbook.advisor.escapes import Escapes
+from cassbook.advisor.keyspace import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
+from cassbook.advisor.pace import Pace
 from cassbook.advisor.policy import Decision, Policy, Terms
-from cassbook.advisor.regime import Regime, bound_by_others, escape
+from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Write, is_read, ready
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
@@ -63,32 +65,6 @@ class Change:
 
     at: float
     epoch: Epoch
-
-
-@dataclass(frozen=True, slots=True)
-class Pace:
-    """How often an adviser looks, and how hard its sweeps work.
-
-    Attributes
-    ----------
-    window_s : float
-        How far back the load is looked at, seconds.
-    interval_s : float
-        Time between two looks, seconds.
-    lease_s : float
-        How long a sign of life is good for, seconds; at least three intervals.
-    sweep_at_once : int
-        Ranges of rows that a sweep reads at a time: with more it ends sooner, and slows other requests down more.
-    """
-
-    window_s: float = 5.0
-    interval_s: float = 0.5
-    lease_s: float = 10.0
-    sweep_at_once: int = 8
-
-    def __post_init__(self) -> None:
-        if not 0 < self.interval_s * 3 <= self.lease_s:
-            raise InputError(f"lease_s: {self.lease_s:g} must be at least three times interval_s, {self.interval_s:g}")
 
 
 _PACE = Pace()
@@ -177,9 +153,7 @@ class Adviser:
         self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
         self._wake = threading.Event()
-        self._health, self._alive = Health(replicas, _clock), replicas
-        self._escaped_from: tuple[int, int] | None = None
-        self._not_whole_at = float("-inf")
+        self._escapes = Escapes(replicas, self.policy.least, _clock)
         self.window = Window(pace.window_s, self._heard)
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
         named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
@@ -250,7 +224,7 @@ class Adviser:
             load=self._load,
             failing_share=self._load.failing_share,
             missing_nodes=missing_nodes(self._session, self._keyspace),
-            alive=self._alive,
+            alive=self._escapes.alive,
             reason=self._reason,
         )
 
@@ -299,7 +273,7 @@ class Adviser:
 
     def _weaker(self, replicas: int, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
         """Send a read again, at the strongest level that the live replicas can serve; None where there is none."""
-        fewer = min(replicas - 1, self._alive)
+        fewer = min(replicas - 1, self._escapes.alive)
         known = [count for count in levels(self._replicas) if count <= fewer]
         if not known:
             return None
@@ -308,13 +282,13 @@ class Adviser:
 
     def _heard(self, error: BaseException) -> None:
         """Take the error of a request; if it tells of dead replicas the adviser looks at once."""
-        if self._health.failed(error) and self._alive == self._replicas:
+        if self._escapes.heard(error):
             self._wake.set()
 
     def _keep_house(self) -> None:
         pause_s = min(self._interval_s, _HURRY_S)
         while not self._stop.wait(pause_s):
-            escaping = self._alive < self._replicas and not self._epoch.arrived
+            escaping = self._escapes.alive < self._replicas and not self._epoch.arrived
             if not escaping:
                 self._wake.wait(self._interval_s - pause_s)
             self._wake.clear()
@@ -325,11 +299,9 @@ class Adviser:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
             load = self._load = self.load()
-            missing, nodes = self._missing()
-            self._alive = self._health.alive(missing, nodes)
-            if missing or self._alive < self._replicas:
-                self._not_whole_at = _clock()
-            view = self.member.tick(load, self._alive)
+            missing = missing_nodes(self._session, self._keyspace)
+            self._escapes.look(len(missing), len(keyspace_hosts(self._session, self._keyspace)))
+            view = self.member.tick(load, self._escapes.alive)
             if view is None:
                 return
             self._note(view)
@@ -374,37 +346,21 @@ class Adviser:
         self._note_event("switch", reason, unless=f"{view.epoch.number} {name}")
         return decision.wanted
 
-    def _missing(self) -> tuple[int, int]:
-        """How many nodes the driver takes for down, and how many there are."""
-        nodes = keyspace_hosts(self._session, self._keyspace)
-        return len(missing_nodes(self._session, self._keyspace)), len(nodes)
-
     def _escape(self, view: View) -> tuple[int, int] | None:
         """Leave a setting that the live replicas cannot serve, if there is a safe way; also on the way to one."""
-        regime, wanted = view.epoch.regime, view.epoch.wanted
-        alive = min([self._alive, *(one.alive for one in view.members.values() if one.alive is not None)])
-        if max(regime.reads, regime.writes, *wanted) <= alive:
+        way = self._escapes.way(view.epoch, (presence.alive for presence in view.members.values()))
+        if way is None:
             self._journal.forget("escape")
             return None
-        to = escape(regime, alive, self.policy.least, levels(self._replicas))
-        failing = f"{alive} of {self._replicas} replicas are alive, too few for {setting_waiting_for(*wanted)}"
-        if to is None:
-            reason = f"{failing}; there is no safe way out until another one is back"
-            self._note_event("escape", reason, logging.WARNING, unless=f"none {alive}")
-            return None
-        if to != wanted:
-            self._escaped_from = wanted
-            self._note_event(
-                "escape", f"to {setting_waiting_for(*to)}: {failing}", logging.WARNING, unless=f"{to} {alive}"
-            )
-        return to
+        if way.to != view.epoch.wanted:
+            self._note_event("escape", way.reason, logging.WARNING, unless=way.reason)
+        return way.to
 
     def _decision(self, view: View) -> Decision:
         if self._asked == view.epoch.wanted:  # asked for where it is
             self._asked, self._arrived_at = None, _clock()
-        regime = view.epoch.regime
         if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
-            if max(regime.reads, regime.writes) <= self._alive < max(self._asked):
+            if self._escapes.waits(view.epoch, self._asked):
                 asked = setting_waiting_for(*self._asked)
                 return Decision(
                     None, "nodes missing", f"{asked} was requested, and waits until more replicas are alive"
@@ -415,12 +371,11 @@ class Adviser:
             return Decision(None, "dwelling", f"in force for {stayed_s:.0f} s, {dwell_s:g} s is the shortest time")
         load = Load.together(presence.load for presence in view.members.values())
         missing = missing_nodes(self._session, self._keyspace)
-        if self._escaped_from is not None and _clock() - self._not_whole_at >= dwell_s:
-            back, self._escaped_from = self._escaped_from, None
-            if self.policy.may_choose(*back) and back != view.epoch.wanted:
-                reason = f"all nodes have been up for {dwell_s:g} s: back to {setting_waiting_for(*back)}"
-                return Decision(back, "returned", reason)
-        return self.policy.consider(load, regime, self.sweeps.cost, missing)
+        back = self._escapes.back(dwell_s)
+        if back is not None and back != view.epoch.wanted and self.policy.may_choose(*back):
+            reason = f"all nodes have been up for {dwell_s:g} s: back to {setting_waiting_for(*back)}"
+            return Decision(back, "returned", reason)
+        return self.policy.consider(load, view.epoch.regime, self.sweeps.cost, missing)
 
     def _note_event(self, kind: str, reason: str, level: int = logging.INFO, unless: str = "") -> None:
         wanted = setting_waiting_for(*self._epoch.wanted)
@@ -447,38 +402,6 @@ class Adviser:
             self._note_event("sweep", f"the sweep has read {swept.rows} rows in {swept.seconds:.1f} s")
         else:
             self._note_event("sweep", f"the sweep did not reach every row: {self.sweep.failure}", logging.WARNING)
-
-
-def replication_factor(session: Session, keyspace: str) -> int:
-    """Replicas of a keyspace in its one data centre.
-
-    Raises
-    ------
-    InputError
-        If it is not there, or in several data centres, where ONE, QUORUM and ALL mean something else.
-    """
-    metadata = session.cluster.metadata.keyspaces.get(keyspace)
-    if metadata is None:
-        raise InputError(f"keyspace: there is no {keyspace!r} in this cluster")
-    strategy = metadata.replication_strategy
-    factors = getattr(strategy, "dc_replication_factors", None)
-    if factors is not None and len(factors) != 1:
-        raise InputError(f"keyspace: {keyspace} is in {len(factors)} data centres; the adviser is for one")
-    return int(next(iter(factors.values())) if factors else strategy.replication_factor)
-
-
-def missing_nodes(session: Session, keyspace: str) -> tuple[str, ...]:
-    """Addresses of nodes that may hold rows of a keyspace and are not up, as the driver has it."""
-    hosts = keyspace_hosts(session, keyspace)
-    return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
-
-
-def keyspace_hosts(session: Session, keyspace: str) -> list[Any]:
-    """Nodes that may hold rows of a keyspace, as the driver has them."""
-    metadata = session.cluster.metadata
-    strategy = metadata.keyspaces[keyspace].replication_strategy
-    centres = getattr(strategy, "dc_replication_factors", None)
-    return [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
 
 
 def _first(start: str | Regime, replicas: int) -> Regime:

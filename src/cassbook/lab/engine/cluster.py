@@ -4,33 +4,28 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import socket
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import psutil
 from cassandra.cluster import Session
 
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
 from cassbook.core.signals import held_back, let_through
 from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
 from cassbook.lab.engine.connect import Access, connect
+from cassbook.lab.engine.control import Controlled, answers
 from cassbook.lab.engine.signals import Cleared
+from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
-_END_TIMEOUT_S, _POLL_S = 60.0, 0.02
-#: Folders of a node beside its data that are gone with its disks.
-_LOST = ("commitlogs", "saved_caches", "hints")
-_LOG_LINES = 15
-_MOST_NODES = 100
 
 
 def clusters_dir() -> Path:
@@ -38,48 +33,7 @@ def clusters_dir() -> Path:
     return cache_dir() / "clusters"
 
 
-@dataclass(frozen=True, slots=True)
-class Spec:
-    """What a cluster is asked to be.
-
-    Attributes
-    ----------
-    nodes, replication_factor : int
-    heap_mb : int
-        Heap of each node's JVM.
-    options : mapping
-        Extra keys of cassandra.yaml.
-    node_options : mapping of int to mapping
-        Keys for one node more, by its number from 1.
-    seed : str, optional
-        Address that nodes find the first one at, where that is not the one it listens on.
-    spare : int
-        Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
-    """
-
-    nodes: int = 3
-    replication_factor: int = 3
-    heap_mb: int = 1024
-    options: Mapping[str, Any] = field(default_factory=dict)
-    node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
-    seed: str | None = None
-    spare: int = 0
-
-    def __post_init__(self) -> None:
-        if self.nodes < 1:
-            raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
-        if self.nodes + self.spare > _MOST_NODES:
-            raise InputError(
-                f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes + self.spare}"
-            )
-        if not 1 <= self.replication_factor <= self.nodes:
-            raise InputError(
-                f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
-                f"use 1 to {self.nodes}"
-            )
-
-
-class CassandraCluster(Cleared):
+class CassandraCluster(Controlled, Cleared):
     """Start a local cluster on entry, remove every trace of it on exit.
 
     Parameters
@@ -205,87 +159,6 @@ class CassandraCluster(Cleared):
             raise
         self.log(f"cluster ready again after {time.monotonic() - began:.0f} s")
 
-    @contextmanager
-    def paused(self, node: int) -> Iterator[None]:
-        """Pause node `node` (from 1) for the length of the block: SIGSTOP, and SIGCONT however the block ends."""
-        process = self.node_process(node)
-        try:
-            process.suspend()
-            yield
-        finally:
-            with suppress(psutil.NoSuchProcess):
-                process.resume()
-
-    def end_node(self, node: int, kill: bool = True) -> None:
-        """End the process of node `node` (from 1), and wait until it is gone.
-
-        Parameters
-        ----------
-        node : int
-        kill : bool
-            SIGKILL, or SIGTERM, upon which it takes its leave. Either leaves the pages that it has written to the
-            kernel, which writes them out: it is no power cut.
-
-        Raises
-        ------
-        LaboratoryError
-            If it does not run, or has not ended after a minute.
-        """
-        process = self.node_process(node)
-        process.kill() if kill else process.terminate()
-        deadline = time.monotonic() + _END_TIMEOUT_S
-        with suppress(psutil.NoSuchProcess):
-            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-                if time.monotonic() > deadline:
-                    raise LaboratoryError(
-                        f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}"
-                    )
-                time.sleep(_POLL_S)
-
-    def launch_node(self, node: int, replace: bool = False) -> None:
-        """Start node `node` (from 1), which does not run; returns before it answers.
-
-        A spare node joins: it fetches what is to be its own from the others.
-
-        Parameters
-        ----------
-        node : int
-        replace : bool
-            With empty disks: all that it had is gone, and what its ranges hold is streamed from the other replicas.
-        """
-        folder = self._folder(node)
-        (folder / "cassandra.pid").unlink(missing_ok=True)
-        ccm_node = self._ccm.nodelist()[node - 1]
-        ccm_node.pid = None  # of a process that has ended, which ccm takes to run until its parent has noticed
-        options: dict[str, Any] = {}
-        if replace:
-            for lost in (*folder.glob("data*"), *(folder / name for name in _LOST)):
-                shutil.rmtree(lost, ignore_errors=True)
-                lost.mkdir()
-            options["replace_address"] = self.broadcast_addresses[node - 1]
-        if replace or node > self.spec.nodes:
-            self._let_join(node)
-        ccm_node.start(no_wait=True, wait_other_notice=False, **options)
-
-    def _let_join(self, node: int) -> None:
-        """Have a node fetch its rows from the others, which no node does that is a seed of its own."""
-        ccm_node, seeds = self._ccm.nodelist()[node - 1], self._ccm.seeds
-        self._ccm.seeds = [address for other, address in enumerate(self.broadcast_addresses, 1) if other != node]
-        ccm_node.auto_bootstrap = True
-        ccm_node.set_configuration_options({})  # writes its configuration anew
-        self._ccm.seeds = seeds
-
-    def _folder(self, node: int) -> Path:
-        return self.folder / "ccm" / f"node{node}"
-
-    def node_answers(self, node: int) -> bool:
-        """Whether node `node` (from 1) accepts connections of clients."""
-        return answers([*self._listening, *self._spare_addresses][node - 1])
-
-    @property
-    def _spare_addresses(self) -> list[str]:
-        return [f"127.0.0.{self.spec.nodes + place}" for place in range(1, self.spec.spare + 1)]
-
     def wait_until_whole(self) -> None:
         """Wait until every node answers, and reaches all others as coordinator, after some were down.
 
@@ -299,24 +172,6 @@ class CassandraCluster(Cleared):
     def together(self) -> AbstractContextManager[None]:
         """Within the block no two hosts are apart; here they never are."""
         return nullcontext()
-
-    def node_process(self, node: int) -> psutil.Process:
-        """Return the process of node `node`, from 1.
-
-        Raises
-        ------
-        InputError
-            If there is no such node.
-        LaboratoryError
-            If its process is gone.
-        """
-        if not 1 <= node <= self.spec.nodes + self.spec.spare:
-            raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")
-        pidfile = self._folder(node) / "cassandra.pid"
-        try:
-            return psutil.Process(int(pidfile.read_text()))
-        except (OSError, ValueError, psutil.NoSuchProcess):
-            raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
 
     def remove(self) -> None:
         """Kill the nodes and remove their folder; the watchdog is let go only after that."""
@@ -440,23 +295,3 @@ class CassandraCluster(Cleared):
             text = pidfile.read_text().strip() if pidfile.is_file() else ""
             if text and not psutil.pid_exists(int(text)):
                 raise LaboratoryError(f"node{i} stopped while starting\n{self._log_end(i)}")
-
-    def _log_end(self, number: int) -> str:
-        """Last lines of a node's logs: what it said itself, then what its JVM said."""
-        folder = self._folder(number) / "logs"
-        parts = []
-        for name in ("system.log", "stdout.log"):
-            path = folder / name
-            lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES:] if path.is_file() else []
-            if lines:
-                parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
-        return "\n".join(parts) or f"node{number} wrote no log"
-
-
-def answers(address: str) -> bool:
-    """Return whether something accepts connections on a node's CQL port."""
-    try:
-        with socket.create_connection((address, preflight.CQL_PORT), timeout=1):
-            return True
-    except OSError:
-        return False

@@ -31,6 +31,7 @@ from cassbook.lab.experiments.faults.noticing import NOTICES, Notices
 from cassbook.lab.experiments.faults.striking import STRUCK, Striker
 from cassbook.lab.load.ycsb import create_keyspace
 from cassbook.latency import under_faults
+from cassbook.profile.faults import FaultsSection, Order
 from cassbook.profile.profile import Profile, load_profile
 from cassbook.staleness import checker
 
@@ -124,8 +125,7 @@ def of_names(*names: str) -> FaultTrial:
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
-    assert profile.faults is not None  # noqa: S101 - a trial has no others
-    spare = len(profile.faults.added())
+    spare = len(_faults(profile)[0].added())
     if profile.distance is not None:
         placements = profile.distance.placements()
         if len(placements) > 1:
@@ -142,16 +142,21 @@ def _setup(profile: Profile) -> AnySetup:
     return Setup(placement, part.options, part.heap_mb, replicas)
 
 
-def _orders(profile: Profile, rng: np.random.Generator) -> list[Any]:
+def _faults(profile: Profile) -> tuple[FaultsSection, float]:
+    """The faults of a profile, and for how long its load lasts."""
     assert profile.faults is not None  # noqa: S101 - a trial has no others
     assert profile.load.steady_s is not None  # noqa: S101 - checked by the profile
-    return profile.faults.orders(profile.load.steady_s, profile.cluster.nodes, rng)
+    return profile.faults, profile.load.steady_s
+
+
+def _orders(profile: Profile, rng: np.random.Generator) -> list[Order]:
+    part, seconds = _faults(profile)
+    return part.orders(seconds, profile.cluster.nodes, rng)
 
 
 def variants(profile: Profile) -> list[Variant]:
     """Return the variants of a profile: each setting with each driver on each table."""
-    part = profile.faults
-    assert part is not None  # noqa: S101 - a trial has no others
+    part, _ = _faults(profile)
     return [
         Variant(profile.setting(setting), driver, table)
         for setting, driver, table in product(part.settings, part.drivers, part.tables)
@@ -216,9 +221,7 @@ def measured(
     LaboratoryError
         If a fault cannot be carried out, the load cannot go on, or the cluster does not become whole again.
     """
-    part, seconds = profile.faults, profile.load.steady_s
-    assert part is not None  # noqa: S101 - a trial has no others
-    assert seconds is not None  # noqa: S101 - checked by the profile
+    part, seconds = _faults(profile)
     striker = Striker(cluster, _orders(profile, rng))
     driver = drivers.connected(cluster, profile.load.request_timeout_s)
     try:

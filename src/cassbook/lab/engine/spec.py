@@ -1,0 +1,52 @@
+"""The shape of a local cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from cassbook.core.errors import InputError
+
+_MOST_NODES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """What a cluster is asked to be.
+
+    Attributes
+    ----------
+    nodes, replication_factor : int
+    heap_mb : int
+        Heap of each node's JVM.
+    options : mapping
+        Extra keys of cassandra.yaml.
+    node_options : mapping of int to mapping
+        Keys for one node more, by its number from 1.
+    seed : str, optional
+        Address that nodes find the first one at, where that is not the one it listens on.
+    spare : int
+        Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
+    """
+
+    nodes: int = 3
+    replication_factor: int = 3
+    heap_mb: int = 1024
+    options: Mapping[str, Any] = field(default_factory=dict)
+    node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
+    seed: str | None = None
+    spare: int = 0
+
+    def __post_init__(self) -> None:
+        if self.nodes < 1:
+            raise InputError(f"nodes: a cluster has at least one, got {self.nodes}")
+        if self.nodes + self.spare > _MOST_NODES:
+            raise InputError(
+                f"nodes: at most {_MOST_NODES} fit on one machine's loopback, got {self.nodes + self.spare}"
+            )
+        if not 1 <= self.replication_factor <= self.nodes:
+            raise InputError(
+                f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
+                f"use 1 to {self.nodes}"
+            )
