@@ -30,7 +30,7 @@ def answered(run: FaultRun, setup: str) -> Figure:
     bins = run.bins[run.bins["setup"] == setup]
     names = bins["setting"].drop_duplicates().tolist()
     chosen = colours(names)
-    figure, axes = panels(len(OPERATIONS), len(names), width=2.5, height=1.7, sharex=True, sharey=True)
+    figure, axes = panels(len(OPERATIONS), len(names), width=2.5, height=2.0, sharex=True, sharey=True)
     for row, (operation, word) in enumerate(OPERATIONS.items()):
         for column, name in enumerate(names):
             panel = axes[row, column]
@@ -41,7 +41,7 @@ def answered(run: FaultRun, setup: str) -> Figure:
                 panel.plot(of_start["bin_s"], share, color=chosen[name], linewidth=1.0, alpha=0.7)
             if row == 0:
                 panel.set_title(name, fontsize=10)
-        axes[row, 0].set_ylabel(f"{word} answered, %")
+        axes[row, 0].set_ylabel(f"{word}, %")
     for panel in axes[-1]:
         panel.set(xlabel="s", ylim=(-3, 103))
     return done(figure)

@@ -133,7 +133,8 @@ class CassandraCluster(Controlled, Cleared):
     def restart(self, between: Callable[[], None] | None = None) -> None:
         """Kill every node and start it again on the same data; returns when all are ready.
 
-        What was acknowledged is kept, for the commit log's pages outlive the process. Sessions to the cluster lose
+        What was flushed or synced is kept; what came since the last sync of the commit log, up to ten seconds by
+        default, a node may forget. Sessions to the cluster lose
         their connections, and nodes before 3.10 the statements prepared on them.
 
         Parameters
