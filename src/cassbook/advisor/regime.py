@@ -33,8 +33,8 @@ j. If j >= i, then j <= i + 1, and `safe_together` gives reads_i + writes_j > N.
 finished between them, and floor_i <= writes_j, or the last one that was has put the write on floor_i replicas at least;
 in both cases reads_i + floor_i > N.
 
-**What is taken for granted.** Replicas keep what they acknowledged (one that is killed or loses power forgets the
-last seconds of a commit log that is synced periodically). 'Later' is by write time stamps, so clients that write the same
+**What is taken for granted.** Replicas keep what they acknowledged (one that is killed or loses power forgets the last
+seconds of a commit log that is synced periodically). 'Later' is by write time stamps, so clients that write the same
 cell have clocks that agree, or one of them writes. Nodes do not join or leave meanwhile. Tombstones are not collected
 before a sweep or repair (`gc_grace_seconds`). A write whose outcome is unknown promises nothing, and lightweight
 transactions keep their own levels.
