@@ -74,13 +74,11 @@ class Controlled:
         process = self.node_process(node)
         process.kill() if kill else process.terminate()
         deadline = time.monotonic() + _END_TIMEOUT_S
-        with suppress(psutil.NoSuchProcess):
-            while process.is_running() and process.status() != psutil.STATUS_ZOMBIE:
-                if time.monotonic() > deadline:
-                    raise LaboratoryError(
-                        f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s\n{self._log_end(node)}"
-                    )
-                time.sleep(_POLL_S)
+        while _runs(process) or self.node_answers(node):  # the last of its threads closes its ports
+            if time.monotonic() > deadline:
+                wrong = f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s"
+                raise LaboratoryError(f"{wrong}\n{self._log_end(node)}")
+            time.sleep(_POLL_S)
 
     def launch_node(self, node: int, replace: bool = False) -> None:
         """Start node `node` (from 1), which does not run; returns before it answers.
@@ -154,6 +152,14 @@ class Controlled:
             if lines:
                 parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
         return "\n".join(parts) or f"node{number} wrote no log"
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether a process has not ended, or only its parent has yet to notice."""
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
 
 
 def answers(address: str) -> bool:
