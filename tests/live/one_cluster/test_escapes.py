@@ -15,7 +15,7 @@ from cassbook.advisor.policy import Terms
 from tests.helpers import made_runs
 
 pytestmark = pytest.mark.live
-#: From the first failed reply to the setting that two replicas can serve. About 1 s as a rule; where two members beat at
+#: From the first failed reply to the setting that two replicas can serve. About 1 s as a rule; where members beat at
 #: once, their transactions wait for the dead replica to settle who is first, until the server's time-out of 2 s.
 ESCAPED_S = 12.0
 WRITE = "UPDATE shop.orders SET total = {} WHERE id = {}"

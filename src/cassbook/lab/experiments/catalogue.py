@@ -144,10 +144,6 @@ CATALOGUE: Catalogue = {
         "A node comes back without hints, or with its first seconds' only: who reads what it missed, and how long?",
         12, "faults.setups:hints",
     ),
-    "faults-lost-disk": Entry(
-        "A node that took writes alone loses its disks: what is an acknowledged write worth, by level?",
-        9, "faults.setups:lost_disk",
-    ),
     "faults-members": Entry(
         "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
         15, "faults.setups:members",

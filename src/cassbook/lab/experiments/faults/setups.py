@@ -35,11 +35,6 @@ def hints() -> FaultTrial:
     return of_names("faults-no-hints", "faults-hint-window")
 
 
-def lost_disk() -> FaultTrial:
-    """A node takes writes alone, and loses its disks."""
-    return of_names("faults-lost-disk")
-
-
 def region() -> FaultTrial:
     """One of two data centres is cut off."""
     return of_names("faults-region")
