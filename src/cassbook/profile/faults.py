@@ -14,8 +14,8 @@ from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Section
 #: What can be done to a node's process, and to what lies between hosts.
 Fault = Literal["kill", "stop", "pause", "restart", "replace", "add", "decommission", "cut", "slow"]
 _OF_LINKS = ("cut", "slow")
-#: Faults that are over when the node is back, however long that takes.
-_OWN_LENGTH = ("restart", "replace", "add", "decommission")
+#: Faults that are over when they are done, however long that takes.
+OWN_LENGTH = ("restart", "replace", "add", "decommission")
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
 Driver = Literal["default", "no_retry", "next_host", "speculative"]
 Client = Literal["client"]
@@ -76,7 +76,7 @@ class FaultEvent(Section):
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        if self.do in _OWN_LENGTH and self.for_s is not None:
+        if self.do in OWN_LENGTH and self.for_s is not None:
             raise ValueError(f"{self.do} lasts until it is done; leave for_s out")
         if (self.times > 1) != (self.every_s is not None):
             raise ValueError("times and every_s go together")
@@ -230,7 +230,7 @@ class FaultsSection(Section):
 def _check_one_by_one(node: int, orders: list[Order]) -> None:
     """Raise ValueError where a node's process is struck while another fault holds it."""
     for one, other in pairwise(orders):
-        if one.begins and other.begins and one.fault not in _OWN_LENGTH:
+        if one.begins and other.begins and one.fault not in OWN_LENGTH:
             raise ValueError(
                 f"{other.fault} at {other.at_s:g} s strikes node {node}, which {one.fault} holds since {one.at_s:g} s"
             )

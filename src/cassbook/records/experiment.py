@@ -70,6 +70,10 @@ class Results:
         """Return whether the rows have such a table with them."""
         return any(file.endswith(f"-{name}.parquet") for file in self.files)
 
+    def table_or_empty(self, name: str, columns: Sequence[str]) -> pd.DataFrame:
+        """Read a table as `table` does; with these columns and no rows where no row had anything in it."""
+        return self.table(name) if self.has_table(name) else pd.DataFrame(columns=list(columns))
+
     def table(self, name: str) -> pd.DataFrame:
         """Read a table that the rows have with them: its columns, and start, setup and panel of the row.
 

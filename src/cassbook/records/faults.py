@@ -49,14 +49,13 @@ class FaultRun:
         if "profiles" not in results.manifest.get("numbers", {}):
             raise InputError(f"{name_or_path}: is no record of `cassbook experiment faults-*`")
         self.struck = results.table("struck").drop(columns="panel")
-        self.notices = self._table("notices", ["observer", "node", "state", "at_s"]).drop(columns="panel")
+        self.notices = results.table_or_empty("notices", [*_ROW, "observer", "node", "state", "at_s"]).drop(
+            columns="panel"
+        )
         self.bins = results.table("bins").merge(results.rows[[*_ROW, *VARIANT]], on=list(_ROW))
-        self._told = self._table("told", ["kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"])
-
-    def _table(self, name: str, columns: list[str]) -> pd.DataFrame:
-        """Read a table; empty where no row had anything in it."""
-        there = self.results.has_table(name)
-        return self.results.table(name) if there else pd.DataFrame(columns=[*_ROW, *columns])
+        self._told = results.table_or_empty(
+            "told", [*_ROW, "kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"]
+        )
 
     @property
     def setups(self) -> list[str]:

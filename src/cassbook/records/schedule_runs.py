@@ -65,7 +65,7 @@ def recorded_switches(name: str) -> pd.DataFrame:
         return pd.DataFrame(_read(Path(name) if name.endswith(".json") else _folder() / f"{name}.json"))
     results = Results(str(folder))
     rows = _counted(results).rename(columns={"start": "repeat"}).assign(engine=results.manifest["engine"])
-    missed = _table(results, "missed", ["start", "panel", *_MISSED])
+    missed = results.table_or_empty("missed", ["start", "panel", *_MISSED])
     lists = missed.groupby(["start", "panel"])[_MISSED].agg(list).reset_index().rename(columns={"start": "repeat"})
     rows = rows.merge(lists, "left", ["repeat", "panel"])
     return rows.assign(
@@ -76,11 +76,6 @@ def recorded_switches(name: str) -> pd.DataFrame:
 def _counted(results: Results) -> pd.DataFrame:
     """Return the rows of a record; their errors are counts, where other experiments have text by kind."""
     return results.rows.astype({"errors": int})
-
-
-def _table(results: Results, name: str, columns: list[str]) -> pd.DataFrame:
-    """Read a table of a record; empty where no row had anything in it."""
-    return results.table(name) if results.has_table(name) else pd.DataFrame(columns=columns)
 
 
 def by_switch(switches: pd.DataFrame) -> pd.DataFrame:
@@ -146,7 +141,7 @@ class ScheduleRuns:
         actors = whole[["block", "panel", "actor"]]
 
         def table(name: str, columns: list[str]) -> pd.DataFrame:
-            by_block = _table(results, name, ["start", "panel", *columns]).rename(columns={"start": "block"})
+            by_block = results.table_or_empty(name, ["start", "panel", *columns]).rename(columns={"start": "block"})
             return actors.merge(by_block, "inner", ["block", "panel"])[["block", "actor", *columns]]
 
         worst_ms = table("missed", ["behind_ms"]).groupby(["block", "actor"])["behind_ms"].max().rename("worst_ms")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 from cassandra.cluster import EXEC_PROFILE_DEFAULT, Cluster, ExecutionProfile
 from cassandra.policies import (
@@ -17,6 +17,7 @@ from cassandra.policies import (
 
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster
+from cassbook.profile.faults import Driver
 
 #: Side by side all nodes are in the data centre that Cassandra's SimpleSnitch names.
 _ONLY_CENTRE = "datacenter1"
@@ -51,7 +52,7 @@ class NextHost(RetryPolicy):
 
 #: Drivers whose statements are said to be idempotent.
 IDEMPOTENT = frozenset({"next_host", "speculative"})
-DRIVERS = ("default", "no_retry", "next_host", "speculative")
+DRIVERS: tuple[Driver, ...] = get_args(Driver)
 
 
 def connected(cluster: CassandraCluster, timeout_s: float) -> Cluster:

@@ -18,7 +18,7 @@ from cassbook.lab.engine import manual, tools
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.manual import NodeState
-from cassbook.profile.faults import Order
+from cassbook.profile.faults import OWN_LENGTH, Order
 
 #: One row per order and node: the fault's number, what it is, whether it begins or ends there, the node; when it was to
 #: be, was ordered and was seen to be done, in seconds since the schedule began. An end is done when the node's port
@@ -26,8 +26,6 @@ from cassbook.profile.faults import Order
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
 _LEAVES_S = 300.0
-#: Faults that are over when they are done.
-_OWN_LENGTH = ("restart", "replace", "add", "decommission")
 _clock = time.perf_counter
 
 
@@ -104,7 +102,7 @@ class Striker:
             ordered_s = _clock()
             self._strike(order, node, over)
             self._note(order, node, begun_s, ordered_s)
-            if order.fault in _OWN_LENGTH:
+            if order.fault in OWN_LENGTH:
                 ended_s = _clock()
                 if order.fault != "decommission":
                     self._bring_back(node, order.fault == "replace", over)
