@@ -35,8 +35,7 @@ test: environment ## the main path in minutes: unit tests, three chapters, a run
 	@$(RUN) pytest -m main_path tests/live
 
 test-rest: environment ## all other tests: the whole book in a browser, clean installations, live clusters
-	@$(RUN) pytest -n 2 --dist loadfile -m "(book or slow) and not live" tests
-	@$(RUN) pytest -m "live and not main_path" tests/live
+	@$(RUN) pytest -n 2 --dist loadfile -m "(book or slow or live) and not main_path" tests
 
 test-all: test test-rest ## both
 

@@ -4,6 +4,7 @@ import os
 
 import psutil
 import pytest
+from xdist.scheduler import LoadFileScheduling
 
 from cassbook.core.paths import project_root
 from cassbook.lab.engine import preflight
@@ -17,11 +18,34 @@ os.environ.setdefault(OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1 -Dcassandra.ski
 #: Two test processes at a time, whose small linear algebra would otherwise contend for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
+#: How the names of tests on real clusters begin.
+LIVE = "tests/live/"
+
 #: The book that the tests build, and that CI publishes.
 BUILD = project_root() / "_build" / "tests"
 
 #: What tests measure is no record of this machine: a short look at how busy it is does.
 circumstances.LOOK_S = 0.05
+
+
+class LiveTogether(LoadFileScheduling):
+    """Give a process whole files, and one of them all live tests, which share addresses."""
+
+    def _split_scope(self, nodeid):
+        return LIVE if nodeid.startswith(LIVE) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    return LiveTogether(config, log) if config.getvalue("dist") == "loadfile" else None
+
+
+def pytest_runtest_setup(item):
+    """Beside live tests, the others have the lowest priority: they fill the time in which those wait for their nodes."""
+    if os.environ.get("PYTEST_XDIST_WORKER") and not item.nodeid.startswith(LIVE):
+        if any(other.nodeid.startswith(LIVE) for other in item.session.items):
+            os.setpriority(os.PRIO_PROCESS, 0, 19)
+
 
 TINY = """
 name: tiny

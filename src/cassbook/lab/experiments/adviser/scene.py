@@ -256,9 +256,8 @@ def safe(session: Session, advisers: tuple[Any, Any], then: str, plan: Plan, tim
         arrived = None
         while arrived is None and _clock() - at < timeout_s:
             time.sleep(0.05)
-            last = advisers[1].history[-1]
-            if last.at > at and last.epoch.arrived:
-                arrived = last.at
+            # An adviser that could not reach its register yet has no history.
+            arrived = next((step.at for step in advisers[1].history if step.at > at and step.epoch.arrived), None)
         time.sleep(plan.after_s)
     return _watched(load, at, float("nan") if arrived is None else arrived - at)
 
