@@ -47,18 +47,17 @@ def latency_map():
     return LatencyMap(made_runs.run(noise=0.0), "known")
 
 
-@pytest.mark.parametrize(("now", "then", "late_s"), [("3R-1W", "1R-3W", 0.0), ("1R-3W", "3R-1W", 1.0)])
-def test_the_papers_switch_loses_acknowledged_writes(session: Session, now, then, late_s):
-    """Old writes where reads are lowered; those of a client that switched first where writes are."""
-    watched = scenes.naive(session, now, then, replace(PLAN, late_s=late_s))
+def test_the_papers_switch_loses_acknowledged_writes(session: Session):
+    """Those of a client that switched first, where writes are lowered; where reads are, see the recorded switches."""
+    watched = scenes.naive(session, "1R-3W", "3R-1W", replace(PLAN, late_s=1.0))
     before = watched.reads[watched.reads["sent_s"] < 0]
     assert len(before) > 30
     assert before["consistent"].all()
     assert watched.violations > 0
 
 
-@pytest.mark.parametrize(("now", "then"), [("3R-1W", "1R-3W"), ("1R-3W", "3R-1W")])
-def test_the_safe_switch_loses_none(session, latency_map, now, then):
+def test_the_safe_switch_loses_none(session, latency_map):
+    now, then = "1R-3W", "3R-1W"
     scenes.create(session)
     register = InCassandra(session, scenes.KEYSPACE, f"{now}-{then}")
     shared = {"start": now, "register": register, "pace": Pace(interval_s=0.5, lease_s=5.0), "terms": Terms(survive=0)}
@@ -122,7 +121,7 @@ def test_switches_are_recorded(cluster, latency_map, tmp_path):
 
 
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
-    schedule, actors = (Phase(3, 20, 0.9), Phase(3, 20, 0.1)), ("adaptive", "naive", "2R-2W")
+    schedule, actors = (Phase(2, 20, 0.9), Phase(2, 20, 0.1)), ("adaptive", "naive", "2R-2W")
     experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0, survive=0), 60, schedule, actors, (Phase(1, 10, 0.5),))
     runs = ScheduleRuns(probed(tmp_path, experiment, cluster))
     assert len(runs.phases) == 9

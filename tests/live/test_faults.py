@@ -16,7 +16,7 @@ title: A pause, a cut and a kill
 seed: 7
 cluster: {heap_mb: 512}
 table: {record_count: 10}
-load: {steady_s: 40, request_timeout_s: 4}
+load: {steady_s: 30, request_timeout_s: 4}
 faults:
   settings: [ONE/ONE, 1R-3W, 2R-2W]
   rate_per_s: 150
@@ -24,8 +24,8 @@ faults:
   before_s: 3
   events:
     - {at_s: 3, do: pause, nodes: [3], for_s: 3}
-    - {at_s: 11, do: cut, nodes: [1], to: [2], for_s: 4}
-    - {at_s: 20, do: kill, nodes: [2], for_s: 8}
+    - {at_s: 9, do: cut, nodes: [1], to: [2], for_s: 3}
+    - {at_s: 16, do: kill, nodes: [2], for_s: 8}
 """
 STRONG = ("1R-3W", "2R-2W")
 
@@ -43,8 +43,8 @@ def test_each_setting_makes_its_own_of_a_pause_a_cut_and_a_kill(tmp_path):
     name = "faults-short"
     faults = run.faults(name)
     assert faults["fault"].tolist() == ["pause", "cut", "kill"]
-    assert faults["begins_s"].tolist() == pytest.approx([3, 11, 20], abs=1.0)
-    assert faults["ends_s"].iloc[:2].tolist() == pytest.approx([6, 15], abs=1.0)
+    assert faults["begins_s"].tolist() == pytest.approx([3, 9, 16], abs=1.0)
+    assert faults["ends_s"].iloc[:2].tolist() == pytest.approx([6, 12], abs=1.0)
     made = run.by_fault(name).set_index(["fault", "setting", "operation"])
     assert (made["n"] > 20).all()
     # All three replicas have to answer: for as long as one is dead none does.

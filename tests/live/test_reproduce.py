@@ -26,7 +26,7 @@ seed: 11
 cluster: {heap_mb: 512}
 table: {record_count: 4000}
 load: {ramp_s: 0.1, steady_s: 0.4}
-warm_up: {threads: 40, window_s: 0.5, windows: 2, tolerance: 0.2, cap_s: 4}
+warm_up: {threads: 40, window_s: 0.5, windows: 2, tolerance: 0.2, cap_s: 2}
 pure: {threads: [5, 10, 20, 30, 40, 60], levels: [ONE, QUORUM, ALL], repeats: 1}
 mixed: {threads: [20], read_shares: [0.5], repeats: 1}
 cold: {threads: 20, levels: [ONE], steady_s: 1.0}

@@ -38,7 +38,7 @@ from cassbook.lab.run.workers import Asked, Workers
 from cassbook.profile.profile import LoadSection, Profile, PureSection, TableSection
 
 ENGINE = "2.1.20"
-ROUNDS, TURNS = 6, ("local", "worker", "worker", "local")
+ROUNDS, TURNS = 15, ("local", "worker", "worker", "local")
 POINTS = (("READ", "ONE", 100), ("UPDATE", "QUORUM", 100), ("READ", "ONE", 10))
 _POINT = ["operation", "level", "threads"]
 _RAMP_S, _STEADY_S = 1.0, 4.0

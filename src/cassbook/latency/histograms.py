@@ -1,7 +1,8 @@
 """Latencies as HdrHistograms: any quantile of a cell long after its samples are gone.
 
-A histogram keeps every operation's latency to three significant digits, from 1 us to 1 hour, in some kilobytes. The
-logs are those of HdrHistogram's own tools: version 2 payloads, one tagged line a histogram.
+A histogram keeps every operation's latency to three significant digits, from 1 us to 1 hour, in some kilobytes; a run's
+log keeps two, in a third of that. The logs are those of HdrHistogram's own tools: version 2 payloads, one tagged line a
+histogram.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from cassbook.core.files import whole
 LOWEST_US = 1
 HIGHEST_US = 3_600_000_000
 DIGITS = 3
-#: A quantile from a histogram is off by at most this part of itself, or by half a microsecond where that is more.
-PRECISION = 10.0**-DIGITS
+#: Digits of what a run keeps: its intervals over blocks are wider than a hundredth.
+KEPT_DIGITS = 2
 
 #: A histogram with the time it covers, in seconds since the run began: (histogram, start_s, end_s).
 Interval = tuple[HdrHistogram, float, float]
@@ -35,9 +36,12 @@ _LINE = re.compile(r"(?:Tag=(?P<tag>[^,]*),)?(?P<start>[\d.]+),(?P<length>[\d.]+
 _DAMAGE = (binascii.Error, zlib.error, HdrCookieException, HdrLengthException, ValueError, TypeError)
 
 
-def empty() -> HdrHistogram:
-    """Return a histogram of the bounds and digits that all of ours share, so that any two can be added."""
-    return HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
+def empty(digits: int = DIGITS) -> HdrHistogram:
+    """Return a histogram of the bounds that all of ours share.
+
+    A quantile from it is off by at most 10**-digits of itself, or by half a microsecond where that is more.
+    """
+    return HdrHistogram(LOWEST_US, HIGHEST_US, digits)
 
 
 def _places(whole_us: NDArray[np.int64], of: HdrHistogram) -> NDArray[np.int64]:
@@ -51,6 +55,11 @@ def _places(whole_us: NDArray[np.int64], of: HdrHistogram) -> NDArray[np.int64]:
 class Counter:
     """Counts latencies of one operation, part by part; memory is that of one histogram.
 
+    Parameters
+    ----------
+    digits : int
+        Significant digits to which latencies are told apart.
+
     >>> counter = Counter()
     >>> counter.add([100.0, 200.0])
     >>> counter.add([300.0])
@@ -58,8 +67,8 @@ class Counter:
     200.0
     """
 
-    def __init__(self) -> None:
-        self._form = empty()
+    def __init__(self, digits: int = DIGITS) -> None:
+        self._form = empty(digits)
         self._counts = np.zeros(self._form.counts_len, dtype=np.int64)
         self.count = 0
 
@@ -90,7 +99,7 @@ class Counter:
 
     def histogram(self) -> HdrHistogram:
         """Return what was counted so far."""
-        counted = empty()
+        counted = empty(self._form.significant_figures)
         if self.count:
             _counts(counted)[:] = self._counts
             filled = np.flatnonzero(self._counts)
@@ -98,13 +107,15 @@ class Counter:
         return counted
 
 
-def histogram(latency_us: ArrayLike) -> HdrHistogram:
+def histogram(latency_us: ArrayLike, digits: int = DIGITS) -> HdrHistogram:
     """Count latencies, all at once.
 
     Parameters
     ----------
     latency_us : array_like of float, shape (n,)
         Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
+    digits : int
+        Significant digits to which they are told apart.
 
     Raises
     ------
@@ -116,7 +127,7 @@ def histogram(latency_us: ArrayLike) -> HdrHistogram:
     >>> quantile_us(histogram([100.0, 200.0, 300.0]), 0.5)
     200.0
     """
-    counter = Counter()
+    counter = Counter(digits)
     counter.add(latency_us)
     return counter.histogram()
 
@@ -140,9 +151,10 @@ def tags_by_cell(tags: Iterable[str], response: bool = False) -> dict[str, list[
 
 
 def merged(histograms: Iterable[HdrHistogram]) -> HdrHistogram:
-    """Add histograms, as of the cells of several blocks."""
-    total = empty()
-    for one in histograms:
+    """Add histograms, as of the cells of several blocks; the sum has the digits of the coarsest."""
+    parts = list(histograms)
+    total = empty(min((one.significant_figures for one in parts), default=DIGITS))
+    for one in parts:
         total.add(one)
     return total
 

@@ -6,12 +6,15 @@ request left, response time from when it was meant to; no statistic holds both.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
+from hdrh.histogram import HdrHistogram
+
+from cassbook.latency import histograms
 
 CONDITIONS = ("healthy", "paused_node")
 QUANTILES = {"median, ms": 0.5, "p99, ms": 0.99, "p99.9, ms": 0.999, "worst, ms": 1.0}
@@ -29,6 +32,10 @@ class Run(Protocol):
     @property
     def manifest(self) -> Mapping[str, Any]:
         """With `pauses`: cell_id, from_s and to_s of each node that stood still."""
+
+    @property
+    def histograms(self) -> Mapping[str, HdrHistogram]:
+        """Latencies of each cell by tag, `CELL.OPERATION` and `CELL.OPERATION.response`."""
 
     def samples(self, columns: list[str], cells: Sequence[str]) -> pd.DataFrame:
         """Return columns of the samples of some cells."""
@@ -79,10 +86,9 @@ def seen(run: Run, cell: pd.Series) -> list[Seen]:
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
     started_s, service_ms = steady["started_s"].to_numpy(), steady["latency_us"].to_numpy() / _MS
     intended_s = steady["intended_s"].to_numpy(dtype=float)
-    closed = np.isnan(cell["rate_per_s"])
-    load = f"closed loop, {cell['threads']} threads" if closed else f"{cell['rate_per_s']:.0f} a second"
+    load = _load(cell["rate_per_s"], cell["threads"])
     kinds = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
-    if not closed:
+    if not np.isnan(cell["rate_per_s"]):
         response_ms = service_ms + (started_s - intended_s) * _MS
         kinds.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
     return kinds
@@ -96,18 +102,29 @@ def table(run: Run) -> pd.DataFrame:
     DataFrame of str
         Index (level, condition, measured); columns n and those of `QUANTILES`.
     """
-    parts: dict[tuple[str, str, str], list[np.ndarray]] = {}
-    cells = paced_cells(run).sort_values(["read_cl", "condition", "rate_per_s"], na_position="first")
-    for _, cell in cells.iterrows():
-        for one in seen(run, cell):
-            parts.setdefault((cell["read_cl"], cell["condition"], one.label), []).append(one.latency_ms)
     names = ["level", "condition", "measured"]
     rows = []
-    for key, latencies in parts.items():
-        together = np.concatenate(latencies)
-        quantiles = {name: f"{np.quantile(together, q):.1f}" for name, q in QUANTILES.items()}
-        rows.append({**dict(zip(names, key, strict=True)), "n": f"{together.size}", **quantiles})
+    cells = paced_cells(run).sort_values(["read_cl", "condition", "rate_per_s"], na_position="first")
+    if cells.empty:
+        return pd.DataFrame(columns=[*names, "n", *QUANTILES]).set_index(names)
+    alike = ["read_cl", "condition", "rate_per_s", "threads"]
+    for (level, condition, rate_per_s, threads), group in cells.groupby(alike, sort=False, dropna=False):
+        for kind in ("service",) if np.isnan(rate_per_s) else ("service", "response"):
+            counted = _counted(run, group["cell_id"], kind)
+            quantiles = {name: f"{histograms.quantile_us(counted, q) / _MS:.1f}" for name, q in QUANTILES.items()}
+            label = f"{_load(rate_per_s, threads)}, {kind} time"
+            rows.append((level, condition, label, f"{counted.get_total_count()}", *quantiles.values()))
     return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
+
+
+def _load(rate_per_s: float, threads: int) -> str:
+    return f"closed loop, {threads} threads" if np.isnan(rate_per_s) else f"{rate_per_s:.0f} a second"
+
+
+def _counted(run: Run, cell_ids: Iterable[str], kind: str) -> HdrHistogram:
+    """Latencies of some cells together, of service or of response."""
+    tags = histograms.tags_by_cell(run.histograms, response=kind == "response")
+    return histograms.merged(run.histograms[tag] for cell_id in cell_ids for tag in tags[cell_id])
 
 
 def pause_of(run: Run, cell: pd.Series) -> tuple[float, float]:
@@ -134,6 +151,5 @@ def hidden(run: Run | None, level: str, quantile: float = 0.99) -> tuple[float, 
     closed, paced = paused_cells(run, level)
     if run is None or closed.empty or paced.empty:
         return float("nan"), float("nan")
-    service = [seen(run, cell)[0].latency_ms for _, cell in closed.iterrows()]
-    response = [seen(run, cell)[1].latency_ms for _, cell in paced.iterrows()]
-    return tuple(float(np.quantile(np.concatenate(parts), quantile)) for parts in (service, response))  # type: ignore[return-value]
+    service, response = _counted(run, closed["cell_id"], "service"), _counted(run, paced["cell_id"], "response")
+    return histograms.quantile_us(service, quantile) / _MS, histograms.quantile_us(response, quantile) / _MS

@@ -12,10 +12,11 @@ from pydantic import Field, model_validator
 from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Section, Settings, Share
 
 #: What can be done to a node's process, and to what lies between hosts.
-Fault = Literal["kill", "stop", "pause", "restart", "replace", "add", "decommission", "cut", "slow"]
+Fault = Literal["kill", "stop", "pause", "restart", "replace", "add", "decommission", "cut", "slow", "clock", "fill"]
 _OF_LINKS = ("cut", "slow")
 #: Faults that are over when they are done, however long that takes.
 OWN_LENGTH = ("restart", "replace", "add", "decommission")
+_MOST_MS = 5000.0
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
 Driver = Literal["default", "no_retry", "next_host", "speculative"]
 Client = Literal["client"]
@@ -44,6 +45,10 @@ class Order:
         For links: both, in (to the nodes) or out (from them).
     delay_ms : float
         For slow links: one way.
+    by_ms : float
+        For clocks: how far ahead of the machine's.
+    alone : bool
+        No order follows that ends it.
     """
 
     at_s: float
@@ -54,14 +59,18 @@ class Order:
     to: tuple[int | str, ...] = ()
     way: str = "both"
     delay_ms: float = 0.0
+    by_ms: float = 0.0
+    alone: bool = False
 
 
 class FaultEvent(Section):
     """A fault, or the same one several times (a node that flaps).
 
     `cut` and `slow` are of the links between `nodes` and `to`, which by default are all other hosts and the client.
-    `restart` takes several nodes in turn; `replace` gives a node empty disks; `add` has nodes join, numbered behind
-    those of the cluster, and `decommission` has such a node leave in order. Without `for_s` a fault lasts to the end.
+    `restart` takes several nodes in turn; `replace` kills a node and gives it empty disks, at once or, with `for_s`,
+    after it has been away for so long; `add` has nodes join, numbered behind those of the cluster, and `decommission`
+    has such a node leave in order. `clock` sets a node's clock ahead by `by_ms`, or back if that is negative; `fill`
+    fills its disk. Without `for_s` a fault lasts to the end.
     """
 
     at_s: Annotated[float, Field(ge=0)]
@@ -72,11 +81,12 @@ class FaultEvent(Section):
     every_s: PositiveSeconds | None = None
     to: Annotated[list[Positive | Client], Field(min_length=1), Distinct] | None = None
     way: Literal["both", "in", "out"] = "both"
-    delay_ms: Annotated[float, Field(gt=0, le=5000)] | None = None
+    delay_ms: Annotated[float, Field(gt=0, le=_MOST_MS)] | None = None
+    by_ms: Annotated[float, Field(ge=-_MOST_MS, le=_MOST_MS)] | None = None
 
     @model_validator(mode="after")
     def _goes_together(self) -> Self:
-        if self.do in OWN_LENGTH and self.for_s is not None:
+        if self.do in OWN_LENGTH and self.do != "replace" and self.for_s is not None:
             raise ValueError(f"{self.do} lasts until it is done; leave for_s out")
         if (self.times > 1) != (self.every_s is not None):
             raise ValueError("times and every_s go together")
@@ -87,6 +97,8 @@ class FaultEvent(Section):
             raise ValueError(f"to and way are of links (cut, slow), not of {self.do}")
         if (self.do == "slow") != (self.delay_ms is not None):
             raise ValueError("delay_ms goes with slow")
+        if (self.do == "clock") != bool(self.by_ms):
+            raise ValueError("by_ms goes with clock, and is not 0")
         if self.to and (both := [node for node in self.to if node in self.nodes]):
             raise ValueError(f"node {both[0]} is in nodes and in to")
         return self
@@ -99,7 +111,8 @@ class FaultEvent(Section):
 
         def order(at_s: float, turn: int, begins: bool) -> Order:
             return Order(
-                at_s, first + turn, self.do, begins, tuple(self.nodes), to, self.way, self.delay_ms or 0.0
+                at_s, first + turn, self.do, begins, tuple(self.nodes), to, self.way, self.delay_ms or 0.0,
+                self.by_ms or 0.0, alone=self.for_s is None,
             )  # fmt: skip
 
         made = []
@@ -154,7 +167,8 @@ class FaultsSection(Section):
 
     Requests of all settings, drivers and tables take turns, each at its share of `rate_per_s`, so that all meet the
     same faults. `load.steady_s` is the length of the schedule, `load.request_timeout_s` the driver's time-out.
-    `tables` are the options of tables, by a name; each has rows of its own.
+    `tables` are the options of tables, by a name; each has rows of its own. Writes bear the client's time, as the
+    driver's default is, or with `timestamps: server` that of the node which coordinates them.
     """
 
     settings: Settings
@@ -163,6 +177,7 @@ class FaultsSection(Section):
     drivers: Annotated[list[Driver], Field(min_length=1), Distinct] = Field(default=["default"])
     tables: dict[str, dict[str, str | float]] = Field(default={"plain": {}})
     keys: Annotated[int, Field(ge=10, le=100_000, strict=True)] = 1000
+    timestamps: Literal["client", "server"] = "client"
     before_s: PositiveSeconds = 5.0
     events: Annotated[list[FaultEvent], Field(min_length=1)] | None = None
     random: RandomFaults | None = None
@@ -194,9 +209,9 @@ class FaultsSection(Section):
             made += event.orders(1 + len({order.number for order in made}), nodes)
         return sorted(made, key=lambda order: order.at_s)
 
-    def added(self) -> list[int]:
-        """Nodes that join in the course of the schedule."""
-        return sorted(node for event in self.events or () if event.do == "add" for node in event.nodes)
+    def struck(self, fault: Fault) -> tuple[int, ...]:
+        """Nodes that a fault strikes in the course of the schedule."""
+        return tuple(sorted({node for event in self.events or () if event.do == fault for node in event.nodes}))
 
     def check(self, seconds: float, nodes: int) -> None:
         """Check a schedule against the cluster and the length of the load.
@@ -206,7 +221,7 @@ class FaultsSection(Section):
         ValueError
             For a node that there is not, a fault behind the end, or one that strikes a node that another has struck.
         """
-        events, added = self.events or [], self.added()
+        events, added = self.events or [], list(self.struck("add"))
         if added != list(range(nodes + 1, nodes + 1 + len(added))):
             raise ValueError(f"add: the nodes that join are numbered from {nodes + 1} on, got {added}")
         if early := [
@@ -230,7 +245,7 @@ class FaultsSection(Section):
 def _check_one_by_one(node: int, orders: list[Order]) -> None:
     """Raise ValueError where a node's process is struck while another fault holds it."""
     for one, other in pairwise(orders):
-        if one.begins and other.begins and one.fault not in OWN_LENGTH:
+        if one.begins and other.begins and not (one.alone and one.fault in OWN_LENGTH):
             raise ValueError(
                 f"{other.fault} at {other.at_s:g} s strikes node {node}, which {one.fault} holds since {one.at_s:g} s"
             )

@@ -23,8 +23,8 @@ SLICES = "slices.csv"
 HISTOGRAMS = "histograms.hlog"
 #: Thread count of the cells whose single requests are drawn: the paper's Figs. 2 and 3 are of 500 threads.
 DRAWN_THREADS = 500
-#: Kinds of cell that are drawn request by request, or as a series from their first request on.
-_DRAWN_KINDS = frozenset({"warmup", "cold", "paced"})
+#: Kinds of cell that are told as a series from their first request on, in each block.
+_SERIES_KINDS = frozenset({"warmup", "cold"})
 #: Columns of the samples that statistics and histograms need.
 COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase", "slice"]
 
@@ -37,8 +37,9 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
 
     With 'all' every cell. With 'figures' those that a figure draws request by request or as a series in time: the
     pure cells at the thread count nearest to 500, the lower of two (raw delays and cold start; the same choice as
-    `tables.nearest_threads`), the warm-ups, and the cells of kind cold and paced. With 'first_block' the pure cells
-    only of the first block. All other tables and figures are made of statistics and histograms, which every cell has.
+    `tables.nearest_threads`), the warm-ups, and the cells of kind cold and paced. With 'first_block' the pure and the
+    paced ones only of the first block. All other tables and figures are made of statistics and histograms, which every
+    cell has.
 
     Parameters
     ----------
@@ -53,12 +54,12 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
     """
     if profile.keep_samples == "all":
         return cells["cell_id"].tolist()
-    wanted = cells["kind"].isin(_DRAWN_KINDS)
+    drawn = cells["kind"] == "paced"
     if profile.pure:
-        drawn = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
-        at_drawn = (cells["kind"] == "pure") & (cells["threads"] == drawn)
-        wanted |= at_drawn & ((cells["block"] == 1) | (profile.keep_samples == "figures"))
-    return cells.loc[wanted, "cell_id"].tolist()
+        nearest = min(sorted(profile.pure.threads), key=lambda threads: abs(threads - DRAWN_THREADS))
+        drawn |= (cells["kind"] == "pure") & (cells["threads"] == nearest)
+    drawn &= (cells["block"] == 1) | (profile.keep_samples == "figures")
+    return cells.loc[cells["kind"].isin(_SERIES_KINDS) | drawn, "cell_id"].tolist()
 
 
 def statistics(cells: pd.DataFrame, read: ReadSamples) -> pd.DataFrame:
@@ -105,7 +106,9 @@ def with_block(path: Path, block: pd.DataFrame) -> str:
     return block.to_csv(index=False, lineterminator="\n")
 
 
-def cell_histograms(samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 0.0) -> dict[str, histograms.Interval]:
+def cell_histograms(
+    samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 0.0, digits: int = histograms.DIGITS
+) -> dict[str, histograms.Interval]:
     """Histograms of one cell's successful steady operations, by tag.
 
     Parameters
@@ -114,6 +117,8 @@ def cell_histograms(samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 
         Of one cell, columns `schema.SAMPLES`.
     start_s, end_s : float
         Bounds of its steady window, in seconds since the run began.
+    digits : int
+        Significant digits of each.
 
     Returns
     -------
@@ -125,11 +130,11 @@ def cell_histograms(samples: pd.DataFrame, start_s: float = 0.0, end_s: float = 
     recorded = {}
     for (cell_id, operation), group in steady.groupby(["cell_id", "operation"], observed=True):
         tag, latency_us = f"{cell_id}.{operation}", group["latency_us"].to_numpy()
-        recorded[tag] = (histograms.histogram(latency_us), start_s, end_s)
+        recorded[tag] = (histograms.histogram(latency_us, digits), start_s, end_s)
         late_us = (group["started_s"] - group["intended_s"]).to_numpy(dtype=float) * 1e6
         if np.isfinite(late_us).all():
             response_us = np.maximum(latency_us + late_us, 0.0)
-            recorded[f"{tag}.response"] = (histograms.histogram(response_us), start_s, end_s)
+            recorded[f"{tag}.response"] = (histograms.histogram(response_us, digits), start_s, end_s)
     return recorded
 
 
@@ -146,7 +151,7 @@ def add_to_log(path: Path, cells: pd.DataFrame, read: ReadSamples) -> None:
     """
     added: dict[str, histograms.Interval] = {}
     for cell_id, start_s, end_s in zip(cells["cell_id"], cells["steady_from_s"], cells["steady_to_s"], strict=True):
-        added |= cell_histograms(read(cell_id), start_s, end_s)
+        added |= cell_histograms(read(cell_id), start_s, end_s, histograms.KEPT_DIGITS)
     before = [line for tag, line in _tagged(path) if tag not in added] if path.exists() else []
     with whole(path) as draft:
         histograms.write_log(draft, added)

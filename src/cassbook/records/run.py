@@ -139,9 +139,10 @@ class RecordedRun:
             if cell_id not in operations.index:
                 raise InputError(f"run {self.name}: has no cell {cell_id!r}")
             if operations[cell_id] > 0 and not self.has_samples(cell_id):
+                how = self.manifest["profile"].get("keep_samples", "figures")
                 raise InputError(
-                    f"run {self.name}: the samples of {cell_id} were not kept (its profile says keep_samples: "
-                    "figures); use its statistics and histograms, or measure with keep_samples: all"
+                    f"run {self.name}: the samples of {cell_id} were not kept (its profile says keep_samples: {how}); "
+                    "use its statistics and histograms, or measure with keep_samples: all"
                 )
 
     def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:

@@ -27,11 +27,19 @@ def test_counting_at_once_equals_recording_one_by_one(latency_us):
     assert histograms.histogram(edges).get_mean_value() == pytest.approx(edges.mean(), rel=1e-3)
 
 
+@pytest.mark.parametrize("digits", [histograms.KEPT_DIGITS, histograms.DIGITS])
 @pytest.mark.parametrize("q", QUANTILES)
-def test_quantiles_agree_with_numpy_within_the_precision(latency_us, q):
-    quantile = histograms.quantile_us(histograms.histogram(latency_us), q)
+def test_quantiles_agree_with_numpy_within_the_precision(latency_us, q, digits):
+    quantile = histograms.quantile_us(histograms.histogram(latency_us, digits), q)
     expected = np.quantile(latency_us, q, method="inverted_cdf")
-    assert quantile == pytest.approx(expected, rel=histograms.PRECISION, abs=0.5)
+    assert quantile == pytest.approx(expected, rel=10.0**-digits, abs=0.5)
+
+
+def test_a_sum_has_the_digits_of_the_coarsest(latency_us):
+    """As where an older record meets one of today: nothing is told finer than the coarser one told it."""
+    coarse = histograms.KEPT_DIGITS
+    fine, other = histograms.histogram(latency_us[:900]), histograms.histogram(latency_us[900:1800], coarse)
+    assert histograms.merged([fine, other]).equals(histograms.histogram(latency_us[:1800], coarse))
 
 
 @pytest.mark.parametrize("q", QUANTILES)

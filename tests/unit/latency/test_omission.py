@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from cassbook.latency import omission
+from cassbook.records import digest
 
 
 class Run:
@@ -20,6 +21,10 @@ class Run:
         self.manifest = {
             "pauses": [{"cell_id": i, "node": 2, "from_s": 6.0, "to_s": 7.0} for i in ("closed-p", "paced-p")]
         }
+
+    @property
+    def histograms(self):
+        return digest.counted(pd.concat([self.samples(digest.COLUMNS, [i]) for i in self.cells["cell_id"]]))
 
     def samples(self, columns, cells):
         (cell_id,) = cells

@@ -8,6 +8,7 @@ import yaml
 
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
+from cassbook.lab.engine.spec import Breakable
 from cassbook.lab.experiments.faults.trial import of_profile
 from cassbook.lab.run.plan import plan
 from cassbook.profile.faults import RandomFaults
@@ -103,6 +104,12 @@ EVENT = "  events: [{%s}]"
         (EVENT % "at_s: 5, do: pause, nodes: [1], for_s: 5, times: 2, every_s: 4", "a for_s shorter than every_s"),
         (EVENT % "at_s: 5, do: kill, nodes: [1], to: [2]", "to and way are of links"),
         (EVENT % "at_s: 5, do: slow, nodes: [1]", "delay_ms goes with slow"),
+        (EVENT % "at_s: 5, do: clock, nodes: [1]", "by_ms goes with clock, and is not 0"),
+        (EVENT % "at_s: 5, do: kill, nodes: [1], by_ms: 500", "by_ms goes with clock"),
+        (
+            EVENT % "at_s: 5, do: replace, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]",
+            "pause at 7 s strikes node 1, which replace holds since 5 s",
+        ),
         (EVENT % "at_s: 5, do: cut, nodes: [1], to: [1]", "node 1 is in nodes and in to"),
         (
             EVENT % "at_s: 5, do: kill, nodes: [1], for_s: 9}, {at_s: 7, do: pause, nodes: [1]",
@@ -120,10 +127,20 @@ def test_a_schedule_that_cannot_be_is_refused(written, part, said):
 
 def test_a_node_may_join_and_leave(written):
     profile = written("  events:\n    - {at_s: 5, do: add, nodes: [4]}\n    - {at_s: 40, do: decommission, nodes: [4]}")
-    assert profile.faults.added() == [4]
+    assert profile.faults.struck("add") == (4,)
     assert [order.fault for order in orders(profile)] == ["add", "decommission"]
     (setup,) = of_profile(profile).setups.values()
     assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
+
+
+def test_clocks_and_disks_that_fail_are_told_to_the_cluster_beforehand(written):
+    faults = "{at_s: 5, do: clock, nodes: [2], by_ms: -300}, {at_s: 9, do: fill, nodes: [3], for_s: 3}"
+    profile = written(f"  events: [{faults}]")
+    assert [(order.fault, order.by_ms) for order in orders(profile)] == [("clock", -300), ("fill", 0), ("fill", 0)]
+    (setup,) = of_profile(profile).setups.values()
+    assert setup.spec.breakable == Breakable((2,), (3,))
+    with pytest.raises(InputError, match="clocks set and disks filled only where no link fails"):
+        _ = of_profile(written(f"  events: [{faults}, {{at_s: 8, do: cut, nodes: [1]}}]")).setups
 
 
 def test_faults_go_with_no_other_part_and_need_a_length(written):

@@ -108,12 +108,15 @@ def test_the_cells_kept_are_those_that_the_chapter_asks_for(profile, counts, dra
     """The chapter takes the count nearest to 500 among what was measured; the rule must take the same."""
     profile = profile.model_copy(update={"pure": profile.pure.model_copy(update={"threads": counts})})
     cells = pd.DataFrame(
-        {"cell_id": f"{kind}-{n}", "kind": kind, "threads": n, "block": 2} for kind in ("pure", "mixed") for n in counts
-    )
-    assert digest.kept(cells, profile) == [f"pure-{drawn}"]
+        {"cell_id": f"{kind}-{n}", "kind": kind, "threads": n, "block": 2}
+        for kind in ("pure", "mixed", "cold", "paced") for n in counts
+    )  # fmt: skip
+    series = [f"cold-{n}" for n in counts]
+    every = [f"pure-{drawn}", *series, *(f"paced-{n}" for n in counts)]
+    assert digest.kept(cells, profile) == every
     first_block = profile.model_copy(update={"keep_samples": "first_block"})
-    assert digest.kept(cells, first_block) == []
-    assert digest.kept(cells.assign(block=1), first_block) == [f"pure-{drawn}"]
+    assert digest.kept(cells, first_block) == series
+    assert digest.kept(cells.assign(block=1), first_block) == every
     source = Source(RECORDED)
     source.__dict__["level_stats"] = pd.DataFrame({"threads": sorted(counts)})
     assert cold_start.nearest_threads(source, digest.DRAWN_THREADS) == drawn

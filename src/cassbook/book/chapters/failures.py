@@ -42,15 +42,18 @@ def spread(values: pd.Series, shown: Callable[[float], str]) -> str:
 def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     """Return what each setting made of one fault of a schedule: index (operation, setting), columns as headed.
 
+    Where there are several drivers or tables, they are in the index too.
+
     Values are medians over cluster starts, with the least and the most; the last column counts lost writes of the whole
     schedule in all starts.
     """
     made = run.by_fault(setup)
     made = made[made["number"] == number]
-    groups = made.groupby(["operation", "setting"], sort=False)
+    keys = ["operation", "setting", *(name for name in ("driver", "table") if made[name].nunique() > 1)]
+    groups = made.groupby(keys, sort=False)
     table = pd.DataFrame({head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()})
     rows = run.results.rows
-    lost = rows[rows["setup"] == setup].groupby(["operation", "setting"])["lost"].sum()
+    lost = rows[rows["setup"] == setup].groupby(keys)["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).where(table.index.get_level_values(0) == "UPDATE").map(_count)
     return table.rename(index=OPERATIONS, level=0)
 

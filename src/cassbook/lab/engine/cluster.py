@@ -19,7 +19,7 @@ from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
 from cassbook.core.signals import held_back, let_through
-from cassbook.lab.engine import fetch, home, java, preflight, probe, teardown
+from cassbook.lab.engine import breaking, fetch, home, java, preflight, probe, teardown
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.control import Controlled, answers
 from cassbook.lab.engine.signals import Cleared
@@ -263,6 +263,10 @@ class CassandraCluster(Controlled, Cleared):
                 node.set_configuration_options({})  # writes the seeds anew
             for number, extra in self.spec.node_options.items():
                 ccm.nodelist()[number - 1].set_configuration_options(dict(extra))
+        for number in self.spec.breakable.clocks:
+            breaking.give_clock(self._folder(number))
+        for number in self.spec.breakable.disks:
+            breaking.give_small_disk(self._folder(number))
         self._ccm = ccm
 
     def _launch(self) -> None:

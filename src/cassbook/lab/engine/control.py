@@ -13,7 +13,7 @@ from typing import Any
 import psutil
 
 from cassbook.core.errors import InputError, LaboratoryError
-from cassbook.lab.engine import preflight
+from cassbook.lab.engine import breaking, preflight
 from cassbook.lab.engine.spec import Spec
 
 _END_TIMEOUT_S, _POLL_S = 60.0, 0.02
@@ -104,6 +104,18 @@ class Controlled:
         if replace or node > self.spec.nodes:
             self._let_join(node)
         ccm_node.start(no_wait=True, wait_other_notice=False, **options)
+
+    def set_clock(self, node: int, by_ms: float) -> None:
+        """Set the clock of node `node` ahead of the machine's, one of `Spec.breakable.clocks`; heeded within a second."""
+        breaking.set_clock(self._folder(node), by_ms)
+
+    def fill_disk(self, node: int) -> None:
+        """Fill the disk of node `node`, one of `Spec.breakable.disks`."""
+        breaking.fill(self._folder(node))
+
+    def free_disk(self, node: int) -> None:
+        """Free the disk of node `node` again; it has what it had."""
+        breaking.free(self._folder(node))
 
     def _let_join(self, node: int) -> None:
         """Have a node fetch its rows from the others, which no node does that is a seed of its own."""

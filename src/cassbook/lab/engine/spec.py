@@ -12,6 +12,22 @@ _MOST_NODES = 100
 
 
 @dataclass(frozen=True, slots=True)
+class Breakable:
+    """Nodes, by number from 1, that are started so that more of them can fail.
+
+    Attributes
+    ----------
+    clocks : tuple of int
+        Nodes whose clocks can be set.
+    disks : tuple of int
+        Nodes whose disks are small enough to be filled.
+    """
+
+    clocks: tuple[int, ...] = ()
+    disks: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Spec:
     """What a cluster is asked to be.
 
@@ -28,6 +44,7 @@ class Spec:
         Address that nodes find the first one at, where that is not the one it listens on.
     spare : int
         Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
+    breakable : Breakable
     """
 
     nodes: int = 3
@@ -37,6 +54,7 @@ class Spec:
     node_options: Mapping[int, Mapping[str, Any]] = field(default_factory=dict)
     seed: str | None = None
     spare: int = 0
+    breakable: Breakable = Breakable()
 
     def __post_init__(self) -> None:
         if self.nodes < 1:

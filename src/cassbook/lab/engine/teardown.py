@@ -21,18 +21,22 @@ import psutil
 #: Written by rename before anything starts: owner, engine, addresses, and whether to keep the cluster.
 STATE = "cluster.json"
 _RELEASED = b"released"
+#: How the paths end that launchers and holders of small disks are started with.
+_OURS = ("/bin/cassandra", "/disk")
 
 
 def processes(folder: Path) -> list[psutil.Process]:
-    """Processes started from a cluster's folder: its JVMs, which name their storage there, and their launchers."""
+    """Processes started from a cluster's folder: its JVMs, which name their storage there, their launchers, and what
+    holds their small disks.
+    """
     storage = f"-Dcassandra.storagedir={folder}"
     mine = {os.getpid(), os.getppid()}
     started = []
     for process in psutil.process_iter(["cmdline"]):
         words = process.info["cmdline"] or []
         node = any(word == storage or word.startswith(f"{storage}/") for word in words)
-        launcher = any(word.startswith(f"{folder}/ccm/") and word.endswith("/bin/cassandra") for word in words)
-        if process.pid not in mine and (node or launcher):
+        ours = any(word.startswith(f"{folder}/ccm/") and word.endswith(_OURS) for word in words)
+        if process.pid not in mine and (node or ours):
             started.append(process)
     return started
 

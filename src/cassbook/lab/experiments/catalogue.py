@@ -148,6 +148,22 @@ CATALOGUE: Catalogue = {
         "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
         15, "faults.setups:members",
     ),
+    "faults-disks": Entry(
+        "A node's disk is full, or lost with the only copy of some writes: what is an acknowledgement worth then?",
+        12, "faults.setups:disks",
+    ),
+    "faults-clock": Entry(
+        "A node's clock is half a second off and its writes bear its time: which acknowledged writes are lost?",
+        6, "faults.setups:clock",
+    ),
+    "faults-drivers": Entry(
+        "A node is killed: what do retries and speculative executions of the driver make of it?",
+        6, "faults.setups:drivers",
+    ),
+    "faults-commit-log": Entry(
+        "A node is killed that syncs before it acknowledges: what does it forget then, and what does that cost?",
+        6, "faults.setups:commit_log",
+    ),
     "faults-region": Entry(
         "One of two data centres is cut off: which levels go on, and what do they promise then?",
         9, "faults.setups:region",

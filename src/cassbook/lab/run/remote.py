@@ -26,7 +26,8 @@ from cassbook.profile.profile import Profile
 if TYPE_CHECKING:
     from cassbook.lab.run.workers import Worker, Workers
 
-_POLL_S = 1.0
+#: How long a worker waits for a message before it says that there is none; the owner looks after it oftener.
+_POLL_S = 5.0
 _PIECE_BYTES = 8 << 20
 _TOUCH_S = 10.0
 #: How far ahead a steady window is announced at the least; a message's way through the scheduler adds to it.

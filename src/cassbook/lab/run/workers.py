@@ -21,7 +21,7 @@ from cassbook.lab.run.processes import LostClientError
 
 _CONNECT_S = 10
 _WAIT_S = 30.0
-_LOOK_S = 0.25
+_LOOK_S = 1.0
 #: What must be the same everywhere, for what is sent is understood by the same code.
 _SAME = ("cassbook", "distributed", "cassandra-driver", "pyarrow")
 

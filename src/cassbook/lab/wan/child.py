@@ -9,6 +9,7 @@ that a Ctrl-C in the terminal is for the owner; and an exception in it is raised
 from __future__ import annotations
 
 import importlib
+import os
 import subprocess
 import sys
 import threading
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 _PATIENCE_S = 15.0
 _HURRY_S = 0.5
+#: How a worker of Dask has its malloc hand back memory; a child that allocates with every request would pay for it.
+_NOT_INHERITED = "MALLOC_TRIM_THRESHOLD_"
 _PROGRAM = "from cassbook.lab.wan.child import main; main()"
 
 
@@ -93,7 +96,7 @@ class Child:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, self._name, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-                start_new_session=True,
+                start_new_session=True, env={name: value for name, value in os.environ.items() if name != _NOT_INHERITED},
             )  # fmt: skip
         self._connection = ours
         self.tell(self._arguments)

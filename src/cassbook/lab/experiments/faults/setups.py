@@ -35,6 +35,26 @@ def hints() -> FaultTrial:
     return of_names("faults-no-hints", "faults-hint-window")
 
 
+def disks() -> FaultTrial:
+    """A disk is full; the disk of the only replica that has seen some writes is lost."""
+    return of_names("faults-disk", "faults-lost-disk")
+
+
+def clock() -> FaultTrial:
+    """A node's clock is ahead, then behind."""
+    return of_names("faults-clock")
+
+
+def drivers() -> FaultTrial:
+    """A node is killed under each way in which the driver handles what goes wrong."""
+    return of_names("faults-drivers")
+
+
+def commit_log() -> FaultTrial:
+    """A node is killed that syncs its commit log before it acknowledges a write."""
+    return of_names("faults-commit-log")
+
+
 def region() -> FaultTrial:
     """One of two data centres is cut off."""
     return of_names("faults-region")

@@ -48,8 +48,10 @@ class Striker:
     def __init__(self, cluster: CassandraCluster, orders: Sequence[Order]) -> None:
         self._cluster, self._orders = cluster, list(orders)
         self._links: dict[int, Order] = {}  # faults of links that are in force, by number
-        self._down: set[int] = set()
+        self._down: dict[int, bool] = {}  # nodes, and whether their disks are lost
         self._paused: set[int] = set()
+        self._full: set[int] = set()
+        self._off: dict[int, bool] = {}  # whether a node's clock is
         self._rows: list[tuple[Any, ...]] = []
         if any(order.to for order in orders) and not isinstance(cluster, DistantCluster):
             raise InputError("faults: cut and slow need a relay between the hosts, which this cluster has not")
@@ -83,9 +85,13 @@ class Striker:
         self._set_links()
         for node in list(self._paused):
             self._resume(node)
-        for node in sorted(self._down):
-            self._cluster.launch_node(node)
-            self._down.discard(node)
+        for node in [node for node, off in self._off.items() if off]:
+            self._cluster.set_clock(node, 0.0)
+        for node in list(self._full):
+            self._make_room(node)
+        for node, empty in sorted(self._down.items()):
+            self._cluster.launch_node(node, empty)
+        self._down.clear()
         self._cluster.wait_until_whole()
 
     def _carry_out(self, order: Order, begun_s: float, over: threading.Event) -> None:
@@ -102,7 +108,7 @@ class Striker:
             ordered_s = _clock()
             self._strike(order, node, over)
             self._note(order, node, begun_s, ordered_s)
-            if order.fault in OWN_LENGTH:
+            if order.fault in OWN_LENGTH and order.alone:
                 ended_s = _clock()
                 if order.fault != "decommission":
                     self._bring_back(node, order.fault == "replace", over)
@@ -117,11 +123,20 @@ class Striker:
             self._resume(node)
         elif order.fault == "decommission":
             self._decommission(node)
+        elif order.fault == "clock":
+            cluster.set_clock(node, order.by_ms if order.begins else 0.0)
+            self._off[node] = order.begins
+        elif order.fault == "fill" and order.begins:
+            cluster.fill_disk(node)
+            self._full.add(node)
+        elif order.fault == "fill":
+            self._make_room(node)
+            self._wait_for(node, over)
         elif order.begins and order.fault != "add":
             cluster.end_node(node, kill=order.fault in ("kill", "replace"))
-            self._down.add(node)
+            self._down[node] = order.fault == "replace"
         elif not order.begins:
-            self._bring_back(node, False, over)
+            self._bring_back(node, order.fault == "replace", over)
 
     def _decommission(self, node: int) -> None:
         """Have a node hand its rows to the others and leave the ring; its process goes on."""
@@ -140,7 +155,19 @@ class Striker:
     def _bring_back(self, node: int, empty: bool, over: threading.Event) -> None:
         """Start a node, and wait until it answers or the load is over."""
         self._cluster.launch_node(node, empty)
-        self._down.discard(node)
+        self._down.pop(node, None)
+        self._wait_for(node, over)
+
+    def _make_room(self, node: int) -> None:
+        """Free a node's disk; one that has closed its ports over it is started again."""
+        self._cluster.free_disk(node)
+        self._full.discard(node)
+        if not self._cluster.node_answers(node):
+            with suppress(LaboratoryError):  # it may have ended by itself
+                self._cluster.end_node(node)
+            self._cluster.launch_node(node)
+
+    def _wait_for(self, node: int, over: threading.Event) -> None:
         deadline = _clock() + READY_TIMEOUT_S
         while not self._cluster.node_answers(node) and not over.wait(_POLL_S):
             if _clock() > deadline:

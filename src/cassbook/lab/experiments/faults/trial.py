@@ -24,6 +24,7 @@ from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import quiet_driver
+from cassbook.lab.engine.spec import Breakable
 from cassbook.lab.experiments.experiment import AnySetup, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
 from cassbook.lab.experiments.faults.load import FaultLoad, Sender, Variant
@@ -125,7 +126,9 @@ def of_names(*names: str) -> FaultTrial:
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
-    spare = len(_faults(profile)[0].added())
+    faults, _ = _faults(profile)
+    spare = len(faults.struck("add"))
+    breakable = Breakable(faults.struck("clock"), faults.struck("fill"))
     if profile.distance is not None:
         placements = profile.distance.placements()
         if len(placements) > 1:
@@ -135,9 +138,14 @@ def _setup(profile: Profile) -> AnySetup:
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
-        return SideBySide(Spec(part.nodes, part.replication_factor, part.heap_mb, part.options, spare=spare))
-    if spare:
-        raise InputError(f"profile: {profile.name}: nodes can be added only where no link fails and no host is apart")
+        return SideBySide(
+            Spec(part.nodes, part.replication_factor, part.heap_mb, part.options, spare=spare, breakable=breakable)
+        )
+    if spare or breakable != Breakable():
+        raise InputError(
+            f"profile: {profile.name}: nodes can be added, clocks set and disks filled only where no link fails and no "
+            "host is apart"
+        )
     replicas = part.replication_factor if part.replication_factor < part.nodes else None
     return Setup(placement, part.options, part.heap_mb, replicas)
 
@@ -226,6 +234,7 @@ def measured(
     driver = drivers.connected(cluster, profile.load.request_timeout_s)
     try:
         session = driver.connect(wait_for_all_pools=True)
+        session.use_client_timestamp = part.timestamps == "client"
         _create(session, cluster, part.tables)
         notices = Notices(cluster, driver)
         with quiet_driver(), senders(session) as sending:  # it would print every connection that it loses

@@ -42,6 +42,15 @@ class Noted(DistantCluster):
             suspend=lambda: self.did.append(("suspend", node)), resume=lambda: self.did.append(("resume", node))
         )
 
+    def set_clock(self, node, by_ms):
+        self.did.append(("clock", node, by_ms))
+
+    def fill_disk(self, node):
+        self.did.append(("fill", node))
+
+    def free_disk(self, node):
+        self.did.append(("free", node))
+
     def wait_until_whole(self):
         self.did.append("whole")
 
@@ -83,6 +92,23 @@ def test_a_replaced_node_comes_back_with_empty_disks():
     assert carried_out(orders({"do": "replace", "nodes": [3]}))[0].did == [("kill", 3), ("replace", 3)]
 
 
+def test_a_replaced_node_may_be_away_first():
+    cluster, striker = carried_out(orders({"do": "replace", "nodes": [3], "for_s": 2.0}))
+    assert cluster.did == [("kill", 3), ("replace", 3)]
+    assert [(row[2], row[4]) for row in striker.rows()] == [(True, 0.0), (False, 2.0)]
+
+
+def test_a_clock_is_set_and_set_back():
+    cluster, striker = carried_out(orders({"do": "clock", "nodes": [2], "by_ms": 300, "for_s": 1.0}))
+    assert cluster.did == [("clock", 2, 300), ("clock", 2, 0)]
+    assert [row[1:3] for row in striker.rows()] == [("clock", True), ("clock", False)]
+
+
+def test_a_node_that_closed_its_ports_over_a_full_disk_is_started_again():
+    cluster, _ = carried_out(orders({"do": "fill", "nodes": [1], "for_s": 1.0}))
+    assert cluster.did == [("fill", 1), ("free", 1), ("kill", 1), ("launch", 1)]  # it does not answer at first
+
+
 def test_a_node_that_is_added_is_started_and_only_then_there():
     section = FaultsSection(settings=["ONE/ONE"], rate_per_s=1, events=[{"at_s": 0.0, "do": "add", "nodes": [4]}])
     cluster, striker = carried_out(section.orders(100.0, 3, np.random.default_rng(1)))
@@ -109,11 +135,14 @@ def test_faults_of_links_add_up():
 
 
 def test_what_is_still_in_force_is_undone_at_the_end():
-    made = orders({"do": "pause", "nodes": [1]}, {"do": "kill", "nodes": [2]}, {"do": "cut", "nodes": [3]})
-    cluster, striker = carried_out(made)
+    made = orders(
+        {"do": "pause", "nodes": [1]}, {"do": "replace", "nodes": [2], "for_s": 200.0}, {"do": "cut", "nodes": [3]},
+        {"do": "clock", "nodes": [3], "by_ms": 5},
+    )  # fmt: skip
+    cluster, striker = carried_out([order for order in made if order.at_s < 100])
     cluster.did.clear()
     striker.heal()
-    assert cluster.did == [("resume", 1), ("launch", 2), "whole"]
+    assert cluster.did == [("resume", 1), ("clock", 3, 0), ("replace", 2), "whole"]
     assert set(cluster.links[-1].values()) == {NONE}
 
 
