@@ -18,7 +18,7 @@ _OF_LINKS = ("cut", "slow")
 OWN_LENGTH = ("restart", "replace", "add", "decommission")
 _MOST_MS = 5000.0
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
-Driver = Literal["default", "no_retry", "next_host", "speculative"]
+Driver = Literal["default", "round_robin", "no_retry", "next_host", "speculative"]
 Client = Literal["client"]
 #: The driver and the nodes carry more; the client of the faults' load does not.
 _MOST_PER_S = 3000.0

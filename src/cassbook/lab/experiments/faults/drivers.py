@@ -58,8 +58,8 @@ DRIVERS: tuple[Driver, ...] = get_args(Driver)
 def connected(cluster: CassandraCluster, timeout_s: float) -> Cluster:
     """Return a driver for a cluster, not yet connected, with an execution profile of each name in `DRIVERS`.
 
-    Each sends a request to a replica of its row in the client's data centre, as the driver does unless told otherwise;
-    no policy sends it to another centre.
+    Each sends a request to the first replica of its row in the client's data centre, as the driver does unless told
+    otherwise, and 'round_robin' to any node there; no policy sends it to another centre.
     """
     made = {name: _profile(name, centre(cluster), timeout_s) for name in DRIVERS}
     return Cluster(
@@ -88,8 +88,9 @@ def _profile(name: str, local: str, timeout_s: float) -> ExecutionProfile:
         if name == "speculative"
         else NoSpeculativeExecutionPolicy()
     )
+    nodes = DCAwareRoundRobinPolicy(local)
     return ExecutionProfile(
-        load_balancing_policy=TokenAwarePolicy(DCAwareRoundRobinPolicy(local)),
+        load_balancing_policy=nodes if name == "round_robin" else TokenAwarePolicy(nodes),
         retry_policy=retrying(),
         speculative_execution_policy=speculating,
         request_timeout=timeout_s,

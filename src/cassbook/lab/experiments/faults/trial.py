@@ -234,8 +234,7 @@ def measured(
     driver = drivers.connected(cluster, profile.load.request_timeout_s)
     try:
         session = driver.connect(wait_for_all_pools=True)
-        session.use_client_timestamp = part.timestamps == "client"
-        _create(session, cluster, part.tables)
+        _create(session, cluster, part)
         notices = Notices(cluster, driver)
         with quiet_driver(), senders(session) as sending:  # it would print every connection that it loses
             load = FaultLoad(
@@ -267,9 +266,10 @@ def measured(
     return Seen(during, striker.rows(), noticed[list(NOTICES)], told, load.held_up, load.begun_s)
 
 
-def _create(session: Session, cluster: CassandraCluster, tables: Mapping[str, Mapping[str, str | float]]) -> None:
+def _create(session: Session, cluster: CassandraCluster, part: FaultsSection) -> None:
+    session.use_client_timestamp = part.timestamps == "client"
     create_keyspace(session, cluster.keyspace, cluster.replication)
-    for name, options in tables.items():
+    for name, options in part.tables.items():
         wanted = "".join(f" AND {key} = {value!r}" for key, value in options.items())
         session.execute(
             f"CREATE TABLE {cluster.keyspace}.{name} (id text PRIMARY KEY, version bigint, filler text) "
