@@ -170,8 +170,9 @@ class Relay(Delayer):
     def set_links(self, links: Links) -> None:
         """Put other links into force, also on connections that are up, for what comes from now on.
 
-        What a cut holds back goes on when the link is whole again. A reset is passed on at once all the same, and a
-        connection that is opened over a cut link is accepted, but nobody answers on it.
+        What a cut holds back goes on when the link is whole again, but not what was left by a process that has ended
+        meanwhile: its machine is taken to be gone. A reset is passed on at once all the same, and a connection that is
+        opened over a cut link is accepted, but nobody answers on it.
         """
         self._child.ask(_flat(links))
 

@@ -102,7 +102,8 @@ class Relaying:
     def set_links(self, links: list[tuple[str, str, float, float, float]]) -> None:
         """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte.
 
-        With an infinite delay what comes is kept; it goes on when the delay is finite again.
+        With an infinite delay what comes is kept; it goes on when the delay is finite again, if its sender is still
+        there.
         """
         for sender, receiver, delay_s, jitter_s, seconds_per_byte in links:
             pair = self.between(sender, receiver)
@@ -112,10 +113,13 @@ class Relaying:
                 self._let_go(pair)
 
     def _let_go(self, pair: Between) -> None:
-        """Give all that a cut held back on a link its time."""
+        """Give all that a cut held back on a link its time; what a sender left that has ended meanwhile is lost with it."""
         now = clock()
         for end in list(self._ends.values()):
             if end.between is pair and end.last_due == math.inf:
+                if end.other.ended:
+                    self._reset_pair(end)
+                    continue
                 under_way = [at for at, _ in end.waiting if at < math.inf]  # set out before the cut, and armed
                 due = max([now + pair.delay_s, *under_way])  # none overtakes
                 end.last_due, end.free_at = due, now

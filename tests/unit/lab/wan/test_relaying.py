@@ -161,6 +161,21 @@ def test_a_cut_link_keeps_what_comes_until_it_is_whole_again(line):
     assert line.far.recv(10) == b"after"
 
 
+def test_what_a_sender_left_that_ended_behind_a_cut_is_lost_with_it(line):
+    line.link(0.01)
+    line.send(line.near, b"arrived")
+    line.loop.to(0.01)
+    assert whole(line.far, 7) == b"arrived"
+    line.link(math.inf)
+    line.send(line.near, b"held back")
+    line.near.shutdown(socket.SHUT_WR)
+    line.loop.turn()
+    line.link(0.01)
+    line.loop.to(50.0)
+    with pytest.raises(ConnectionResetError):
+        line.far.recv(10)
+
+
 def test_a_link_that_is_healed_while_something_is_under_way_sends_it_in_its_time(line):
     line.link(0.1)
     line.send(line.near, b"one ")
