@@ -160,10 +160,6 @@ CATALOGUE: Catalogue = {
         "A node is killed: what do retries and speculative executions of the driver make of it?",
         6, "faults.setups:drivers",
     ),
-    "faults-commit-log": Entry(
-        "A node is killed that syncs before it acknowledges: what does it forget then, and what does that cost?",
-        6, "faults.setups:commit_log",
-    ),
     "faults-region": Entry(
         "One of two data centres is cut off: which levels go on, and what do they promise then?",
         9, "faults.setups:region",

@@ -8,6 +8,7 @@ which writes versions 1, 2, 3, ..., each after the one before was acknowledged o
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 from collections import deque
@@ -148,7 +149,8 @@ class FaultLoad:
         self._interval_s, self._read_share = 1 / rate_per_s, read_share
         self._rows = [self._prepared(keyspace, number, variant, keys) for number, variant in enumerate(variants)]
         self._done: list[tuple[Any, ...]] = []
-        self._under_way = 0
+        self._numbers = itertools.count()
+        self._under_way: set[int] = set()  # numbers of requests that are not settled
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._failure: BaseException | None = None
@@ -218,7 +220,7 @@ class FaultLoad:
         if self._failure is not None:
             raise LaboratoryError(f"the load of the faults cannot go on: {self._failure}") from self._failure
         if self._stop.is_set() and self._under_way:
-            raise LaboratoryError(f"the driver never settled {self._under_way} requests")
+            raise LaboratoryError(f"the driver never settled {len(self._under_way)} requests")
 
     def all_keys(self) -> list[list[str]]:
         """Keys of each variant's rows."""
@@ -269,10 +271,10 @@ class FaultLoad:
             key = rows.free.popleft()
             version = rows.versions[key] = rows.versions.get(key, 0) + 1
             statement, values = rows.write, (version, _FILLER, key)
+        request_number = next(self._numbers)
         with self._lock:
-            self._under_way += 1
-        sent_s = _clock()
-        started = (number, operation, due_s, sent_s, key, version)
+            self._under_way.add(request_number)
+        started = (request_number, number, operation, due_s, _clock(), key, version)
         try:
             request = self._ask(number, operation, statement, values, variant.driver)
         except Exception as error:  # what the driver refuses at once: no node is up
@@ -293,7 +295,7 @@ class FaultLoad:
         return among[int(self._rng.integers(len(among)))]  # what is written last only ever grows, to its bound
 
     def _answered(self, result: Any, started: tuple[Any, ...], request: Any) -> None:
-        if started[1] == _READ:
+        if started[2] == _READ:
             row = result[0] if result else None
             self._settled(started, OK, _coordinator(request), int(row[0]) if row and row[0] else 0)
             return
@@ -308,16 +310,18 @@ class FaultLoad:
         self._settled(started, outcome_of(error), _coordinator(request))
 
     def _settled(self, started: tuple[Any, ...], outcome: int, coordinator: str, read: int | None = None) -> None:
-        number, operation, due_s, sent_s, key, version = started
+        request_number, number, operation, due_s, sent_s, key, version = started
         ended_s = _clock()
+        with self._lock:
+            if request_number not in self._under_way:
+                return  # the driver tells the answers of a speculative execution too: the first one counts
+            self._under_way.remove(request_number)
         version = version if read is None else read
         self._done.append((number, operation, outcome, due_s, sent_s, ended_s, key, version, coordinator))
         if operation == _UPDATE:
             rows = self._rows[number]
             rows.recent.append(key)
             rows.free.append(key)
-        with self._lock:
-            self._under_way -= 1
 
 
 def _future(request: Any) -> Any:

@@ -59,7 +59,10 @@ class Notices:
         driver.register_listener(self._listener)
 
     def since(self, begun_s: float) -> pd.DataFrame:
-        """Return what was noticed since then (on `time.perf_counter`): columns `NOTICES`, in order of time."""
+        """Return what was noticed since then (on `time.perf_counter`): columns `NOTICES`, in order of time.
+
+        A state that is told again, as nodes do for each connection that comes back, is noticed once.
+        """
         by_driver = {address: node for node, address in enumerate(self._cluster.addresses, 1)}
         rows = [
             ("driver", by_driver[address], state, at_s - begun_s)
@@ -75,7 +78,9 @@ class Notices:
                 if address in by_gossip
             ]
         table = pd.DataFrame(rows, columns=list(NOTICES))
-        return table[table["at_s"] >= 0].sort_values("at_s", ignore_index=True)
+        table = table[table["at_s"] >= 0].sort_values("at_s", ignore_index=True)
+        known = table.groupby(["observer", "node"])["state"].shift()
+        return table[table["state"] != known].reset_index(drop=True)
 
 
 def said(log: Path) -> list[tuple[str, str, float]]:

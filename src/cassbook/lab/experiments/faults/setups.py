@@ -50,11 +50,6 @@ def drivers() -> FaultTrial:
     return of_names("faults-drivers")
 
 
-def commit_log() -> FaultTrial:
-    """A node is killed that syncs its commit log before it acknowledges a write."""
-    return of_names("faults-commit-log")
-
-
 def region() -> FaultTrial:
     """One of two data centres is cut off."""
     return of_names("faults-region")

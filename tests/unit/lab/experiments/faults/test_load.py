@@ -93,6 +93,21 @@ def test_variants_take_turns_and_each_has_rows_levels_and_a_driver_of_its_own():
     assert [statement.is_idempotent for statement in store.statements] == [False, False, True, True]
 
 
+def test_of_two_answers_to_one_request_the_first_counts(monkeypatch):
+    """As the driver gives them where a speculative execution is answered too."""
+    once = Future.add_callbacks
+
+    def twice(self, *arguments, **options):
+        once(self, *arguments, **options)
+        once(self, *arguments, **options)
+
+    monkeypatch.setattr(Future, "add_callbacks", twice)
+    load = ran(Store())
+    load.check()
+    requests = load.requests()
+    assert not requests.duplicated(["due_s"]).any()
+
+
 def test_requests_are_due_at_an_even_pace_from_before_the_time_begins():
     requests = ran(Store(), rate_per_s=500.0).requests().sort_values("due_s")
     assert requests["due_s"].iloc[0] == pytest.approx(-0.05)
