@@ -45,10 +45,10 @@ def pytest_xdist_make_scheduler(config, log):
 
 
 def pytest_runtest_setup(item):
-    """Beside live tests, the others have the lowest priority: they fill the time in which those wait for their nodes."""
-    if os.environ.get("PYTEST_XDIST_WORKER") and not item.nodeid.startswith(LIVE):
-        if any(other.nodeid.startswith(LIVE) for other in item.session.items):
-            os.setpriority(os.PRIO_PROCESS, 0, 19)
+    """Beside live tests the others have the lowest priority: they fill the time in which those wait for their nodes."""
+    beside = os.environ.get("PYTEST_XDIST_WORKER") and not item.nodeid.startswith(LIVE)
+    if beside and any(other.nodeid.startswith(LIVE) for other in item.session.items):
+        os.setpriority(os.PRIO_PROCESS, 0, 19)
 
 
 TINY = """

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import numpy as np
 import pandas as pd
@@ -108,7 +108,8 @@ def table(run: Run) -> pd.DataFrame:
     if cells.empty:
         return pd.DataFrame(columns=[*names, "n", *QUANTILES]).set_index(names)
     alike = ["read_cl", "condition", "rate_per_s", "threads"]
-    for (level, condition, rate_per_s, threads), group in cells.groupby(alike, sort=False, dropna=False):
+    for key, group in cells.groupby(alike, sort=False, dropna=False):
+        level, condition, rate_per_s, threads = cast("tuple[str, str, float, int]", key)
         for kind in ("service",) if np.isnan(rate_per_s) else ("service", "response"):
             counted = _counted(run, group["cell_id"], kind)
             quantiles = {name: f"{histograms.quantile_us(counted, q) / _MS:.1f}" for name, q in QUANTILES.items()}

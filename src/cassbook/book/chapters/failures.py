@@ -49,7 +49,7 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     """
     made = run.by_fault(setup)
     made = made[made["number"] == number]
-    keys = ["operation", "setting", *(name for name in ("driver", "table") if made[name].nunique() > 1)]
+    keys = ["operation", "setting", *(name for name in ("driver", "table") if len(made[name].unique()) > 1)]
     groups = made.groupby(keys, sort=False)
     table = pd.DataFrame({head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()})
     rows = run.results.rows

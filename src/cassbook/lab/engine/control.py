@@ -106,7 +106,7 @@ class Controlled:
         ccm_node.start(no_wait=True, wait_other_notice=False, **options)
 
     def set_clock(self, node: int, by_ms: float) -> None:
-        """Set the clock of node `node` ahead of the machine's, one of `Spec.breakable.clocks`; heeded within a second."""
+        """Set the clock of node `node`, one of `Spec.breakable.clocks`, ahead; it heeds that within a second."""
         breaking.set_clock(self._folder(node), by_ms)
 
     def fill_disk(self, node: int) -> None:

@@ -92,11 +92,12 @@ class Child:
     def launch(self) -> None:
         """Start it without waiting for its first answer."""
         ours, theirs = Pipe()
+        inherited = {name: value for name, value in os.environ.items() if name != _NOT_INHERITED}
         with theirs:
             self._process = subprocess.Popen(
                 [sys.executable, "-c", _PROGRAM, self._name, str(theirs.fileno())],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, pass_fds=[theirs.fileno()],
-                start_new_session=True, env={name: value for name, value in os.environ.items() if name != _NOT_INHERITED},
+                start_new_session=True, env=inherited,
             )  # fmt: skip
         self._connection = ours
         self.tell(self._arguments)

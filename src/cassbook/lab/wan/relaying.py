@@ -113,7 +113,7 @@ class Relaying:
                 self._let_go(pair)
 
     def _let_go(self, pair: Between) -> None:
-        """Give all that a cut held back on a link its time; what a sender left that has ended meanwhile is lost with it."""
+        """Give all that a cut held back on a link its time; what a sender left that has ended is lost with it."""
         now = clock()
         for end in list(self._ends.values()):
             if end.between is pair and end.last_due == math.inf:
