@@ -78,7 +78,7 @@ class Notices:
                 if address in by_gossip
             ]
         table = pd.DataFrame(rows, columns=list(NOTICES))
-        table = table[table["at_s"] >= 0].sort_values("at_s", ignore_index=True)
+        table = table[table["at_s"] >= 0].sort_values("at_s", kind="stable", ignore_index=True)
         known = table.groupby(["observer", "node"])["state"].shift()
         return table[table["state"] != known].reset_index(drop=True)
 
