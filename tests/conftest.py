@@ -12,13 +12,9 @@ from cassbook.lab.engine.cluster import clusters_dir
 from cassbook.lab.engine.home import OPTIONS_VARIABLE
 from cassbook.lab.run import circumstances
 
-#: Nodes that live for a minute start sooner without the compiler that pays off after ten, without verifying classes
-#: that are checked against a sum, and without waiting eight seconds for gossip to settle: that all see each other is
-#: waited for anyhow.
-os.environ.setdefault(
-    OPTIONS_VARIABLE,
-    "-XX:TieredStopAtLevel=1 -XX:-BytecodeVerificationRemote -Dcassandra.skip_wait_for_gossip_to_settle=0",
-)
+#: Nodes that live for a minute start sooner without the compiler that pays off after ten, and without waiting eight
+#: seconds for gossip to settle: that all see each other is waited for anyhow.
+os.environ.setdefault(OPTIONS_VARIABLE, "-XX:TieredStopAtLevel=1 -Dcassandra.skip_wait_for_gossip_to_settle=0")
 #: Two test processes at a time, whose small linear algebra would otherwise contend for the cores.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 

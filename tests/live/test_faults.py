@@ -27,7 +27,6 @@ faults:
     - {at_s: 9, do: cut, nodes: [1], to: [2], for_s: 3}
     - {at_s: 16, do: kill, nodes: [2], for_s: 8}
 """
-STRONG = ("1R-3W", "2R-2W")
 
 
 def test_each_setting_makes_its_own_of_a_pause_a_cut_and_a_kill(tmp_path):
@@ -53,9 +52,9 @@ def test_each_setting_makes_its_own_of_a_pause_a_cut_and_a_kill(tmp_path):
     for setting, operation in (("2R-2W", "READ"), ("2R-2W", "UPDATE"), ("ONE/ONE", "READ")):
         assert made.loc[("kill", setting, operation), "failed"] < made.loc[("kill", "1R-3W", "UPDATE"), "failed"] / 2
     rows = run.results.rows.set_index(["setting", "operation"])
-    for setting in STRONG:
-        assert rows.loc[(setting, "READ"), ["stale", "back"]].tolist() == [0, 0]
-        assert rows.loc[(setting, "UPDATE"), "lost"] == 0
+    # Nothing of the kind holds for 1R-3W: the killed node forgets what it had not synced, and is asked alone.
+    assert rows.loc[("2R-2W", "READ"), ["stale", "back"]].tolist() == [0, 0]
+    assert rows.loc[("2R-2W", "UPDATE"), "lost"] == rows.loc[("1R-3W", "UPDATE"), "lost"] == 0
     assert rows["held_up"].max() == 0
     driver = run.noticed(name).query("observer == 'driver' and fault == 'kill'")
     assert driver["down_s"].item() < 5
