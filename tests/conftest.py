@@ -1,5 +1,6 @@
 """Fixtures shared by the tests that start clusters or build the book."""
 
+import functools
 import os
 
 import psutil
@@ -43,8 +44,13 @@ def pytest_xdist_make_scheduler(config, log):
 def pytest_runtest_setup(item):
     """Beside live tests the others have the lowest priority: they fill the time in which those wait for their nodes."""
     beside = os.environ.get("PYTEST_XDIST_WORKER") and not item.nodeid.startswith(LIVE)
-    if beside and any(other.nodeid.startswith(LIVE) for other in item.session.items):
+    if beside and _some_are_live(item.session):
         os.setpriority(os.PRIO_PROCESS, 0, 19)
+
+
+@functools.cache  # thousands of tests ask
+def _some_are_live(session):
+    return any(item.nodeid.startswith(LIVE) for item in session.items)
 
 
 TINY = """

@@ -61,11 +61,6 @@ class Seen:
     since_s: np.ndarray
     latency_ms: np.ndarray
 
-    @property
-    def label(self) -> str:
-        """The load, and which latency of it."""
-        return f"{self.load}, {self.kind} time"
-
 
 def paced_cells(run: Run | None) -> pd.DataFrame:
     """Cells of kind 'paced' of a run: at fixed rates and in the closed loop; none for the printed tables."""
@@ -105,8 +100,6 @@ def table(run: Run) -> pd.DataFrame:
     names = ["level", "condition", "measured"]
     rows = []
     cells = paced_cells(run).sort_values(["read_cl", "condition", "rate_per_s"], na_position="first")
-    if cells.empty:
-        return pd.DataFrame(columns=[*names, "n", *QUANTILES]).set_index(names)
     alike = ["read_cl", "condition", "rate_per_s", "threads"]
     for key, group in cells.groupby(alike, sort=False, dropna=False):
         level, condition, rate_per_s, threads = cast("tuple[str, str, float, int]", key)

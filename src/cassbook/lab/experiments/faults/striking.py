@@ -51,7 +51,7 @@ class Striker:
         self._down: dict[int, bool] = {}  # nodes, and whether their disks are lost
         self._paused: set[int] = set()
         self._full: set[int] = set()
-        self._off: dict[int, bool] = {}  # whether a node's clock is
+        self._off: set[int] = set()  # nodes whose clock is
         self._rows: list[tuple[Any, ...]] = []
         if any(order.to for order in orders) and not isinstance(cluster, DistantCluster):
             raise InputError("faults: cut and slow need a relay between the hosts, which this cluster has not")
@@ -85,8 +85,9 @@ class Striker:
         self._set_links()
         for node in list(self._paused):
             self._resume(node)
-        for node in [node for node, off in self._off.items() if off]:
+        for node in self._off:
             self._cluster.set_clock(node, 0.0)
+        self._off.clear()
         for node in list(self._full):
             self._make_room(node)
         for node, empty in sorted(self._down.items()):
@@ -125,7 +126,7 @@ class Striker:
             self._decommission(node)
         elif order.fault == "clock":
             cluster.set_clock(node, order.by_ms if order.begins else 0.0)
-            self._off[node] = order.begins
+            (self._off.add if order.begins else self._off.discard)(node)
         elif order.fault == "fill" and order.begins:
             cluster.fill_disk(node)
             self._full.add(node)
