@@ -20,7 +20,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
         for jobs in (1, 8)
     )
     trial = CalibrationTrial(
-        {"only": SideBySide(cluster.spec)}, {"only": cells}, repetitions=1, ramp_s=0.3, steady_s=0.8, records=500,
+        {"only": SideBySide(cluster.spec)}, {"only": cells}, repetitions=3, ramp_s=0.3, steady_s=0.8, records=500,
         traced=15, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
     rows = list(trial.measure("only", cluster, np.random.default_rng(1)))
@@ -39,6 +39,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     assert phases.loc[phases["level"] == "ALL", "serve_us"].notna().all()
     fit = calibrate(measured[measured["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
     foretold = analyse(fit.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1]
-    seen = measured.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
-    # Nodes are hardly warm, and cells a second long: what is asked is that it is no other order of magnitude.
+    # A cell of a second that falls into a pause answers a dozen requests, so the middle one of three counts; and nodes
+    # are hardly warm: what is asked is that it is no other order of magnitude.
+    seen = measured.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].median()
     assert seen / 3 < foretold < 3 * seen
