@@ -99,6 +99,24 @@ def numbers_in(text: str) -> list[Interval]:
     return [as_printed(number, any(word in text for word in HEDGES)) for number in numbers]
 
 
+def cut_numbers(text: str) -> list[Interval]:
+    """Every number of a printed phrase as what it can be if its last digit was cut: up to a unit farther from zero.
+
+    Empty where the phrase says 'around' or 'almost': what is rounded on purpose was not cut.
+
+    >>> [(low(x), high(x)) for x in cut_numbers("66% of -3")]
+    [(66.0, 67.0), (-4.0, -3.0)]
+    """
+    if SHORT_OF in text or any(word in text for word in HEDGES):
+        return []
+    cut = []
+    for printed in _NUMBER.findall(text):
+        number, unit = _number_and_unit(printed, hedged=False)
+        ends = sorted((number, number + (-unit if printed.startswith("-") else unit)))
+        cut.append(iv.mpf([str(end) for end in ends]))
+    return cut
+
+
 def decimals_in(text: str) -> int:
     """Decimals of the most precise number of a printed phrase, 0 if it has none.
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import inspect
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
+from functools import partial
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -19,6 +20,7 @@ from tqdm import tqdm
 from cassbook.claims.statement import (
     PAPERS,
     Answer,
+    Evidence,
     Finding,
     Kind,
     Paper,
@@ -26,11 +28,11 @@ from cassbook.claims.statement import (
     Statement,
     Untestable,
     Value,
+    Verdict,
     judge,
     papers_named,
-    spell,
 )
-from cassbook.claims.study import NotInRun, Study
+from cassbook.claims.study import Study
 from cassbook.core.errors import InputError, LaboratoryError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,20 +44,27 @@ Cell = tuple[Statement, Answer | Untestable]
 _MODULES = (
     "g20.text",
     "g20.statistics",
+    "g20.throughput",
     "g20.settings",
+    "g20.verification",
     "g20.slips",
     "g20.equations",
     "g20.origin",
     "g20.choices",
+    "g20.fits",
     "g20.little",
     "g20.cells",
+    "g20.slowdowns",
     "pbs.text",
+    "pbs.metrics",
     "pbs.forensics",
+    "g21.abstract",
     "g21.text",
     "g21.latency",
     "g21.conclusions",
     "g21.cells",
     "thesis.text",
+    "thesis.benchmarks",
     "thesis.results",
     "thesis.regressions",
     "thesis.commands",
@@ -86,10 +95,12 @@ def _paper_of(identity: str) -> Paper:
 
 
 def claim(
-    identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: Kind = "text"
-) -> Callable[[F], F]:
+    identity: str, location: str, quote: str, printed: str, relation: Relation = "equals", kind: Kind = "text",
+    asked: str = "", rests_on: tuple[str, ...] = (),
+) -> Callable[[F], F]:  # fmt: skip
     """Register the function below as what recomputes one statement; parameters as in `Statement`."""
-    paper, statement = _paper_of(identity), Statement(identity, location, quote, printed, relation, kind)
+    statement = Statement(identity, location, quote, printed, relation, kind, asked, rests_on)
+    paper = _paper_of(identity)
 
     def register(function: F) -> F:
         _entries.append(_Entry(paper, statement, function, function.__module__))
@@ -130,38 +141,43 @@ def _answer(result: Answer | Untestable | Value) -> Answer | Untestable:
     return result if isinstance(result, Answer | Untestable) else Answer(result)
 
 
-def _measured(entry: _Entry, run: Study | None) -> str:
-    """What the same function gives for a run, '' where there is none or the claim is not about measurements."""
-    if run is None or entry.function is None or "study" not in inspect.signature(entry.function).parameters:
-        return ""
-    assert entry.statement is not None  # noqa: S101 - cells take no study
-    try:
-        answer = _answer(_call(entry.function, run))
-    except NotInRun as missing:
-        return f"not in this run: {missing}"
-    except InputError as error:
-        return f"not in this run: enough figures ({error})"
-    return answer.why if isinstance(answer, Untestable) else spell(answer.value, entry.statement.printed)
+def about_measurements() -> Iterator[tuple[Statement, Callable[[Study], Answer | Untestable]]]:
+    """Return claims about what a cluster does, with the functions that a run can be put to as well."""
+    _load()
+    for entry in _entries:
+        if entry.function is not None and "study" in inspect.signature(entry.function).parameters:
+            assert entry.statement is not None  # noqa: S101 - cells take no study
+            yield entry.statement, partial(_put_to, entry.function)
 
 
-def _findings(entry: _Entry, printed: Study, run: Study | None) -> Iterator[Finding]:
+def _put_to(function: Callable[..., Any], study: Study) -> Answer | Untestable:
+    return _answer(function(study))
+
+
+def _findings(entry: _Entry, printed: Study) -> Iterator[Finding]:
     if entry.statement is None:
         assert entry.function is not None  # noqa: S101 - by construction of `cells`
         for statement, answer in entry.function():
             yield judge(statement, entry.paper, answer, entry.name)
     else:
         answer = Untestable(entry.why) if entry.function is None else _answer(_call(entry.function, printed))
-        finding = judge(entry.statement, entry.paper, answer, entry.name)
-        yield dataclasses.replace(finding, measured=_measured(entry, run))
+        yield judge(entry.statement, entry.paper, answer, entry.name)
 
 
-def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, progress: bool = False) -> list[Finding]:
+def _load() -> None:
+    for module in _MODULES:
+        importlib.import_module(f"cassbook.claims.{module}")
+
+
+def ledger(
+    evidence: Mapping[str, Evidence] | None = None, papers: Iterable[Paper] | None = None, progress: bool = False
+) -> list[Finding]:
     """Recompute every claim, in the order of the papers and of their text.
 
     Parameters
     ----------
-    run : Study, optional
-        A run to put to the same functions; fills `Finding.measured`.
+    evidence : mapping of str to Evidence, optional
+        What records of ours say, by the id of the claim, as from `measured.by_run`.
     papers : iterable of str, optional
         Only these.
     progress : bool
@@ -170,12 +186,11 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     Raises
     ------
     InputError
-        If two claims have one id, or a printed table is missing.
+        If two claims have one id, a claim rests on one that there is not, or a printed table is missing.
     LaboratoryError
         If a claim cannot be recomputed, e.g. because a printed table is cut short; it names the function.
     """
-    for module in _MODULES:
-        importlib.import_module(f"cassbook.claims.{module}")
+    _load()
     wanted = set(papers) if papers is not None else set(PAPERS)
     # one module may have been imported by another, or by a test, so the order of registration is not that of the list
     place = {f"cassbook.claims.{module}": number for number, module in enumerate(_MODULES)}
@@ -184,7 +199,7 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
     by_id: dict[str, Finding] = {}
     for entry in tqdm(entries, desc="claims", disable=not progress):
         try:
-            findings = list(_findings(entry, printed, run))
+            findings = list(_findings(entry, printed))
         except (ArithmeticError, LookupError, ValueError) as error:
             if isinstance(error, InputError):
                 raise
@@ -196,7 +211,26 @@ def ledger(run: Study | None = None, papers: Iterable[Paper] | None = None, prog
             if finding.id in by_id:
                 raise InputError(f"claim {finding.id!r} is made twice")
             by_id[finding.id] = finding
-    return list(by_id.values())
+    return [_joined(finding, by_id, evidence or {}) for finding in by_id.values()]
+
+
+#: From the worst on.
+_WORST: tuple[Verdict, ...] = ("not_reproduced", "other_reading", "untestable", "reproduced")
+
+
+def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[str, Evidence]) -> Finding:
+    """Put to a finding the verdicts that are not its own: of what it rests on, and of our records."""
+    rests_on = finding.rests_on.split(", ") if finding.rests_on else []
+    if missing := [identity for identity in rests_on if identity not in by_id]:
+        raise InputError(f"claim {finding.id!r} rests on {missing[0]!r}, which there is not")
+    if rests_on:
+        worst = min((by_id[identity].verdict for identity in rests_on), key=_WORST.index)
+        finding = dataclasses.replace(finding, rests_verdict=worst)
+    if seen := evidence.get(finding.id):
+        finding = dataclasses.replace(
+            finding, measured=seen.measured, measured_verdict=seen.verdict, measured_by=f"{seen.engine}, {seen.run}"
+        )
+    return finding
 
 
 def with_ids(findings: Iterable[Finding], ids: Iterable[str]) -> list[Finding]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cassbook.claims.statement import Finding, Paper, Verdict
+from cassbook.claims.statement import Finding, Matter, Paper, Verdict
 from cassbook.core.markdown import markdown
 
 #: What each paper is called in a table.
@@ -26,10 +26,25 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "not_reproduced": "not reproduced",
     "untestable": "untestable",
 }
+#: What the matter is with a claim that does not hold as it stands, in a sentence.
+FINDING_WORDS: dict[Matter, str] = {
+    "not_measured": "not a measurement",
+    "contradicted": "contradicted",
+    "overstated": "overstated",
+    "misprint": "misprint",
+    "base": "another base",
+    "wording": "another sense",
+    "digits": "last digit cut",
+    "": "",
+}
 #: Columns of the shorter formats, in this order; JSON has all.
-COLUMNS = ["id", "paper", "location", "quote", "printed", "recomputed", "verdict", "note"]
+COLUMNS = [
+    "id", "paper", "kind", "location", "quote", "printed", "asked", "recomputed", "verdict", "finding", "note",
+]  # fmt: skip
+#: What our records say, where some were put to the claims.
+_MEASURED = ["measured", "measured_verdict", "measured_by"]
 #: What CSV has in addition to them.
-MORE_COLUMNS = ["kind", "relation", "reading", "function"]
+MORE_COLUMNS = ["relation", "reading", "rests_on", "rests_verdict", "function"]
 
 
 def frame(findings: Sequence[Finding]) -> pd.DataFrame:
@@ -43,16 +58,16 @@ def as_json(findings: Sequence[Finding]) -> str:
 
 
 def _columns(findings: Sequence[Finding]) -> list[str]:
-    return [*COLUMNS, *(["measured"] if any(finding.measured for finding in findings) else [])]
+    return [*COLUMNS, *(_MEASURED if any(finding.measured for finding in findings) else [])]
 
 
 def as_csv(findings: Sequence[Finding]) -> str:
-    """CSV, columns `COLUMNS`, `measured` where a run was put to the claims, and `MORE_COLUMNS`."""
+    """CSV, columns `COLUMNS`, what was measured where records were put to the claims, and `MORE_COLUMNS`."""
     return frame(findings)[[*_columns(findings), *MORE_COLUMNS]].to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
 def as_markdown(findings: Sequence[Finding]) -> str:
-    """Table in Markdown, columns `COLUMNS`, and `measured` where a run was put to the claims."""
+    """Table in Markdown, columns `COLUMNS`, and what was measured where records were put to the claims."""
     return markdown(frame(findings)[_columns(findings)])
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly
 from cassbook.core.errors import LaboratoryError
+from cassbook.latency.summaries import level_stats
 
 
 class NotInRun(LaboratoryError):
@@ -47,15 +48,19 @@ class Study:
     latency_us, throughput_per_s, cv_percent : Columns
         (operation, level) to a series over threads. Printed numbers are intervals of their rounding; numbers of a
         run are intervals of no width, for their spread is another matter.
+    measured : bool
+        By us: a run has no slips of the keyboard.
     """
 
     latency_us: Columns
     throughput_per_s: Columns
     cv_percent: Columns
+    measured: bool
 
     @classmethod
-    def _of(cls, stats: pd.DataFrame) -> Study:
-        return cls(*(Columns(stats, name) for name in ("latency_us", "throughput_per_s", "cv_percent")))
+    def _of(cls, stats: pd.DataFrame, measured: bool) -> Study:
+        columns = (Columns(stats, name) for name in ("latency_us", "throughput_per_s", "cv_percent"))
+        return cls(*columns, measured=measured)
 
     @classmethod
     def printed(cls) -> Study:
@@ -63,13 +68,20 @@ class Study:
         stats = pd.concat([published.as_text("g20_table1"), published.as_text("g20_table2")], ignore_index=True)
         for name in ("latency_us", "throughput_per_s", "cv_percent"):
             stats[name] = [as_printed(text) for text in stats[name]]
-        return cls._of(stats)
+        return cls._of(stats, measured=False)
 
     @classmethod
     def of(cls, stats: pd.DataFrame) -> Study:
         """Measured statistics, columns `schema.LEVEL_STATS`, as intervals of no width."""
         names = ("latency_us", "throughput_per_s", "cv_percent")
-        return cls._of(stats.assign(**{name: [exactly(value) for value in stats[name]] for name in names}))
+        exact = {name: [exactly(value) for value in stats[name]] for name in names}
+        return cls._of(stats.assign(**exact), measured=True)
+
+    @classmethod
+    def blocks(cls, cell_stats: pd.DataFrame) -> list[Study]:
+        """Measured statistics of each block, from `cell_statistics`; none of those without pure workloads."""
+        parts = [level_stats(cells) for _, cells in cell_stats.groupby("block")]
+        return [cls.of(stats) for stats in parts if len(stats)]
 
     def threads(self) -> list[int]:
         """Thread counts at which all levels of both operations were measured, ascending.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from cassbook.claims.interval import Interval, exactly, high, low, middle
+from cassbook.claims.interval import Interval, high, low
 
-#: How 66.67 comes to be printed as 66.6.
-CUT = "cut after one decimal instead of rounded"
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 
 
@@ -26,8 +24,3 @@ def figure(x: Interval | float, digits: int = 1) -> str:
     """
     ends = (f"{low(x):.{digits}f}", f"{high(x):.{digits}f}")
     return ends[0] if ends[0] == ends[1] else " to ".join(ends)
-
-
-def cut(x: Interval) -> Interval:
-    """Value cut, not rounded, after one decimal; see `CUT`."""
-    return exactly(f"{int(middle(x) * 10) / 10:.1f}")

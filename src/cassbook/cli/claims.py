@@ -12,10 +12,11 @@ from cassbook.cli.common import format_option
 
 @click.command()
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Run to test the claims on as well.")
+@click.option("--records", is_flag=True, help="Say too what cassbook's own records show of the claims (half a minute).")
 @format_option("md", "text", "json", "csv")
 @click.option("--paper", multiple=True, help="Paper: g20, pbs, g21, thesis or d16; repeatable. Default: all.")
 @click.option("--id", "identity", multiple=True, help="Id of a claim; repeatable. Default: all.")
-def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
+def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
     """List every quantitative claim of the five texts, recomputed, with a verdict.
 
     \b
@@ -24,14 +25,18 @@ def claims(folder: Path | None, form: str, paper: tuple[str, ...], identity: tup
     not_reproduced  it follows in no reading we could think of
     untestable      nothing is left to compute with; the note says what is lost
     """  # noqa: D301 - click wants the character itself
+    from cassbook.claims.measured import by_run
     from cassbook.claims.registry import ledger, with_ids
     from cassbook.claims.report import FORMATS
     from cassbook.claims.statement import papers_named
-    from cassbook.claims.study import Study
     from cassbook.ingest.folder import open_run
-    from cassbook.latency.summaries import level_stats
 
     papers = papers_named(paper)
-    run = None if folder is None else Study.of(level_stats(open_run(folder).statistics))
-    findings = ledger(run, papers, progress=sys.stderr.isatty())
+    run = None if folder is None else open_run(folder)
+    evidence = {} if run is None else by_run(run.statistics, run.manifest["engine"], run.name)
+    if records:
+        from cassbook.records.claim_evidence import by_records
+
+        evidence = by_records() | evidence
+    findings = ledger(evidence, papers, progress=sys.stderr.isatty())
     click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import pandas as pd
 
 from cassbook import published
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.records.experiment import Results
-from cassbook.staleness.ccm_study import SETTINGS
+from cassbook.staleness.ccm_study import SETTINGS, settings_of
 
 #: Who measured, by the beginning of a column's name.
 TOOLS = {"stress": "cassandra-stress", "ours": "our generator"}
@@ -45,7 +43,7 @@ def ratios(results: Results, figure: str = "mean") -> pd.DataFrame:
     column = "ms" if figure == "mean" else f"{figure}_ms"
     for row in published.table("pbs_ratios").to_dict("records"):
         operation = str(row["operation"]).lower()
-        over, under = (_setting(str(row[name])) for name in ("worse", "than"))
+        over, under = (settings_of(str(row[name])) for name in ("worse", "than"))
         texts: dict[tuple[str, str], str] = {}
         if figure == "mean":
             texts["the study", "printed"] = f"{row['ratio']:g}"
@@ -69,7 +67,7 @@ def values(results: Results) -> dict[str, object]:
     inside, quoted = dict.fromkeys(OPERATIONS, 0), dict[str, float]()
     for row in printed:
         operation = str(row["operation"]).lower()
-        over, under = (_setting(str(row[name])) for name in ("worse", "than"))
+        over, under = (settings_of(str(row[name])) for name in ("worse", "than"))
         for setup in SETUPS:
             for tool in TOOLS:
                 ratio = results.ratio(f"{tool}_{operation}_ms", over | {"setup": setup}, under | {"setup": setup})
@@ -84,8 +82,3 @@ def values(results: Results) -> dict[str, object]:
         "without": cluster["nodes"] - cluster["replication"],
         "each": len(printed) * len(SETUPS) * len(TOOLS) // len(OPERATIONS),
     }  # fmt: skip
-
-
-def _setting(text: str) -> dict[str, int]:
-    """R and W of a setting as the study prints it; what it leaves out is 1."""
-    return {letter.lower(): int(match[1]) if (match := re.search(rf"{letter}=(\d)", text)) else 1 for letter in "RW"}

@@ -9,8 +9,8 @@ import itables
 import pandas as pd
 from IPython.display import HTML
 
-from cassbook.claims.report import PAPER_NAMES, VERDICT_WORDS, frame
-from cassbook.claims.statement import PAPERS, VERDICTS, Finding, Kind, Verdict
+from cassbook.claims.report import FINDING_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
+from cassbook.claims.statement import MATTERS, PAPERS, VERDICTS, Finding, Kind, Verdict
 from cassbook.core.errors import InputError
 
 
@@ -35,6 +35,24 @@ def counts(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")
     table["all"] = table.sum(axis=1)
     table.index = pd.Index([*(PAPER_NAMES[paper] for paper in PAPERS), "all"], name="paper")
     return table.rename(columns=VERDICT_WORDS).rename_axis(columns=None)
+
+
+def matters(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell")) -> pd.DataFrame:
+    """Return claims that do not hold as they stand by paper and by what the matter is, from the gravest on.
+
+    Returns
+    -------
+    DataFrame
+        One row per paper and a last row 'all'; one column per finding that occurs, and a last one 'all'.
+    """
+    df = frame(findings)
+    df = df[df["kind"].isin(list(kinds)) & (df["finding"] != "")]
+    table = pd.crosstab(df["paper"], df["finding"]).reindex(index=PAPERS, columns=MATTERS, fill_value=0)
+    table = table.loc[:, table.sum() > 0]
+    table.loc["all"] = table.sum()
+    table["all"] = table.sum(axis=1)
+    table.index = pd.Index([*(PAPER_NAMES[paper] for paper in PAPERS), "all"], name="paper")
+    return table.rename(columns=FINDING_WORDS).rename_axis(columns=None)
 
 
 def source_page(function: str) -> str:
@@ -78,20 +96,29 @@ def table(findings: Sequence[Finding], notes: bool = True) -> HTML:
         "where": escaped["location"],
         "words": escaped["quote"],
         "printed": escaped["printed"],
+        "asked": escaped["asked"],
         "recomputed": escaped["recomputed"],
     }
     if set(df["kind"]) == {"forensic"}:
-        # what is asked of a table is not always a number that it prints
-        columns = {("printed, or asked" if name == "printed" else name): column for name, column in columns.items()}
         columns["verdict"] = df["verdict"].map(VERDICT_WORDS)
-    if set(df["verdict"]) == {"untestable"}:
-        del columns["recomputed"]
+    if df["finding"].any():
+        columns["finding"] = df["finding"].map(FINDING_WORDS)
+    columns = {name: column for name, column in columns.items() if column.any()}
+    columns |= _measured(df, escaped)
     if notes:
         columns["note"] = escaped["note"]
     with pd.option_context("display.max_colwidth", None):
         return HTML(
             pd.DataFrame(columns).to_html(index=False, escape=False, justify="left", classes="claims", border=0)
         )
+
+
+def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
+    """What our records say, in columns, where they say anything."""
+    if not df["measured"].any():
+        return {}
+    by = ("<br><small>" + escaped["measured_by"] + "</small>").where(df["measured"] != "", "")
+    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(VERDICT_WORDS).fillna("")}
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
@@ -103,19 +130,20 @@ def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = T
 def scorecard(findings: Sequence[Finding]) -> HTML:
     """Build the whole ledger as a table to search, sort and filter in the browser; works without a network."""
     df = frame(findings)
+    escaped = df.map(lambda cell: html.escape(str(cell)))
     columns = {
         "paper": df["paper"].map(PAPER_NAMES),
         "verdict": df["verdict"].map(VERDICT_WORDS),
+        "finding": df["finding"].map(FINDING_WORDS),
         "kind": df["kind"],
-        "where": df["location"].map(html.escape),
-        "words": df["quote"].map(html.escape),
-        "printed": df["printed"].map(html.escape),
-        "recomputed": df["recomputed"].map(html.escape),
-        "note": df["note"].map(html.escape),
+        **escaped[["location", "quote", "printed", "asked", "recomputed", "note"]].rename(
+            columns={"location": "where", "quote": "words"}
+        ),
         "claim": _linked(df),
-    }
-    if df["measured"].any():
-        columns["our run"] = df["measured"].map(html.escape)
+        "rests on": (escaped["rests_on"] + ": " + df["rests_verdict"].map(VERDICT_WORDS).fillna("")).where(
+            df["rests_on"] != "", ""
+        ),
+    } | _measured(df, escaped)
     return HTML(
         itables.to_html_datatable(
             pd.DataFrame(columns),
@@ -125,7 +153,7 @@ def scorecard(findings: Sequence[Finding]) -> HTML:
             maxBytes=0,
             classes="display compact claims",
             layout={"top1": "searchPanes", "topStart": "pageLength", "topEnd": "search"},
-            searchPanes={"layout": "columns-3", "cascadePanes": True, "columns": [0, 1, 2], "initCollapsed": False},
+            searchPanes={"layout": "columns-4", "cascadePanes": True, "columns": [0, 1, 2, 3], "initCollapsed": False},
             lengthMenu=[10, 25, 100, 1000],
             pageLength=25,
             display_logo_when_loading=False,

@@ -9,6 +9,7 @@ from cassbook.book.paper_tables import signs, starred
 from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.thesis import choosing, formulas
+from cassbook.thesis.findings import LATENCIES, counted
 
 _DIGITS = {
     "printed": "{:.4f}", "coefficient": "{:.4f}", "standard_error": "{:.4f}", "t": "{:.1f}", "p": "{:.3f}",
@@ -16,16 +17,7 @@ _DIGITS = {
 }  # fmt: skip
 
 
-#: Section 4.3.2's findings: words; which workloads (shares of reads between, threads above and up to); setting.
-_FINDINGS = (
-    ("10 % reads, up to 300 threads: 1R-3W", (0.0, 0.2), (0, 300), "1R-3W"),
-    ("10 % reads, more than 300 threads: 3R-1W", (0.0, 0.2), (300, np.inf), "3R-1W"),
-    ("10 % reads: 3R-1W", (0.0, 0.2), (0, np.inf), "3R-1W"),
-    ("30 % reads or more: 1R-3W", (0.2, 1.0), (0, np.inf), "1R-3W"),
-    ("90 % reads, more than 300 threads: 2R-2W", (0.8, 1.0), (300, np.inf), "2R-2W"),
-)
 _ZERO = 1e-12
-_LATENCIES = {"latency_us": "all requests", "read_us": "reads", "write_us": "writes"}
 
 
 def findings(records: pd.DataFrame) -> pd.DataFrame:
@@ -43,14 +35,10 @@ def findings(records: pd.DataFrame) -> pd.DataFrame:
     DataFrame of str
         Index finding; columns 'all requests', 'reads', 'writes'.
     """
-    rows: dict[str, dict[str, str]] = {}
-    for column, title in _LATENCIES.items():
-        best = records.pivot_table(column, ["read_share", "threads"], "setting").idxmin(axis=1)
-        share, threads = (best.index.get_level_values(name) for name in ("read_share", "threads"))
-        for words, (least, most), (above, up_to), name in _FINDINGS:
-            names = best[(share > least) & (share < most) & (threads > above) & (threads <= up_to)]
-            rows.setdefault(words, {})[title] = f"{(names == name).sum()} of {len(names)}"
-    return pd.DataFrame(rows).T.rename_axis("finding")
+    table = counted(records)
+    table["of"] = table["right"].astype(str) + " of " + table["total"].astype(str)
+    by = table.pivot_table("of", "words", "latency", aggfunc="first", sort=False)
+    return by.rename(columns=LATENCIES)[list(LATENCIES.values())].rename_axis("finding").rename_axis(columns=None)
 
 
 def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> pd.DataFrame:

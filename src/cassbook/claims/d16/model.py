@@ -18,6 +18,7 @@ from cassbook.claims.d16.source import (
     errors,
     remote_requests,
     ring_shares,
+    stations,
 )
 from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
@@ -145,6 +146,46 @@ untestable(
     "This limit is static and set by default to 32 requests in the configuration file of each Cassandra node",
     "32 requests",
     "A default of the software; the configuration file is not printed, and no printed number depends on it.",
+)
+
+
+@claim(
+    "d16-three-stations",
+    "section 4",
+    "The node is characterized by three queueing stations representing: network (c1_net), CPU (c1_cpu) and disk",
+    "three",
+)
+def stations_of_a_node() -> str:
+    """Stations of the nodes in Tables 2 and 3, apart from the client's."""
+    return in_words(sum("nodes'" in station.name for station in stations("ONE")))
+
+
+@claim(
+    "d16-two-queues",
+    "section 4.4",
+    "we have decided to model it with two queues that represents the CPU and the network running the workload "
+    "generator machine",
+    "two",
+)
+def stations_of_the_client() -> str:
+    """Stations of the client in Table 3."""
+    return in_words(sum("client's" in station.name for station in stations("ONE")))
+
+
+untestable(
+    "d16-three-types",
+    "section 4.5",
+    "Analysing the IP address of different packets, we categorised three types of read requests",
+    "three types",
+    "A description: local, remote incoming, and remote, whose two phases are measured apart. No packet is printed.",
+)
+untestable(
+    "d16-single-job",
+    "section 4.5",
+    "all the demand estimation tasks have been taken with a single job in the system",
+    "a single job",
+    "A setting. Demands that fall with the load, as ours do, would then be foretold too high; the chapter on the "
+    "calibrated network measures them at several loads.",
 )
 
 

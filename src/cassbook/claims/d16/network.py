@@ -16,28 +16,21 @@ _FEWEST, _MOST = 5, 100
 
 
 @lru_cache
-def _at(level: str) -> Analysed:
-    return analyse(paper.network(level), _MOST)
+def _at(level: str, law: Law) -> Analysed:
+    return analyse(paper.network(level, readings=Readings(law=law)), _MOST)
 
 
-def reductions() -> dict[str, float]:
+def reductions(law: Law) -> dict[str, float]:
     """Percent of the throughput at ONE that is lost at QUORUM and at ALL, with 45 jobs."""
-    per_s = {level: float(_at(level).throughput_per_s[JOBS - 1]) for level in LEVELS}
+    per_s = {level: float(_at(level, law).throughput_per_s[JOBS - 1]) for level in LEVELS}
     return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
-
-
-def widened(lost: float, off: float, off_at_one: float) -> tuple[float, float]:
-    """Least and most of the throughput at ONE that is lost, percent, if both rates are off by such parts."""
-    left = 1 - lost / 100
-    ends = [100 * (1 - left * (1 + sign * off) / (1 - sign * off_at_one)) for sign in (1, -1)]
-    return min(ends), max(ends)
 
 
 def straightness() -> dict[str, float]:
     """R² of a line through response times over 5 to 100 jobs, by level."""
     r_squared = {}
     for level in LEVELS:
-        network = _at(level)
+        network = _at(level, Law())
         r_squared[level] = float(
             np.corrcoef(network.jobs[_FEWEST - 1 :], network.response_ms[_FEWEST - 1 :])[0, 1] ** 2
         )

@@ -1,4 +1,4 @@
-"""Derived cells of the 2020 paper's tables: slowdowns, averages, goodness of fit, Tables IV and V, coefficients."""
+"""Derived cells of the 2020 paper's tables: slowdowns, goodness of fit, Tables IV and V, coefficients."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ from cassbook.claims.g20.source import (
     table,
     table4,
 )
-from cassbook.claims.interval import Interval, as_printed, mean, percent_above, percent_below
+from cassbook.claims.interval import Interval, as_printed, percent_above, percent_below
 from cassbook.claims.registry import Cell, cells
 from cassbook.claims.statement import Answer, Statement
-from cassbook.core.consistency import LEVELS
 from cassbook.latency.regression import MODEL_NAMES
 
 #: The two ways to give a loss of throughput in percent; the header, 'slowdown, % of ONE', says the first.
@@ -44,7 +43,7 @@ def throughput_slowdown(operation: str, level: str, threads: int, of: str = OF_O
     return percent_below(strong, weak) if of == OF_ONE else percent_above(weak, strong)
 
 
-def _slowdown_cells(operation: str, quantity: str) -> Iterator[tuple[str, int, str]]:
+def slowdown_cells(operation: str, quantity: str) -> Iterator[tuple[str, int, str]]:
     """(level, threads, printed text) of one slowdown column, row by row."""
     texts = table(TABLE_OF[operation], ("threads", "level"), f"{quantity}_slowdown_percent")
     for (threads, level), text in texts.items():
@@ -52,7 +51,8 @@ def _slowdown_cells(operation: str, quantity: str) -> Iterator[tuple[str, int, s
             yield level, int(threads), text
 
 
-def _name(operation: str, *parts: object) -> str:
+def cell_name(operation: str, *parts: object) -> str:
+    """Identity of a claim about Table I or II."""
     return "-".join(["g20", TABLE_OF[operation].removeprefix("g20_"), *(str(part).lower() for part in parts)])
 
 
@@ -60,69 +60,15 @@ def _name(operation: str, *parts: object) -> str:
 def latency_slowdowns() -> Iterator[Cell]:
     """Every '(slowdown, % of ONE)' of latency in Tables I and II against the two latencies of its row."""
     for operation in OPERATIONS:
-        for level, threads, text in _slowdown_cells(operation, "latency"):
+        for level, threads, text in slowdown_cells(operation, "latency"):
             statement = Statement(
-                _name(operation, "latency-slowdown", level, threads),
+                cell_name(operation, "latency-slowdown", level, threads),
                 f"{ROMAN[operation]}, {threads} threads, {level}",
                 "Average latency (slowdown, % of ONE)",
                 f"+{text}%",
                 kind="cell",
             )
             yield statement, Answer(latency_slowdown(operation, level, threads))
-
-
-@cells("g20")
-def throughput_slowdowns() -> Iterator[Cell]:
-    """Every '(slowdown, % of ONE)' of throughput against the two throughputs of its row."""
-    for operation in OPERATIONS:
-        for level, threads, text in _slowdown_cells(operation, "throughput"):
-            statement = Statement(
-                _name(operation, "throughput-slowdown", level, threads),
-                f"{ROMAN[operation]}, {threads} threads, {level}",
-                "Average throughput (slowdown, % of ONE)",
-                f"+{text}%",
-                kind="cell",
-            )
-            other = {OF_ITSELF: throughput_slowdown(operation, level, threads, OF_ITSELF)}
-            yield statement, Answer(throughput_slowdown(operation, level, threads), other)
-
-
-def average_slowdown(operation: str, level: str, quantity: str, of: str = OF_ONE) -> Interval:
-    """Mean of one slowdown column over the twelve thread counts, from the latencies or throughputs themselves."""
-    threads = [n for of_level, n, _ in _slowdown_cells(operation, quantity) if of_level == level]
-    if quantity == "latency":
-        return mean(latency_slowdown(operation, level, n) for n in threads)
-    return mean(throughput_slowdown(operation, level, n, of) for n in threads)
-
-
-@cells("g20")
-def averages() -> Iterator[Cell]:
-    """The line 'Average' that closes Tables I and II: slowdowns and coefficients of variation."""
-    for operation in OPERATIONS:
-        averages_of = f"{TABLE_OF[operation]}_averages"
-        for level in LEVELS:
-            where = f"{ROMAN[operation]}, line Average, {level}"
-            spread = Statement(
-                _name(operation, "average-cv", level),
-                where,
-                "Coefficient of variation, %",
-                f"{table(averages_of, ('level',), 'cv_percent')[level,]}%",
-                kind="cell",
-            )
-            yield spread, Answer(mean(benchmarks().cv_percent[operation, level]))
-            if level == "ONE":
-                continue
-            for quantity in ("latency", "throughput"):
-                statement = Statement(
-                    _name(operation, f"average-{quantity}-slowdown", level),
-                    where,
-                    f"Average {quantity} (slowdown, % of ONE)",
-                    f"+{table(averages_of, ('level',), f'{quantity}_slowdown_percent')[level,]}%",
-                    kind="cell",
-                )
-                other = {OF_ITSELF: average_slowdown(operation, level, quantity, OF_ITSELF)}
-                plain = average_slowdown(operation, level, quantity)
-                yield statement, Answer(plain, other if quantity == "throughput" else {})
 
 
 @cells("g20")
@@ -153,7 +99,7 @@ def coefficients() -> Iterator[Cell]:
             kind="cell",
         )
         fitted = coefficient(column, int(power))
-        yield statement, Answer(fitted, {"the opposite sign": -fitted})
+        yield statement, Answer(fitted, {"the opposite sign": -fitted}, finding="misprint")
 
 
 @cells("g20")
@@ -192,12 +138,8 @@ def deviations() -> Iterator[Cell]:
             kind="cell",
         )
         residual = residual_percent(int(threads), share, setting)
-        yield (
-            statement,
-            Answer(
-                None, {RESIDUAL: residual}, "The measured latencies of mixes are not printed; see g20-verification."
-            ),
-        )
+        note = "No measured latency of a mix is printed, and none is needed for this number: see g20-verification."
+        yield statement, Answer(None, {RESIDUAL: residual}, note, "not_measured")
 
 
 def printed_deviation(threads: int, share: str, setting: str) -> Interval:

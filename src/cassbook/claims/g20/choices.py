@@ -81,6 +81,7 @@ def best_settings() -> Iterator[Cell]:
             "deviations for the measured minimum delays are underlined",
             best,
             kind="cell",
+            rests_on=("g20-verification",),
         )
         yield statement, Answer(winners(share)[threads], note=_margin(threads, share))
 

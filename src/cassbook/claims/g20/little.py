@@ -56,8 +56,9 @@ def _shape(operation: str) -> Answer:
     "g20-forensic-little-shape-reads",
     "Table I",
     "This period is taken out of consideration in our further statistical analysis",
-    "additive",
+    "",
     kind="forensic",
+    asked="additive",
 )
 def deficit_of_reads() -> Answer:
     """Whether runs of reads take a fixed time more than their requests, or a fixed share."""
@@ -68,8 +69,9 @@ def deficit_of_reads() -> Answer:
     "g20-forensic-little-shape-writes",
     "Table II",
     "This period is taken out of consideration in our further statistical analysis",
-    "additive",
+    "",
     kind="forensic",
+    asked="additive",
 )
 def deficit_of_writes() -> Answer:
     """Whether runs of writes take a fixed time more than their requests, or a fixed share."""
@@ -80,8 +82,9 @@ def deficit_of_writes() -> Answer:
     "g20-forensic-little-rows",
     "Tables I and II",
     "average throughput x average latency = requests in flight",
-    "at most the threads in all 72 rows",
+    "",
     kind="forensic",
+    asked="at most the threads in all 72 rows",
 )
 def little_rows() -> Answer:
     """Rows whose requests in flight do not exceed their threads."""
@@ -97,7 +100,7 @@ def little_rows() -> Answer:
 
 @cells("g20")
 def in_flight_rows() -> Iterator[Cell]:
-    """Little's law, row by row: no more requests are in flight than threads that send."""
+    """Little's law, row by row: of a closed loop as many requests are in flight as there are threads."""
     for operation in OPERATIONS:
         for level in LEVELS:
             for threads in benchmarks().threads():
@@ -106,7 +109,7 @@ def in_flight_rows() -> Iterator[Cell]:
                     f"{ROMAN[operation]}, {threads} threads, {level}",
                     "average throughput x average latency: requests in flight",
                     str(threads),
-                    relation="below",
+                    relation="near",
                     kind="forensic",
                 )
                 yield statement, Answer(requests_in_flight((operation, level), threads))

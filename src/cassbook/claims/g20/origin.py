@@ -60,7 +60,8 @@ def agreeing() -> int:
     "g20-verification",
     "section VI.B",
     "we benchmarked the Cassandra performance under mixed read/write workloads",
-    _MEASURED,
+    "benchmarked",
+    asked=_MEASURED,
 )
 def verification() -> Answer:
     """Whether more cells of Table V follow from Tables I, II and IV than chance allows measurements of their own."""
@@ -72,6 +73,7 @@ def verification() -> Answer:
         "would agree to the printed digit if sampling were the only error, fewer with any other. The likeliest "
         "innocent explanation: the column 'measured' of a spreadsheet was filled with the mix of the measured pure "
         "means, not with the runs of mixed workloads.",
+        finding="not_measured",
     )
 
 
@@ -79,9 +81,10 @@ def verification() -> Answer:
     "g20-forensic-table5-chance",
     "Table V",
     "Obtained experimental results were compared with the estimated data reported in Table IV",
-    "agreement by chance above 5%",
+    "",
     relation="above",
     kind="forensic",
+    asked="agreement by chance above 5%",
 )
 def chance_of_agreement() -> Answer:
     """Chance in percent that independently measured mixes agree with the mix of pure means in every digit printed."""

@@ -65,13 +65,13 @@ def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) 
 
 
 @cache
-def fitted(column: Column, threads: int, order: int = 4, without: int | None = None) -> Interval:
+def fitted(column: Column, threads: float, order: int = 4, without: int | None = None) -> Interval:
     """Least squares polynomial of a printed column at a number of threads: a weighted sum of the printed cells.
 
     Parameters
     ----------
     column : (operation, level)
-    threads : int
+    threads : float
         Where.
     order : int
         1 to 4.

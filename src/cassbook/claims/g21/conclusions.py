@@ -145,6 +145,21 @@ def degraded_latency() -> Answer:
 
 
 untestable(
+    "g21-asynchronous",
+    "Conclusions",
+    "implementing asynchronous database requests instead of synchronous ones which block the client",
+    "asynchronous",
+    "Advice for (b); no asynchronous client was measured.",
+)
+untestable(
+    "g21-timeouts-at-run-time",
+    "Conclusions",
+    "Setting timeouts dynamically at runtime can help effectively balance performance, availability, and "
+    "fault-tolerance",
+    "dynamically at runtime",
+    "Advice, from another paper; no time-out was varied.",
+)
+untestable(
     "g21-timeouts",
     "Conclusions",
     "can cause timeout exceptions",

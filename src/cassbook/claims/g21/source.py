@@ -27,6 +27,7 @@ from cassbook.claims.interval import (
     middle,
     percent_above,
 )
+from cassbook.claims.rules import SATURATED
 from cassbook.claims.statement import Count
 from cassbook.core.consistency import LEVELS
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
@@ -107,9 +108,9 @@ def centres(cells: Mapping[int, Interval]) -> tuple[NDArray[np.float64], NDArray
     return np.array(list(cells), dtype=float), np.array([middle(cell) for cell in cells.values()])
 
 
-def saturated_from(column: Column) -> float:
-    """Thread count from which `closed_loop_rates` stay within 5 % of their maximum, by `saturation_point`."""
-    return saturation_point(*centres(closed_loop_rates(column)))
+def saturated_from(column: Column, part: float = SATURATED) -> float:
+    """Thread count from which `closed_loop_rates` are within a part of their maximum, by `saturation_point`."""
+    return saturation_point(*centres(closed_loop_rates(column)), part)
 
 
 def growth(column: Column, last_rows: int | None = None) -> str:

@@ -35,8 +35,9 @@ def _rising(operation: str) -> Count:
     "pbs-forensic-write-order",
     "sections 2.2 and 2.3",
     _WRITES,
-    "W=1 < W=2 < W=3",
+    "",
     kind="forensic",
+    asked="W=1 < W=2 < W=3",
 )
 def writes_rise() -> Answer:
     """Steps of W at which the printed write latency rises."""
@@ -69,8 +70,9 @@ def least_for_three() -> Answer:
     "pbs-forensic-read-order",
     "sections 2.2 and 2.3",
     _READS,
-    "R=1 < R=2 < R=3",
+    "",
     kind="forensic",
+    asked="R=1 < R=2 < R=3",
 )
 def reads_rise() -> Answer:
     """Steps of R at which the printed read latency rises."""
@@ -82,8 +84,9 @@ def reads_rise() -> Answer:
     "pbs-forensic-read-sublinear",
     "sections 2.2 and 2.3",
     _READS,
-    "at most R times",
+    "",
     kind="forensic",
+    asked="at most R times",
 )
 def reads_at_most_linear() -> Count:
     """Read ratios that do not exceed R: the slowest of R answers of one law takes at most R times the mean answer."""
@@ -164,8 +167,9 @@ def _exponential(operation: str) -> tuple[Interval, Interval]:
     "pbs-forensic-write-exponential",
     "sections 2.2 and 2.3",
     _WRITES,
-    "3.5 times, 9.4 times",
+    "3.5 times ... 9.4 times",
     kind="forensic",
+    asked="3.5 times, 9.4 times",
 )
 def exponential_writes() -> Answer:
     """Write ratios for W=2 and W=3 if replicas answer after independent exponential times."""
@@ -180,8 +184,9 @@ def exponential_writes() -> Answer:
     "pbs-forensic-read-exponential",
     "sections 2.2 and 2.3",
     _READS,
-    "1.7 times, 2.4 times",
+    "1.7 times ... 2.4 times",
     kind="forensic",
+    asked="1.7 times, 2.4 times",
 )
 def exponential_reads() -> Answer:
     """Read ratios for R=2 and R=3 if replicas answer after independent exponential times."""

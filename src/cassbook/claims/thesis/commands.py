@@ -92,6 +92,7 @@ def operations_of_workload_a() -> Answer:
         of_workload[workload],
         note=f"The paragraph on writes repeats the one on reads word for word; its number, {_planned_values()}, is "
         "right.",
+        finding="misprint",
     )
 
 
@@ -133,7 +134,8 @@ def threads_option() -> Answer:
     """Run commands with the option that section 3.2 lists, '-threads'."""
     exact = sum("-threads" in arguments(command) for command in RUNS)
     near = sum(any(word in ("-thread", "-threads") for word in arguments(command)) for command in RUNS)
-    return Answer(Count(exact, len(RUNS)), {"'-thread', a letter lost": Count(near, len(RUNS))})
+    lost = {"'-thread', a letter lost": Count(near, len(RUNS))}
+    return Answer(Count(exact, len(RUNS)), lost, finding="misprint")
 
 
 @claim(
@@ -151,6 +153,7 @@ def commands_that_run() -> Answer:
         {"'-thread' stands for '-threads' and '-p' is missing before recordcount": put_right},
         "YCSB ends with a message at an unknown option or a bare word, so the others were typed anew or shortened for "
         "print. What else they lack may have been lost in the same way.",
+        "misprint",
     )
 
 
@@ -164,7 +167,8 @@ def records_loaded() -> Answer:
     """Load commands that set recordcount to 25000 with -p, the way that section 3.2 gives properties."""
     with_p = sum(properties(command).get("recordcount") == "25000" for command in LOADS)
     anyhow = sum(properties(repaired(command)).get("recordcount") == "25000" for command in LOADS)
-    return Answer(Count(with_p, len(LOADS)), {"'-p' lost in print": Count(anyhow, len(LOADS))})
+    lost = {"'-p' lost in print": Count(anyhow, len(LOADS))}
+    return Answer(Count(with_p, len(LOADS)), lost, finding="misprint")
 
 
 @claim(
@@ -181,6 +185,7 @@ def operations_executed() -> Answer:
         Count(given, len(RUNS)),
         note="The number may have stood in the workload file, which is not printed. At the printed throughput of reads "
         f"at ONE a run of 25,000 operations would last {figure(seconds, 0)} s.",
+        finding="overstated",
     )
 
 

@@ -122,6 +122,7 @@ def _undefined(equation: str) -> Answer:
         variables(equation),
         note="X1 to X3 are not said to be anything, and those of formula (2) would explain a latency by itself. Their "
         "table is lost; it may have named them.",
+        finding="overstated",
     )
 
 

@@ -1,0 +1,85 @@
+"""What a run of ours says of the claims about what a cluster does: the same functions, and a verdict of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cassbook.claims.interval import Interval, high, interval, low, middle, numbers_in
+from cassbook.claims.registry import about_measurements
+from cassbook.claims.statement import Answer, Count, Evidence, Statement, Untestable, Verdict, agrees, spell
+from cassbook.claims.study import NotInRun, Study
+from cassbook.core.errors import InputError
+from cassbook.core.estimate import FEWEST, Estimate
+from cassbook.latency.summaries import level_stats
+
+_TOO_FEW = f"no interval: a run needs {FEWEST} blocks"
+
+
+def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidence]:
+    """Put a run to the functions that recompute claims from a paper's tables.
+
+    A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, and
+    cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run.
+
+    Parameters
+    ----------
+    cell_stats : DataFrame
+        From `cell_statistics`.
+    engine, run : str
+        Version of Cassandra and name, for `Evidence`.
+
+    Returns
+    -------
+    dict of str to Evidence
+        By the id of the claim; those that the run has not measured say so.
+    """
+    whole, blocks = Study.of(level_stats(cell_stats)), Study.blocks(cell_stats)
+    found = {}
+    for statement, function in about_measurements():
+        try:
+            answer = function(whole)
+            parts = [function(block) for block in blocks]
+        except NotInRun as missing:
+            found[statement.id] = Evidence(f"not in this run: {missing}", "untestable", engine, run)
+        except InputError as error:
+            found[statement.id] = Evidence(f"not in this run: enough figures ({error})", "untestable", engine, run)
+        else:
+            if isinstance(answer, Answer) and answer.value is not None:
+                measured, verdict = _told(statement, answer, parts)
+                found[statement.id] = Evidence(measured, verdict, engine, run)
+    return found
+
+
+def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
+    value = answer.value
+    assert value is not None  # noqa: S101 - the caller looked
+    if isinstance(value, str | Count) or all(low(x) == high(x) == round(middle(x)) for x in _each(value)):
+        return spell(value, statement.tested), "reproduced" if agrees(statement, value) else "not_reproduced"
+    by_block = [_each(part.value) for part in parts if isinstance(part, Answer) and part.value is not None]
+    if len(by_block) < FEWEST:
+        return f"{spell(value, statement.tested)} ({_TOO_FEW})", "untestable"
+    means = [Estimate.mean(map(middle, numbers)) for numbers in zip(*by_block, strict=True)]
+    unit = "%" if "%" in statement.tested else ""
+    return ", ".join(f"{mean:.1f}{unit}" for mean in means), verdict_of(statement, means)
+
+
+def verdict_of(statement: Statement, means: Sequence[Estimate]) -> Verdict:
+    """Hold measured numbers against a statement: 'untestable' where an interval is wider than the print is large.
+
+    Parameters
+    ----------
+    statement : Statement
+    means : sequence of Estimate
+        One for each number of the statement.
+    """
+    printed = numbers_in(statement.tested)
+    if any(mean.high - mean.low > abs(middle(number)) for mean, number in zip(means, printed, strict=True)):
+        return "untestable"
+    values = tuple(interval(mean.low, mean.high) for mean in means)
+    return "reproduced" if agrees(statement, values) else "not_reproduced"
+
+
+def _each(value: Interval | float | tuple[Interval | float, ...] | str | Count) -> tuple[Interval | float, ...]:
+    return value if isinstance(value, tuple) else (value,)

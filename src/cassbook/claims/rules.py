@@ -1,0 +1,26 @@
+"""What words of the papers without a number are taken to mean; the same in all five texts, and listed on a page."""
+
+from __future__ import annotations
+
+from cassbook.claims.interval import Interval
+
+#: 'Linearly' and 'almost linearly': a line explains more than this part of the variance, in each series spoken of.
+STRAIGHT = 0.99
+#: 'Saturated': throughput within this part of its maximum; and the stricter part that is tried as another reading.
+SATURATED, MORE_STRICTLY = 0.05, 0.02
+#: 'Significantly', and 'rises' or 'falls' of a trend: chance of as much without one.
+SIGNIFICANT = 0.05
+
+
+def within(part: float) -> str:
+    """How a rule of saturation is told.
+
+    >>> within(0.05)
+    'within 5 % of the maximum'
+    """
+    return f"within {part:.0%} of the maximum".replace("%", " %")
+
+
+def straight(r_squared: Interval | float) -> bool:
+    """Whether a line that explains so much counts as straight."""
+    return bool(r_squared > STRAIGHT)
