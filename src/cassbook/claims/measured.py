@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cassbook.claims.interval import Interval, high, interval, low, middle, numbers_in
+from cassbook.claims.interval import Interval, interval, middle, numbers_in
 from cassbook.claims.registry import about_measurements
-from cassbook.claims.statement import Answer, Count, Evidence, Statement, Untestable, Verdict, agrees, spell
+from cassbook.claims.statement import Answer, Count, Evidence, Statement, Untestable, Verdict, agrees, counted, spell
 from cassbook.claims.study import NotInRun, Study
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import FEWEST, Estimate
@@ -20,7 +20,7 @@ _TOO_FEW = f"no interval: a run needs {FEWEST} blocks"
 def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidence]:
     """Put a run to the functions that recompute claims from a paper's tables.
 
-    A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, and
+    A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, but
     cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run.
 
     Parameters
@@ -55,7 +55,7 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
 def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
     value = answer.value
     assert value is not None  # noqa: S101 - the caller looked
-    if isinstance(value, str | Count) or all(low(x) == high(x) == round(middle(x)) for x in _each(value)):
+    if isinstance(value, str | Count) or counted(value):
         return spell(value, statement.tested), "reproduced" if agrees(statement, value) else "not_reproduced"
     by_block = [_each(part.value) for part in parts if isinstance(part, Answer) and part.value is not None]
     if len(by_block) < FEWEST:
@@ -66,7 +66,9 @@ def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untesta
 
 
 def verdict_of(statement: Statement, means: Sequence[Estimate]) -> Verdict:
-    """Hold measured numbers against a statement: 'untestable' where an interval is wider than the print is large.
+    """Hold measured numbers against a statement.
+
+    It is 'untestable' where what was printed lies in an interval that is wider than the printed number is large.
 
     Parameters
     ----------
@@ -74,11 +76,11 @@ def verdict_of(statement: Statement, means: Sequence[Estimate]) -> Verdict:
     means : sequence of Estimate
         One for each number of the statement.
     """
-    printed = numbers_in(statement.tested)
-    if any(mean.high - mean.low > abs(middle(number)) for mean, number in zip(means, printed, strict=True)):
-        return "untestable"
-    values = tuple(interval(mean.low, mean.high) for mean in means)
-    return "reproduced" if agrees(statement, values) else "not_reproduced"
+    if not agrees(statement, tuple(interval(mean.low, mean.high) for mean in means)):
+        return "not_reproduced"
+    sizes = [abs(middle(number)) for number in numbers_in(statement.tested)]
+    wide = any(mean.high - mean.low > size for mean, size in zip(means, sizes, strict=True))
+    return "untestable" if wide else "reproduced"
 
 
 def _each(value: Interval | float | tuple[Interval | float, ...] | str | Count) -> tuple[Interval | float, ...]:

@@ -233,15 +233,26 @@ def agrees_if_cut(statement: Statement, value: Value) -> bool:
     if isinstance(value, str | Count) or statement.relation != "equals":
         return False
     cut = cut_numbers(statement.tested)
-    return bool(cut) and all(overlap(v, p) for v, p in zip(*_paired(statement, value, cut), strict=True))
+    # what is a whole unit larger is another number, so that the ends themselves do not count
+    pairs = zip(*_paired(statement, value, cut), strict=True) if cut else ()
+    return bool(cut) and all(low(v) < high(p) and high(v) > low(p) for v, p in pairs)
 
 
 def nearly_agrees(statement: Statement, value: Value) -> bool:
-    """Whether a value, or each of several, is within one and a half units of the last digit printed."""
-    if isinstance(value, str | Count) or statement.relation != "equals":
+    """Whether a value, or each of several, is within one and a half units of the last digit printed.
+
+    Not a whole number that was counted: one more or less is another count.
+    """
+    if isinstance(value, str | Count) or statement.relation != "equals" or counted(value):
         return False
     near = [interval(low(p) - (high(p) - low(p)), high(p) + (high(p) - low(p))) for p in numbers_in(statement.tested)]
     return all(overlap(v, p) for v, p in zip(*_paired(statement, value, near), strict=True))
+
+
+def counted(value: Interval | float | tuple[Interval | float, ...]) -> bool:
+    """Whether a value, or each of several, is a whole number without rounding."""
+    values = value if isinstance(value, tuple) else (value,)
+    return all(low(v) == high(v) == round(low(v)) for v in values)
 
 
 def _paired(

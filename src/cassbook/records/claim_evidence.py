@@ -27,6 +27,8 @@ Said = dict[str, tuple[str, Verdict]]
 
 #: The study speaks of a probability that 'reaches 1' at 1.5 seconds.
 _AT_MS, _ONE = 1500.0, 0.9995
+#: Probabilities that its predictor tells apart, from 10,000 trials.
+_DECIMALS = 2
 _CLUSTERS = {"none": "no distance", "regions": "four regions"}
 
 
@@ -49,8 +51,8 @@ def _predictor(name: str) -> tuple[Said, str]:
     reached = over_t.index[over_t >= _ONE]
     since = f"from {reached[0]:g} ms on" if len(reached) else "not within what was asked"
     at_100 = {(r, w): _over_versions(run, r, w) for r, w in run.settings}
-    weakest = pd.DataFrame(at_100).T
-    lowest = [weakest[k].idxmin() == (1, 1) for k in weakest]
+    least_at = {k: min(said[k] for said in at_100.values()) for k in at_100[1, 1]}
+    lowest = [round(p, _DECIMALS) <= round(least_at[k], _DECIMALS) for k, p in at_100[1, 1].items()]
     seen = {
         setup: {pair: curves.over_t(run.counted(setup, *pair)).iloc[0] for pair in run.settings} for setup in _CLUSTERS
     }
@@ -148,16 +150,15 @@ def _asynchronous(name: str) -> tuple[Said, str]:
 def _timeouts(name: str) -> tuple[Said, str]:
     results = Results(name)
     rows = results.rows
-    shortest = results.manifest["numbers"]["timeouts"][0]
-    by_phase = rows[rows["timeout"] == shortest].groupby("phase")[["expired", "requests"]].sum()
-    farther, calm = (by_phase.loc[phase] for phase in ("farther", "calm"))
+    sums = rows.groupby("timeout")[["unanswered", "requests"]].sum()
+    names = [name for name in results.manifest["numbers"]["timeouts"] if name in sums.index]
+    lost = ", ".join(f"{sums.loc[n, 'unanswered']:.0f} of {sums.loc[n, 'requests']:.0f} with {n}" for n in names)
     observed, fixed = ({"phase": "stalled", "timeout": timeout} for timeout in ("run time", _best_fixed(rows)))
     ratio = results.ratio("latency_ms", observed, fixed)
     return {
         "g21-timeouts": (
-            f"attempts given up after {shortest}: {farther['expired']:.0f} of {farther['requests']:.0f} with the nodes "
-            f"farther apart, {calm['expired']:.0f} of {calm['requests']:.0f} before, in (d)",
-            _whether(farther["expired"] / farther["requests"] > calm["expired"] / calm["requests"]),
+            f"requests without an answer in (d), by time-out: {lost}",
+            _whether(bool((sums["unanswered"] > 0).any())),
         ),
         "g21-timeouts-at-run-time": (
             f"while a node stalls, one set at run time gives {ratio:.2f} times the latency of the best fixed one",
@@ -223,9 +224,8 @@ def _cold(name: str) -> tuple[Said, str]:
 
 def _volatile(name: str) -> tuple[Said, str]:
     run = RecordedRun(name)
-    cells = pure_cells(run.statistics)
-    near = cells[cells["deployment"].map(by_deployment()) == "a"]
-    table = near.pivot_table("cv_percent", ["operation", "level"], "threads")
+    near = run.statistics[run.statistics["deployment"].map(by_deployment()) == "a"]
+    table = pure_cells(near).pivot_table("cv_percent", ["operation", "level"], "threads")
     most = table.columns.max()
     above = table[most] > table.drop(columns=most).mean(axis=1)
     return {

@@ -51,7 +51,7 @@ def test_the_ledger_is_complete(findings):
     assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in findings.items())
     assert {finding.verdict for finding in findings.values()} == set(VERDICTS)
     assert {finding.function.rpartition(".")[0] for finding in findings.values()} - {""} == {
-        f"cassbook.claims.g21.{part}" for part in ("text", "latency", "conclusions", "cells")
+        f"cassbook.claims.g21.{part}" for part in ("abstract", "text", "latency", "conclusions", "cells")
     }
 
 
@@ -106,14 +106,13 @@ def test_cost_in_one_region(findings, latency, throughput):
     assert findings["g21-abstract-cost"].verdict == "other_reading"
     assert round(lost) != 22
     assert round(writes) == 22
-    assert findings["g21-a-all-writes"].verdict == "reproduced"
 
 
 def test_no_average_gives_both_36_and_22_percent(findings, latency):
     reads, writes = (latency["a"][operation] for operation in ("READ", "WRITE"))
     assert round(100 * (reads["ALL"].mean() / reads["ONE"].mean() - 1), 2) == 36.67
-    assert findings["g21-a-all-reads"].verdict == "not_reproduced"
-    assert "of 100 threads they are 35.97% and 22.23%" in findings["g21-a-all-reads"].note
+    assert findings["g21-a-all"].finding == "digits"  # both can be cut, the second only just
+    assert "of 100 threads they are 35.97% and 22.23%" in findings["g21-a-all"].note
     expected = {
         "mean of the ratios": lambda x: 100 * ((x["ALL"] / x["ONE"]).mean() - 1),
         "ratio of the medians": lambda x: 100 * (x["ALL"].median() / x["ONE"].median() - 1),
@@ -148,10 +147,12 @@ def test_zeros_at_the_end_are_no_digits_as_with_a_hedge(printed):
 
 def test_saturation_is_the_mean_of_six_columns(findings, latency):
     rates = latency["a"].rdiv(1000 * latency.index.to_series(), axis=0)
-    first = (rates >= 0.95 * rates.max()).idxmax()
+    first, strictly = ((rates >= part * rates.max()).idxmax() for part in (0.95, 0.98))
     claim = findings["g21-saturation"]
     assert recomputed(claim) == pytest.approx(first.mean())
-    assert (claim.verdict, claim.printed_low, claim.printed_high) == ("not_reproduced", 750, 850)
+    assert strictly.mean() == 800
+    assert (claim.verdict, claim.printed_low, claim.printed_high) == ("other_reading", 750, 850)
+    assert "within 2 %" in claim.reading
     assert f"reads from {first['READ'].mean():.0f} threads" in claim.note
     assert f"writes from {first['WRITE'].mean():.0f}" in claim.note
 
@@ -193,7 +194,7 @@ def test_requests_in_flight_are_half_of_the_threads(findings, latency, throughpu
     for (scenario, operation, level), rate in throughput.items():
         cell = findings[f"g21-table2-little-{scenario}-{operation}-{level}".lower()]
         flight = rate * latency.loc[1000, (scenario, operation, level)] / 1000
-        assert (cell.verdict, cell.relation, cell.printed) == ("reproduced", "below", "1000")
+        assert (cell.verdict, cell.relation, cell.printed) == ("not_reproduced", "near", "1000")
         assert recomputed(cell) == pytest.approx(flight, rel=1e-4)
         assert 380 < flight < 540
     assert findings["g21-table2-at-peak"].recomputed == "0 of 24"

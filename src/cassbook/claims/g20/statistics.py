@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from itertools import combinations, pairwise, product
 
-from scipy.optimize import brentq
 from scipy.stats import spearmanr
 
 from cassbook import published
@@ -13,7 +12,6 @@ from cassbook.claims.g20.source import (
     OPERATIONS,
     Column,
     benchmarks,
-    fitted,
     r_squared,
     spelled,
 )
@@ -229,19 +227,19 @@ def reads_faster_when_few() -> Answer:
     return Answer(
         "nothing was measured below 10",
         {f"at {first} threads": "all 3 levels below 10" if all(at_first) else "not at all levels"},
-        f"Beyond {first} threads reads are faster in {sum(after)} of {len(after)} cells. By the fits of order 4 they "
-        f"are up to {crossings} threads.",
+        f"Beyond {first} threads reads are faster in {sum(after)} of {len(after)} cells. On the line between "
+        f"its row and the next they are up to {crossings} threads.",
     )
 
 
 def _crossing(level: str) -> float:
-    """Threads at which reads and writes at a level take equally long, by the fits of order 4."""
-    threads = benchmarks().threads()
-
-    def lead_us(n: float) -> float:
-        return middle(fitted(("READ", level), n)) - middle(fitted(("WRITE", level), n))
-
-    return float(brentq(lead_us, threads[0], threads[2]))
+    """Threads at which reads and writes at a level take equally long, on the line between the first two rows."""
+    first, second = benchmarks().threads()[:2]
+    lead_us = [
+        middle(benchmarks().latency_us["WRITE", level][n]) - middle(benchmarks().latency_us["READ", level][n])
+        for n in (first, second)
+    ]
+    return first + (second - first) * lead_us[0] / (lead_us[0] - lead_us[1])
 
 
 # Section IV.B: regressions

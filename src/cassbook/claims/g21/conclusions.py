@@ -147,7 +147,7 @@ def degraded_latency() -> Answer:
 untestable(
     "g21-asynchronous",
     "Conclusions",
-    "implementing asynchronous database requests instead of synchronous ones which block the client",
+    "asynchronous database requests instead of synchronous ones which block the client",
     "asynchronous",
     "Advice for (b); no asynchronous client was measured.",
 )
