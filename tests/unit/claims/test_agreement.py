@@ -1,4 +1,4 @@
-"""The rules of agreement: what counts as the same number, what is the matter where it is not, and what rests on what."""
+"""The rules of agreement: what counts as the same number, what is the matter if it is not, and what rests on what."""
 
 import pytest
 
@@ -123,7 +123,7 @@ def test_what_is_printed_are_words_of_the_quotation(findings):
 
 
 def test_two_errors_that_cancel_are_no_agreement(findings):
-    """ALL loses 10.63 % in the base of its own average line as printed, 9.68 % with the slip mended: not 9.55 % of ONE."""
+    """ALL loses 10.63 % in the base of its average line as printed, 9.68 % with the slip mended: not 9.55 % of ONE."""
     for name in ("g20-conclusion-write-throughput", "g20-table2-average-throughput-slowdown-all"):
         row = findings[name]
         assert row.verdict == "other_reading"
