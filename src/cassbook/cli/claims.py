@@ -37,6 +37,6 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     if records:
         from cassbook.records.claim_evidence import by_records
 
-        evidence = by_records() | evidence
+        evidence = by_records(papers) | evidence
     findings = ledger(evidence, papers, progress=sys.stderr.isatty())
     click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))

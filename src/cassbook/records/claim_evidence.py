@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 import pandas as pd
 
 from cassbook import published
-from cassbook.claims.statement import Evidence, Verdict
+from cassbook.claims.statement import PAPERS, Evidence, Paper, Verdict
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
@@ -236,23 +236,29 @@ def _volatile(name: str) -> tuple[Said, str]:
     }, run.manifest["engine"]
 
 
-_OF_RECORDS: Mapping[str, Callable[[str], tuple[Said, str]]] = {
-    "standard-2.1.20": _cold,
-    "oracle-1.2.0": _predictor,
-    "study-2.1.20": _study,
-    "distance-2.1.20": _volatile,
-    "uplinks-2.1.20": _uplinks,
-    "coordinators-2.1.20": _coordinators,
-    "proxy-2.1.20": _proxy,
-    "asynchronous-2.1.20": _asynchronous,
-    "timeouts-2.1.20": _timeouts,
-    "thesis-1-3.11.4": _thesis_alone,
-    "thesis-2-3.11.4": _thesis_mixes,
+#: The paper whose claims a record tests, and how.
+_OF_RECORDS: Mapping[str, tuple[Paper, Callable[[str], tuple[Said, str]]]] = {
+    "standard-2.1.20": ("g20", _cold),
+    "oracle-1.2.0": ("pbs", _predictor),
+    "study-2.1.20": ("pbs", _study),
+    "distance-2.1.20": ("g21", _volatile),
+    "uplinks-2.1.20": ("g21", _uplinks),
+    "coordinators-2.1.20": ("g21", _coordinators),
+    "proxy-2.1.20": ("g21", _proxy),
+    "asynchronous-2.1.20": ("g21", _asynchronous),
+    "timeouts-2.1.20": ("g21", _timeouts),
+    "thesis-1-3.11.4": ("thesis", _thesis_alone),
+    "thesis-2-3.11.4": ("thesis", _thesis_mixes),
 }
 
 
-def by_records() -> dict[str, Evidence]:
+def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
     """Put the project's own records to the claims that they can test.
+
+    Parameters
+    ----------
+    papers : collection of str
+        Those whose claims are wanted.
 
     Returns
     -------
@@ -265,7 +271,8 @@ def by_records() -> dict[str, Evidence]:
         If a record is missing or damaged.
     """
     found: dict[str, Evidence] = {}
-    for name, of_record in _OF_RECORDS.items():
-        said, engine = of_record(name)
-        found |= {claim: Evidence(measured, verdict, engine, name) for claim, (measured, verdict) in said.items()}
+    for name, (paper, of_record) in _OF_RECORDS.items():
+        if paper in papers:
+            said, engine = of_record(name)
+            found |= {claim: Evidence(measured, verdict, engine, name) for claim, (measured, verdict) in said.items()}
     return found
