@@ -222,9 +222,13 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def confidence_values(table: pd.DataFrame) -> dict[str, int]:
-    """Return in how many of all cases the claimed number is within the interval of a read that is sent at once."""
+    """Return in how many of all cases a read that is sent at once is less consistent than claimed (its whole interval
+    lies below), more, or so consistent within its interval.
+    """
     first = table[table["asked_t_ms"] == 0]
-    return {"cases": len(first), "cases_at_once": int(first["claimed"].between(first["low"], first["high"]).sum())}
+    below, above = first["high"] < first["claimed"], first["low"] > first["claimed"]
+    return {"cases": len(first), "cases_below": int(below.sum()), "cases_above": int(above.sum()),
+            "cases_at_once": int((~below & ~above).sum())}  # fmt: skip
 
 
 def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
