@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, showable
+from cassbook.book import execution, fingerprint, kernels, notebooks, showable, staging
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
@@ -80,7 +80,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     }
     source = _assemble(keep_measurement=fresh is not None)
     for copy in _executed(notebooks.analyse_notebooks(), given, log):
-        shutil.copy(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+        staging.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     return _render(source, build_dir() / "html", log)
 
 
@@ -116,7 +116,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     source = folder / "source"
     _lay_out(source)
     (source / _ANALYSE).mkdir(parents=True)
-    shutil.copy(copy, source / _ANALYSE / notebook.name)
+    staging.stage(copy, source / _ANALYSE / notebook.name)
     shutil.copytree(paths.project_root() / "book", source / "book")
     contents = f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\nchapters:\n  - file: {_BIBLIOGRAPHY}\n"
     (source / "_toc.yml").write_text(contents, encoding="utf-8")

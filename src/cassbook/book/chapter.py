@@ -14,6 +14,7 @@ import pandas as pd
 from IPython.core.getipython import get_ipython
 from IPython.display import Markdown, display
 from matplotlib.figure import Figure
+from matplotlib_inline.backend_inline import set_matplotlib_formats
 
 from cassbook.book import fingerprint, notebooks
 from cassbook.book.evidence import describe
@@ -171,6 +172,8 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
         For a parameter that the notebook does not have, or data that changed since the build began.
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
+    if get_ipython():
+        set_matplotlib_formats("retina")  # twice as many points, shown at the same size
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:
@@ -212,8 +215,10 @@ def check_parameters(known: Iterable[str]) -> None:
 
 
 def show(tables: Mapping[str, pd.DataFrame]) -> None:
-    """Display one table per source, each under the source's name."""
+    """Display one table per source, each under the source's name; not of a source that has nothing to show."""
     for label, table in tables.items():
+        if table.empty:
+            continue
         display(Markdown(f"*{label}*"))
         display(table)
 

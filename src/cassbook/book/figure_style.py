@@ -10,9 +10,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from cassbook.latency import (
-    summaries,
-)
+from cassbook.book.alternative_text import Drawing
+from cassbook.latency import summaries
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito), the same in every figure.
 LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
@@ -42,7 +41,8 @@ def panels(
 ) -> tuple[Figure, np.ndarray]:
     """Return a grid of panels in the book's style; `shared` goes to `plt.subplots`."""
     style()
-    figure, axes = plt.subplots(rows, columns, figsize=(width * columns, height * rows), squeeze=False, **shared)
+    size = (width * columns, height * rows)
+    figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, FigureClass=Drawing, **shared)
     return figure, axes
 
 
@@ -55,7 +55,7 @@ def done(figure: Figure) -> Figure:
 def sentence(text: str) -> Figure:
     """Return a plain sentence in a figure's place, where the data do not hold what it draws."""
     style()
-    figure = plt.figure(figsize=(7.5, 0.8))
+    figure = plt.figure(figsize=(7.5, 0.8), FigureClass=Drawing)
     figure.text(0.01, 0.5, text, va="center")
     return done(figure)
 

@@ -14,6 +14,7 @@ from IPython.display import HTML
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from cassbook.book.alternative_text import Drawing
 from cassbook.book.figure_style import (
     MS,
     SETTING_COLOURS,
@@ -94,7 +95,7 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
     parts = [mixing.speedups(df).assign(source=label) for label, df in estimates.items()]
     table = pd.concat(parts)
     table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
-    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained")
+    figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained", FigureClass=Drawing)
     sns.boxplot(
         table, x="reads, % of operations", y="speedup_percent", hue="source", ax=axes, palette="colorblind",
         linewidth=0.8, fliersize=2,

@@ -1,0 +1,39 @@
+"""Lay out an executed chapter to be rendered: code folded, parameters out of sight, pictures in words.
+
+What a reader downloads from the page is this copy, with all its cells.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+
+#: Papermill's two: the defaults, and what it was given.
+_PARAMETERS = {"parameters", "injected-parameters"}
+_FOLDED, _OUT_OF_SIGHT = "hide-input", "remove-cell"
+_PICTURE = "image/"
+
+
+def stage(executed: Path, page: Path) -> None:
+    """Write the copy of an executed notebook that the book renders."""
+    content = nbformat.read(executed, as_version=4)
+    for cell in content.cells:
+        if cell.cell_type == "code":
+            tags = list(cell.metadata.get("tags", []))
+            wanted = _OUT_OF_SIGHT if _PARAMETERS & set(tags) else _FOLDED
+            cell.metadata["tags"] = [*tags, *([wanted] if wanted not in tags else [])]
+            if text := _in_words(cell):
+                shown = cell.metadata.setdefault("mystnb", {})
+                shown["image"] = {"alt": text, **shown.get("image", {})}
+    nbformat.write(content, page)
+
+
+def _in_words(cell: nbformat.NotebookNode) -> str:
+    """The plain text that goes with a cell's pictures."""
+    data = [output.data for output in cell.outputs if "data" in output]
+    return " ".join(
+        bundle["text/plain"]
+        for bundle in data
+        if "text/plain" in bundle and any(k.startswith(_PICTURE) for k in bundle)
+    )

@@ -1,0 +1,72 @@
+"""Figures in words, and what the rendering of an executed chapter folds and hides."""
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pytest
+
+from cassbook.book.alternative_text import describe
+from cassbook.book.figure_style import done, panels, sentence
+from cassbook.book.staging import stage
+
+
+def test_lines_are_told_from_end_to_end_by_their_order_in_x():
+    figure, axes = panels(1, 1)
+    axes[0, 0].plot([100, 10, 1000], [40.0, 2.5, 1234.0], label="ONE")
+    axes[0, 0].errorbar([10, 100], [3.0, np.nan], [[1, 1], [1, 1]], label="ALL")
+    axes[0, 0].set(title="reads", xlabel="threads", ylabel="latency, ms")
+    axes[0, 0].legend()
+    assert describe(done(figure)) == "reads: latency, ms over threads. ONE from 2.5 to 1,234; ALL from 3 to 3."
+
+
+def test_panels_are_counted_and_those_without_names_told_by_their_range():
+    figure, axes = panels(1, 8)
+    for panel in axes[0]:
+        panel.plot([0, 1], [5.0, 7.0])
+        panel.plot([0, 1], [6.0, 9.0])
+    text = repr(done(figure))
+    assert text.startswith("8 panels. Values. 2 lines between 5 and 9. ")
+    assert text.endswith("2 more of the same kind.")
+
+
+def test_bars_points_and_a_sentence():
+    figure, axes = panels(1, 2)
+    axes[0, 0].bar(["kill", "pause"], [3.0, 12.0])
+    axes[0, 1].scatter([1, 2], [0.25, 0.5])
+    assert "kill, pause" in describe(figure)
+    assert "bars between 3 and 12" in describe(figure)
+    assert "2 points between 0.25 and 0.5" in describe(done(figure))
+    assert repr(sentence("No cell of that kind.")) == "No cell of that kind."
+
+
+def test_an_empty_figure_says_so():
+    figure = plt.figure()
+    plt.close(figure)
+    assert describe(figure) == "An empty figure."
+
+
+@pytest.fixture
+def executed(tmp_path):
+    cells = [
+        nbformat.v4.new_code_cell("x = 1", metadata={"tags": ["parameters", "hide-input"]}),
+        nbformat.v4.new_code_cell("x = 2", metadata={"tags": ["injected-parameters"]}),
+        nbformat.v4.new_code_cell(
+            "draw()",
+            metadata={"tags": ["full-width"], "mystnb": {"figure": {"caption": "What?"}}},
+            outputs=[nbformat.v4.new_output("display_data", {"image/png": "aGk=", "text/plain": "ONE from 1 to 2."})],
+        ),
+        nbformat.v4.new_markdown_cell("Words."),
+    ]
+    path = tmp_path / "executed.ipynb"
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), path)
+    return path
+
+
+def test_code_is_folded_parameters_are_hidden_and_pictures_have_words(executed, tmp_path):
+    stage(executed, tmp_path / "page.ipynb")
+    first, second, third, words = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells
+    assert "remove-cell" in first.metadata["tags"]
+    assert "remove-cell" in second.metadata["tags"]
+    assert third.metadata["tags"] == ["full-width", "hide-input"]
+    assert third.metadata["mystnb"] == {"figure": {"caption": "What?"}, "image": {"alt": "ONE from 1 to 2."}}
+    assert [cell.source for cell in (first, second, third, words)] == ["x = 1", "x = 2", "draw()", "Words."]
