@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
@@ -253,7 +253,7 @@ class CassandraCluster(Controlled, Cleared):
         prepared = home.prepare(installation, java_found, self.spec.heap_mb, self.folder / "home")
         ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
         options = {"start_rpc": False} if self.release.major < (4, 0) else {}
-        ccm.set_configuration_options({**options, **self.spec.options})
+        ccm.set_configuration_options({**options, **_with_companions(self.spec.options, self.release)})
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes + self.spec.spare)
         if self.spec.node_options:
@@ -300,3 +300,12 @@ class CassandraCluster(Controlled, Cleared):
             text = pidfile.read_text().strip() if pidfile.is_file() else ""
             if text and not psutil.pid_exists(int(text)):
                 raise LaboratoryError(f"node{i} stopped while starting\n{self._log_end(i)}")
+
+
+def _with_companions(options: Mapping[str, Any], release: Release) -> dict[str, Any]:
+    """Options with those that go with them, as the release names them: what is synced in batches has no period."""
+    if options.get("commitlog_sync") != "batch":
+        return dict(options)
+    if release.major < (4, 0):
+        return {"commitlog_sync_period_in_ms": None, "commitlog_sync_batch_window_in_ms": 2, **options}
+    return {"commitlog_sync_period": None, **options}

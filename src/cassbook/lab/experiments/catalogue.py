@@ -126,7 +126,7 @@ CATALOGUE: Catalogue = {
     ),
     "faults-kill": Entry(
         "One node of three is killed, then two: which settings go on, what fails until it is noticed, what is lost?",
-        15, "faults.setups:kill",
+        20, "faults.setups:kill",
     ),
     "faults-pause": Entry(
         "A node stands still and is not dead, once for long and then again and again: who waits for it?",
@@ -186,7 +186,7 @@ CATALOGUE: Catalogue = {
     ),
     "adviser-failing": Entry(
         "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
-        40, "adviser.failing:failing", needs="map",
+        45, "adviser.failing:failing", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",

@@ -53,8 +53,8 @@ _IDLE = Load(0.0, float("nan"), 0.0)
 
 
 def failing(map: LatencyMap) -> FailingExperiment:
-    """Switch while nodes fail; advisers need a map, whichever it is."""
-    return FailingExperiment(map, load_profile("faults-advised"))
+    """Switch while nodes fail, and while the register has lost its majority; advisers need a map, whichever it is."""
+    return FailingExperiment(map, {name: load_profile(name) for name in ("faults-advised", "faults-register")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,24 +65,24 @@ class FailingExperiment:
     ----------
     latency_map : LatencyMap
         Any; advisers need one.
-    profile : Profile
-        Whose faults have the tables `SAFE` and `NAIVE`, and perhaps others.
+    profiles : mapping of str to Profile
+        By name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others.
     """
 
     latency_map: LatencyMap
-    profile: Profile
+    profiles: Mapping[str, Profile]
 
     @property
     def setups(self) -> Mapping[str, AnySetup]:
-        """The profile's cluster."""
+        """The profiles' clusters."""
         return self._trial.setups
 
     @property
     def _trial(self) -> FaultTrial:
-        return FaultTrial({self.profile.name: self.profile})
+        return FaultTrial(self.profiles)
 
     def notes(self) -> dict[str, Any]:
-        """Return the profile, the map's name, and how often what is done."""
+        """Return the profiles, the map's name, and how often what is done."""
         return self._trial.notes() | {
             "map": self.latency_map.name, "switch_every_s": _SWITCH_EVERY_S, "member_lives_s": _MEMBER_LIVES_S,
             "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s,
@@ -95,10 +95,11 @@ class FailingExperiment:
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """As `FaultTrial.measure`; with the first row also a table steps (`STEPS`)."""
-        acting = _Acting(self.latency_map, self.profile, cluster, np.random.default_rng(rng.integers(2**32)))
-        seen = measured(self.profile, cluster, rng, acting.senders, acting.switch)
+        profile = self.profiles[setup]
+        acting = _Acting(self.latency_map, profile, cluster, np.random.default_rng(rng.integers(2**32)))
+        seen = measured(profile, cluster, rng, acting.senders, acting.switch)
         steps = acting.steps(seen.begun_s)
-        for place, row in enumerate(rows(self.profile, seen)):
+        for place, row in enumerate(rows(profile, seen)):
             yield row | {"steps": steps if place == 0 else steps.head(0)}
 
 

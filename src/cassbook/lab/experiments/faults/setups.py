@@ -6,8 +6,8 @@ from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 
 def kill() -> FaultTrial:
-    """One node is killed and comes back; two are, one after the other."""
-    return of_names("faults-kill", "faults-kill-two")
+    """One node is killed and comes back; the same with a commit log that is synced at once; two are killed."""
+    return of_names("faults-kill", "faults-commit-log", "faults-kill-two")
 
 
 def pause() -> FaultTrial:
