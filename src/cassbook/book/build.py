@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, showable, staging
+from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, staging
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
@@ -172,7 +172,7 @@ def _lay_out(source: Path) -> None:
     root, static = paths.project_root(), source / "_static"
     shutil.rmtree(source, ignore_errors=True)
     source.mkdir(parents=True)
-    shutil.copy(root / "_config.yml", source / "_config.yml")
+    (source / "_config.yml").write_text(publication.configuration(root / "_config.yml"), encoding="utf-8")
     shutil.copytree(root / "book" / "static", static)
     # Copied once from the installed wheel: pages load it from next to them, never from a content network.
     shutil.copy(Path(plotly.__file__).parent / "package_data" / "plotly.min.js", static)

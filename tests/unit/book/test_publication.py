@@ -1,0 +1,41 @@
+"""What every page says of the book: version, day and licences; buttons only where a repository is named."""
+
+from datetime import UTC, datetime
+
+import pytest
+import yaml
+
+from cassbook.book.publication import configuration, footer
+from cassbook.core.paths import project_root
+
+CONFIG = project_root() / "_config.yml"
+
+
+def test_the_footer_names_version_day_and_licences():
+    text = footer(datetime(2026, 11, 25, 23, 59, tzinfo=UTC))
+    assert "cassbook 0.1.0, built on 2026-11-25." in text
+    assert "Apache-2.0" in text
+    assert "CC BY 4.0" in text
+
+
+def test_without_an_address_no_button_shows():
+    config = yaml.safe_load(configuration(CONFIG))
+    assert config["html"]["extra_footer"] == footer()
+    assert "repository" not in config
+    assert not config["html"]["use_repository_button"]
+    assert "binderhub_url" not in config["launch_buttons"]
+
+
+def test_with_an_address_pages_lead_to_it(tmp_path):
+    address = "https://example.org/cassbook"
+    (tmp_path / "_config.yml").write_text(CONFIG.read_text().replace('url: ""', f"url: {address}"))
+    config = yaml.safe_load(configuration(tmp_path / "_config.yml"))
+    assert config["repository"]["url"] == address
+    assert config["html"]["use_repository_button"]
+    assert config["launch_buttons"]["binderhub_url"].startswith("https://")
+
+
+@pytest.mark.parametrize("name", ["CITATION.cff", "book/bibliography.md"])
+def test_what_is_cited_is_this_version(name):
+    (line,) = [line for line in (project_root() / name).read_text().splitlines() if line.strip().startswith("version")]
+    assert "0.1.0" in line
