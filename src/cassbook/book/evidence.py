@@ -24,7 +24,14 @@ class Record(Protocol):
         """The record."""
 
 
-def describe(sources: Sequence[Source | Results | Record]) -> pd.DataFrame:
+class Evidence(pd.DataFrame):
+    """The table of `describe`: on a page its cells break between words, so that none is cut off."""
+
+    def _repr_html_(self) -> str:
+        return f'<div class="evidence">{super()._repr_html_()}</div>'
+
+
+def describe(sources: Sequence[Source | Results | Record]) -> Evidence:
     """Describe runs and recorded experiments in a column each; rows are facts, without those that none of them tells.
 
     Said are engine, Java, dates, machine and processor, blocks, cells and their seconds, what others took of the
@@ -33,7 +40,7 @@ def describe(sources: Sequence[Source | Results | Record]) -> pd.DataFrame:
     told = dict(_described(source) for source in sources)
     facts = max(told.values(), key=len)  # all of them for a run, some for the paper
     table = pd.DataFrame(told).reindex(list(facts)).fillna("")
-    return table[(table != "").any(axis=1)]
+    return Evidence(table[(table != "").any(axis=1)])
 
 
 def _described(source: Source | Results | Record) -> tuple[str, dict[str, str]]:
