@@ -20,6 +20,7 @@ from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
 
 pytestmark = pytest.mark.book
+_SHOWN_IN = ("analyse", "measure", "book")
 SCORECARD = "notebooks/analyse/scorecard.html"
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/mixed-estimates.html"
 
@@ -50,16 +51,18 @@ def tracked():
 
 
 class Links(HTMLParser):
-    """Targets and anchors of a page."""
+    """Targets, anchors and pictures of a page."""
 
     def __init__(self, text):
         super().__init__()
-        self.targets, self.anchors = [], set()
+        self.targets, self.anchors, self.pictures = [], set(), []
         self.feed(text)
 
     def handle_starttag(self, tag, attributes):
         given = dict(attributes)
         self.anchors |= {given.get("id"), given.get("name")}
+        if tag == "img":
+            self.pictures.append(given)
         for key in ("href", "src"):
             if given.get(key) and given.get("rel") not in ("preconnect", "dns-prefetch"):
                 self.targets.append((tag, given[key]))
@@ -144,6 +147,26 @@ def test_nothing_is_loaded_from_another_host(html):
     assert not foreign
 
 
+def test_every_picture_has_words(html):
+    wordless = [
+        f"{page.relative_to(html)}: {attributes.get('src')}"
+        for page in (html / "notebooks").rglob("*.html")
+        for attributes in Links(page.read_text()).pictures
+        if not attributes.get("alt", "").strip() or "_images/" in attributes["alt"]
+    ]
+    assert not wordless
+
+
+def test_parameters_are_out_of_sight_and_code_is_folded(html):
+    text = (html / CHAPTER).read_text()
+    assert "set by the build, so that no cache" not in text
+    assert text.count('class="cell_input') == text.count("hide above-input")
+
+
+def test_the_book_is_small_enough_to_be_sent(html):
+    assert sum(path.stat().st_size for path in html.rglob("*") if path.is_file()) < 40e6
+
+
 def test_sources_stand_side_by_side_and_numbers_are_glued(html):
     text = (html / "notebooks/analyse/latency.html").read_text()
     for label in ("published", "recorded 2.1.20", "recorded 5.0.9"):
@@ -196,6 +219,32 @@ def test_a_browser_without_network_shows_it_whole(served, window, page):
     if page == CHAPTER:
         assert len(pictures) >= 2
         assert plots >= 1
+
+
+_WIDTHS = (1400, 390)
+#: How much of a page lies beyond its right edge, and headings or words that are names of the code.
+_LOOK = """() => ({
+  over: document.documentElement.scrollWidth - window.innerWidth,
+  wide: [...document.querySelectorAll('article *')].filter(e => e.getBoundingClientRect().right > window.innerWidth + 1
+    && getComputedStyle(e.parentElement).overflowX === 'visible').slice(0, 3).map(e => e.tagName + '.' + e.className),
+})"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_is_wider_than_its_window(served, html, window, scheme):
+    """Every page, at the width of a desk and of a hand."""
+    window.emulate_media(color_scheme=scheme)
+    errors, over = [], []
+    window.on("pageerror", lambda error: errors.append(str(error)))
+    for page in sorted(path.relative_to(html) for path in html.rglob("*.html") if path.parts[-2] in _SHOWN_IN):
+        window.goto(served + str(page), wait_until="load")
+        for width in _WIDTHS:
+            window.set_viewport_size({"width": width, "height": 900})
+            seen = window.evaluate(_LOOK)
+            if seen["over"] > 1:
+                over.append(f"{page} at {width}: {seen}")
+    assert not errors
+    assert not over
 
 
 def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):
