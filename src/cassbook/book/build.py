@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, staging
+from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
@@ -284,6 +284,7 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     if done.returncode or not index.is_file():
         lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
         raise LaboratoryError("the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:]))
+    slimming.slim(index.parent, notebooks.analyse_notebooks())
     with held_back():
         shutil.rmtree(target, ignore_errors=True)
         index.parent.rename(target)

@@ -31,7 +31,7 @@ def test_a_chapter_ends_with_its_limits_and_two_exercises(notebook):
     assert [line[:3] for line in words.splitlines() if re.match(r"\d\. ", line)] == ["1. ", "2. "]
 
 
-@pytest.mark.parametrize("command", commands())
+@pytest.mark.parametrize("command", list(commands()))
 def test_the_command_line_understands_it(command):
     name, *arguments = shlex.split(command)[1:]
     found = main.get_command(click.Context(main), name)

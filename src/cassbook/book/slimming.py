@@ -1,0 +1,50 @@
+"""Make a rendered book small enough to be sent: what no page asks for goes, pictures take few colours."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from PIL import Image
+
+#: Of MathJax what pages ask for: formulas written in TeX, set in its web fonts, read out in English.
+_ASKED_FOR = ("tex-chtml.js", "input/tex/extensions", "output/chtml", "a11y", "ui", "sre/mathmaps/base.json",
+              "sre/mathmaps/en.json", "sre/mathmaps/nemeth.json")  # fmt: skip
+_COLOURS = 256
+
+
+def slim(html: Path, notebooks: Iterable[Path]) -> None:
+    """Take out of a rendered book what no page asks for.
+
+    Parameters
+    ----------
+    html : Path
+        The book's folder.
+    notebooks : iterable of Path
+        The tracked notebooks: what a page offers for download is these, which run as they are, and not the executed
+        copies with all pictures in them.
+    """
+    for notebook in notebooks:
+        offered = html / "_sources" / "notebooks" / "analyse" / notebook.name
+        if offered.is_file():
+            shutil.copy(notebook, offered)
+    mathjax = html / "_static" / "mathjax"
+    kept = {mathjax / name for name in _ASKED_FOR}
+    for path in list(mathjax.rglob("*")):
+        if path.is_file() and not kept & {path, *path.parents}:
+            path.unlink()
+    for picture in (html / "_images").glob("*.png"):
+        few_colours(picture)
+
+
+def few_colours(picture: Path) -> None:
+    """Store a picture with a palette, where that makes it smaller: drawings have few colours."""
+    with Image.open(picture) as drawn:
+        image = drawn.convert("RGB").quantize(_COLOURS, Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+    draft = picture.with_suffix(".draft")
+    image.save(draft, format="png", optimize=True)
+    if draft.stat().st_size < picture.stat().st_size:
+        draft.replace(picture)
+    else:
+        draft.unlink()
