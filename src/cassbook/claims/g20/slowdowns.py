@@ -12,8 +12,8 @@ from cassbook.claims.registry import Cell, cells
 from cassbook.claims.statement import Answer, Statement
 from cassbook.core.consistency import LEVELS
 
-#: The base of the tables' own average lines, with 921 mended to 1021 as the column's average asks for.
-MENDED_OF_ITSELF = f"{OF_ITSELF}, with the slip of the row of 10 threads mended"
+#: The base of the tables' own average lines, of a column with a slip.
+MENDED_OF_ITSELF = f"{OF_ITSELF}, with the slip mended that the average line bears out"
 
 
 def average_slowdown(operation: str, level: str, quantity: str, of: str = OF_ONE, mended: bool = False) -> Interval:
@@ -56,12 +56,15 @@ def throughput_answer(operation: str, level: str) -> Answer:
     )
 
 
+def mends(operation: str, level: str) -> str:
+    """Say which slips of a column of throughput are mended."""
+    slips = slips_of(operation, level, "throughput")
+    return "; ".join(f"{number} at {threads} threads is {new}" for threads, number, new in slips)
+
+
 def _two_errors(operation: str, level: str, as_printed: dict[str, float]) -> str:
-    mends = [
-        f"{number} at {threads} threads is {new}" for threads, number, new in slips_of(operation, level, "throughput")
-    ]
     return (
-        f"Mended is what the average line asks for: {'; '.join(mends)}. As printed, the loss is "
+        f"Mended is what the average line asks for: {mends(operation, level)}. As printed, the loss is "
         f"{as_printed[OF_ITSELF]:.2f}% in the base of the table's own average line, and {as_printed[OF_ONE]:.2f}% in "
         "percent of ONE, which comes near the printed number because two errors cancel."
     )
@@ -81,17 +84,16 @@ def throughput_slowdowns() -> Iterator[Cell]:
             )
             of_one = throughput_slowdown(operation, level, threads)
             other = {OF_ITSELF: throughput_slowdown(operation, level, threads, OF_ITSELF)}
-            mends = [one for one in slips_of(operation, level, "throughput") if one[0] == threads]
-            yield (
-                statement,
-                Answer(of_one, other | _mended(operation, level, mends), finding="misprint" if mends else "base"),
-            )
+            mended = _mended(operation, level, threads)
+            yield statement, Answer(of_one, other | mended, finding="misprint" if mended else "base")
 
 
-def _mended(operation: str, level: str, mends: list[tuple[int, str, str]]) -> dict[str, Interval]:
+def _mended(operation: str, level: str, row_of: int) -> dict[str, Interval]:
     """Readings of a row whose slips are mended, by the base of the other rows."""
     readings = {}
-    for threads, number, new in mends:
+    for threads, number, new in slips_of(operation, level, "throughput"):
+        if threads != row_of:
+            continue
         row = Row(operation, level, threads, "throughput")
         numbers = {of: row.column(of)[threads] for of in (level, "ONE")}
         what = f"{numbers[number]} is a slip for {new}, as the average line bears out; {OF_ITSELF}"
