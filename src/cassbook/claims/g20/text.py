@@ -42,8 +42,8 @@ def greatest_cost(study: Study) -> Answer:
         largest(cells),
         {"the largest average loss of throughput in Tables I and II (reads at ALL), " + OF_ITSELF: largest_average},
         f"Averages over threads are lower: in percent of ONE, ALL loses {lost['READ']:.1f} % of the throughput of "
-        f"reads and {lost['WRITE']:.1f} % of that of writes ({mends('WRITE', 'ALL')}, a slip that the average "
-        "line of its table bears out).",
+        f"reads and {lost['WRITE']:.1f} % of that of writes (mended: {mends('WRITE', 'ALL')}, a slip that "
+        "the average line of its table bears out).",
         "base",
     )
 
