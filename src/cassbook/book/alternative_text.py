@@ -78,8 +78,8 @@ def _series(axes: Axes) -> Iterator[str]:
         y = np.concatenate([np.asarray(line.get_ydata(), dtype=float) for line in lines])
         yield f"{len(lines)} {'line' if len(lines) == 1 else 'lines'} {_range(y)}"
     for points in axes.collections:
-        if isinstance(points, PathCollection) and len(points.get_offsets()):
-            yield f"{len(points.get_offsets())} points {_range(np.asarray(points.get_offsets())[:, 1])}"
+        if isinstance(points, PathCollection) and len(places := np.asarray(points.get_offsets(), dtype=float)):
+            yield f"{len(places)} points {_range(places[:, 1])}"
 
 
 def _values(handle: Any) -> str:
@@ -90,8 +90,8 @@ def _values(handle: Any) -> str:
         handle = handle[0]
     if isinstance(handle, Line2D):
         return _along(handle)
-    if isinstance(handle, PathCollection) and len(handle.get_offsets()):
-        return _range(np.asarray(handle.get_offsets(), dtype=float)[:, 1])
+    if isinstance(handle, PathCollection) and len(places := np.asarray(handle.get_offsets(), dtype=float)):
+        return _range(places[:, 1])
     return ""
 
 

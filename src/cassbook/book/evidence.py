@@ -28,7 +28,7 @@ class Evidence(pd.DataFrame):
     """The table of `describe`: on a page its cells break between words, so that none is cut off."""
 
     def _repr_html_(self) -> str:
-        return f'<div class="evidence">{super()._repr_html_()}</div>'
+        return f'<div class="evidence">{self.to_html(notebook=True)}</div>'
 
 
 def describe(sources: Sequence[Source | Results | Record]) -> Evidence:

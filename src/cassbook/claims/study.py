@@ -12,6 +12,8 @@ from cassbook.claims.interval import Interval, as_printed, exactly
 from cassbook.core.errors import LaboratoryError
 from cassbook.latency.summaries import level_stats
 
+_COLUMNS = ("latency_us", "throughput_per_s", "cv_percent")
+
 
 class NotInRun(LaboratoryError):
     """The run has not measured what a claim is about; its text says what is missing."""
@@ -59,22 +61,21 @@ class Study:
 
     @classmethod
     def _of(cls, stats: pd.DataFrame, measured: bool) -> Study:
-        columns = (Columns(stats, name) for name in ("latency_us", "throughput_per_s", "cv_percent"))
-        return cls(*columns, measured=measured)
+        latency_us, throughput_per_s, cv_percent = (Columns(stats, name) for name in _COLUMNS)
+        return cls(latency_us, throughput_per_s, cv_percent, measured=measured)
 
     @classmethod
     def printed(cls) -> Study:
         """Tables I and II of the 2020 paper as printed."""
         stats = pd.concat([published.as_text("g20_table1"), published.as_text("g20_table2")], ignore_index=True)
-        for name in ("latency_us", "throughput_per_s", "cv_percent"):
+        for name in _COLUMNS:
             stats[name] = [as_printed(text) for text in stats[name]]
         return cls._of(stats, measured=False)
 
     @classmethod
     def of(cls, stats: pd.DataFrame) -> Study:
         """Measured statistics, columns `schema.LEVEL_STATS`, as intervals of no width."""
-        names = ("latency_us", "throughput_per_s", "cv_percent")
-        exact = {name: [exactly(value) for value in stats[name]] for name in names}
+        exact = {name: [exactly(value) for value in stats[name]] for name in _COLUMNS}
         return cls._of(stats.assign(**exact), measured=True)
 
     @classmethod

@@ -196,9 +196,9 @@ def _thesis_mixes(name: str) -> tuple[Said, str]:
     said: Said = {}
     for claim, rows in table.groupby("claim"):
         by = rows.set_index("latency")
-        words = ", ".join(f"{by.loc[of, 'right']} of {by.loc[of, 'total']} by {word}" for of, word in LATENCIES.items())
-        whole = by.loc["latency_us"]
-        said[str(claim)] = (f"in {words}", _whether(whole["right"] == whole["total"]))
+        right, total = by["right"].to_dict(), by["total"].to_dict()
+        words = ", ".join(f"{right[of]} of {total[of]} by {word}" for of, word in LATENCIES.items())
+        said[str(claim)] = (f"in {words}", _whether(right["latency_us"] == total["latency_us"]))
     return said, run.manifest["engine"]
 
 
