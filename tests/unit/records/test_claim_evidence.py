@@ -44,7 +44,7 @@ def test_only_the_records_of_the_papers_asked_for_are_read(evidence, monkeypatch
 
 def test_a_ratio_of_the_study_agrees_if_its_interval_holds_the_print(evidence):
     results = Results("study-2.1.20")
-    over, under = {"setup": "none", "r": 1, "w": 3}, {"setup": "none", "r": 1, "w": 1}
+    over, under = {"setup": "none", "r": 1, "w": 3}, {"setup": "none", "r": 3, "w": 1}
     ratio = results.ratio("stress_write_ms", over, under)
     seen = evidence["pbs-write-9.4"]
     assert seen.measured.startswith(f"{ratio:.2f} times")
