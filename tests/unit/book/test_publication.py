@@ -1,5 +1,6 @@
 """What every page says of the book: version, day and licences; buttons only where a repository is named."""
 
+import re
 from datetime import UTC, datetime
 
 import pytest
@@ -39,3 +40,12 @@ def test_with_an_address_pages_lead_to_it(tmp_path):
 def test_what_is_cited_is_this_version(name):
     (line,) = [line for line in (project_root() / name).read_text().splitlines() if line.strip().startswith("version")]
     assert "0.1.0" in line
+
+
+def test_the_front_page_links_every_page_of_the_contents():
+    folder = project_root()
+    contents = yaml.safe_load((folder / "_toc.yml").read_text(encoding="utf-8"))
+    pages = [chapter["file"] for part in contents["parts"] for chapter in part["chapters"]]
+    linked = re.findall(r"\{doc\}`(?:[^`<]*<)?([^`>]+)>?`", (folder / "book/index.md").read_text(encoding="utf-8"))
+    missing = set(pages) - {page.removeprefix("../") if "/" in page else f"book/{page}" for page in linked}
+    assert not missing

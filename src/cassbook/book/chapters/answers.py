@@ -1,0 +1,166 @@
+"""What stands first: what each setting of three replicas costs, how fresh its reads are, and what it survives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from cassbook.book.chapters import price
+from cassbook.book.source import Source
+from cassbook.core.consistency import Setting, level_waiting_for, setting, setting_waiting_for, stops
+from cassbook.core.estimate import Estimate
+from cassbook.records import staleness_results
+from cassbook.records.staleness import StalenessRun
+
+REPLICAS = 3
+#: Replicas that reads and writes wait for, the weakest first; those behind the third always meet.
+PAIRS = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
+#: What survives as much as it can and is strong; the others are compared with it.
+SAFE = "2R-2W"
+_SIDES = {"READ": "read", "WRITE": "write"}
+#: What ONE costs, in multiples of what ONE costs.
+_BASE = Estimate(1.0, 1.0, 1.0, 0)
+
+
+def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
+    """Return the settings of three replicas, the weakest first.
+
+    Parameters
+    ----------
+    source : Source
+        A run whose levels alternated.
+    probed : StalenessRun
+        A record with three replicas.
+
+    Returns
+    -------
+    DataFrame
+        Index setting; read_mean, read_p99, write_mean, write_p99 (Estimate, as multiples of the same at ONE, from
+        `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
+        alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
+        reads, writes (how many dead replicas each survives).
+    """
+    prices = price.table([source]).droplevel("run")
+    fresh = staleness_results.frontier([probed])
+    alone = fresh[fresh["threads"] == fresh["threads"].min()].set_index(["setup", "setting"])
+    rows = {}
+    for r, w in PAIRS:
+        name = setting_waiting_for(r, w)
+        row: dict[str, object] = {}
+        for operation, waits in (("READ", r), ("WRITE", w)):
+            for figure in ("mean", "p99"):
+                row[f"{_SIDES[operation]}_{figure}"] = _times_one(prices, operation, waits, figure)
+        for setup in ("near", "far"):
+            seen = alone.loc[(setup, name)]
+            row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
+            row[f"{setup}_ms"] = float(seen["t_999_ms"])
+        row |= {f"far_{side}_ms": float(alone.loc[("far", name), f"{side}_ms"]) for side in _SIDES.values()}
+        rows[name] = row | dict(zip(("reads", "writes"), _of(r, w).survives(REPLICAS), strict=True))
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("setting")
+
+
+def _of(r: int, w: int) -> Setting:
+    return Setting(setting_waiting_for(r, w), level_waiting_for(r, REPLICAS), level_waiting_for(w, REPLICAS))
+
+
+def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) -> Any:
+    level = level_waiting_for(waits, REPLICAS)
+    if level == "ONE":
+        return _BASE
+    return prices[figure].to_dict()[operation, f"{level}/ONE"]
+
+
+def strong(name: str) -> bool:
+    """Whether the quorums of a setting of three replicas meet."""
+    return name not in {setting_waiting_for(r, w) for r, w in PAIRS if r + w <= REPLICAS}
+
+
+def in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `ladder` as the page shows it: a column per setting."""
+    columns = {row["setting"]: _facts(row) for row in _rows(table)}
+    return pd.DataFrame(columns).rename_axis(columns="setting")
+
+
+def _facts(row: dict[str, Any]) -> dict[str, str]:
+    met = strong(row["setting"])
+    facts = {}
+    for side in _SIDES.values():
+        for figure in ("mean", "p99"):
+            cost = row[f"{side}_{figure}"]
+            facts[f"{side}s, {figure}"] = "1" if cost == _BASE else _known(cost, 1)
+    for setup, where in (("near", "side by side"), ("far", "three regions")):
+        facts[f"{where}: fresh at once, %"] = "always" if met else f"{row[setup].times(100):.0f}"
+        facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
+    facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
+    return facts | {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
+
+
+def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
+    return [{str(name): value for name, value in row.items()} for row in table.reset_index().to_dict("records")]
+
+
+def _after(ms: float) -> str:
+    return "beyond the waits" if np.isnan(ms) else f"{ms:.0f}"
+
+
+def _known(figure: object, digits: int = 2) -> str:
+    return f"{figure:.{digits}f}" if isinstance(figure, Estimate) else price.LACKING
+
+
+def choices(source: Source) -> pd.DataFrame:
+    """Return the fastest strong setting of three by mean latency for each mix, against 2R-2W.
+
+    Returns
+    -------
+    DataFrame
+        Index mix ('reads 90 %'), most reads first; setting (2R-2W where no other's interval lies below 1), mean and
+        p99 (Estimate or None: multiples of 2R-2W's), stops (what it stops doing with one replica dead; '' if nothing).
+    """
+    table = price.table([source], kind="mixed").droplevel("run")
+    rows = {}
+    for mix, ratios in table.groupby(level="operation"):
+        of_mix = ratios.droplevel("operation")
+        best = min(of_mix.index, key=lambda name: of_mix.loc[name, "mean"].value)
+        told = of_mix.loc[best, "mean"].high < 1
+        name = str(best).split("/", maxsplit=1)[0] if told else SAFE
+        figures = {f: of_mix.loc[best, f] if told else None for f in ("mean", "p99")}
+        rows[str(mix)] = {"setting": name, **figures, "stops": stops(*setting(name).survives(REPLICAS), 1)}
+    found = pd.DataFrame.from_dict(rows, orient="index").rename_axis("mix")
+    return found.sort_index(key=lambda mixes: mixes.str.extract(r"(\d+)", expand=False).astype(int), ascending=False)
+
+
+def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `choices` as the page shows it."""
+    rows = [
+        {
+            "fastest strong setting": row["setting"], "mean, times 2R-2W's": _known(row["mean"]),
+            "p99, times 2R-2W's": _known(row["p99"]), "a dead replica": row["stops"].partition(" with ")[0],
+        }
+        if row["setting"] != SAFE
+        else {"fastest strong setting": f"none is told from {SAFE}", "a dead replica": "stops nothing"}
+        for row in _rows(table)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, table.index).fillna("")
+
+
+def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
+    """Return what the prose quotes of `ladder` and `choices`, with intervals, and how many strong reads were stale."""
+    safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
+    strong_ms = steps.loc[[strong(str(name)) for name in steps.index], ["far_read_ms", "far_write_ms"]].mean(axis=1)
+    gains, most = chosen[chosen["setting"] != SAFE], chosen.iloc[0]
+    reads, stale = staleness_results.strong_checked(probed)
+    return {
+        **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
+        "most_mix": f"{str(chosen.index[0]).removeprefix('reads ').removesuffix(' %')} %",
+        "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
+        "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
+        "tails": sum(isinstance(p99, Estimate) and p99.high < 1 for p99 in gains["p99"]),
+        **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},
+        **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},
+        "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
+        "safe_half_ms": float(strong_ms[SAFE]), "strong_reads": f"{reads:,}", "strong_stale": stale,
+        **{f"far_{name}_{kind}": steps[f"far_{kind}_ms"].astype(float)[of]
+           for name, of in (("weak", "1R-1W"), ("safe", SAFE)) for kind in ("read", "write")},
+    }  # fmt: skip

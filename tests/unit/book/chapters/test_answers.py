@@ -1,0 +1,84 @@
+"""The answers say what the records behind them say, and no more than their intervals allow."""
+
+import pandas as pd
+import pytest
+
+from cassbook.book.chapter import open_record
+from cassbook.book.chapters import answers, answers_figures, price
+from cassbook.book.source import recorded_sources
+from cassbook.core.estimate import Estimate
+from cassbook.ingest.folder import open_run
+
+RUN, PROBED = "standard-2.1.20", "stale-three-2.1.20"
+
+
+@pytest.fixture(scope="module")
+def source():
+    return recorded_sources([open_run(RUN)])[0]
+
+
+@pytest.fixture(scope="module")
+def steps(source):
+    return answers.ladder(source, open_record(PROBED))
+
+
+@pytest.fixture
+def mixes(monkeypatch):
+    """A run of two mixes: one whose fastest setting is told from 2R-2W, and one whose is not."""
+    rows = {
+        ("made", "reads 10 %", "1R-3W/2R-2W"): (1.2, 1.3), ("made", "reads 10 %", "3R-1W/2R-2W"): (0.9, 1.1),
+        ("made", "reads 90 %", "1R-3W/2R-2W"): (0.5, 0.6), ("made", "reads 90 %", "3R-1W/2R-2W"): (1.4, 1.5),
+    }  # fmt: skip
+    index = pd.MultiIndex.from_tuples(list(rows), names=["run", "operation", "ratio"])
+    figures = [Estimate(value, 2 * value - high, high, 3) for value, high in rows.values()]
+    table = pd.DataFrame({"mean": figures, "p99": [*figures[:2], Estimate(0.8, 0.5, 1.3, 3), float("nan")]}, index)
+    monkeypatch.setattr(price, "table", lambda sources, kind: table)
+    return answers.choices(None)
+
+
+def test_a_side_costs_what_its_level_costs_whatever_the_other_side_does(source, steps):
+    prices = price.table([source]).droplevel("run")
+    assert (
+        steps.loc["2R-1W", "read_mean"] == steps.loc["2R-2W", "read_mean"] == prices.loc[("READ", "QUORUM/ONE"), "mean"]
+    )
+    assert steps.loc["1R-3W", "write_p99"] == prices.loc[("WRITE", "ALL/ONE"), "p99"]
+    assert steps.loc["1R-3W", "read_mean"].value == 1
+
+
+def test_only_quorums_on_both_sides_are_strong_and_survive_on_both_sides(steps):
+    survive = steps[(steps["reads"] > 0) & (steps["writes"] > 0)]
+    assert [name for name in survive.index if answers.strong(name)] == ["2R-2W"]
+    words = answers.in_words(steps)
+    assert words["1R-3W"][["dead replicas, reads", "dead replicas, writes"]].tolist() == [
+        "2",
+        "0",
+    ]
+    assert (words.loc["three regions: fresh at once, %", ["1R-3W", "2R-2W", "3R-1W"]] == "always").all()
+    assert words.loc["side by side: fresh at once, %", "1R-1W"].startswith(
+        f"{100 * steps.loc['1R-1W', 'near'].value:.0f} ["
+    )
+    assert words.loc["reads, mean", "1R-3W"] == "1"
+
+
+def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
+    assert mixes["setting"].to_dict() == {"reads 90 %": "1R-3W", "reads 10 %": "2R-2W"}
+    words = answers.choices_in_words(mixes)
+    assert words.loc["reads 10 %", "fastest strong setting"] == "none is told from 2R-2W"
+    assert words.loc["reads 10 %", "a dead replica"] == "stops nothing"
+    assert words.loc["reads 90 %", "a dead replica"] == "stops writing"
+    assert words.loc["reads 90 %", "mean, times 2R-2W's"] == "0.50 [0.40, 0.60]"
+
+
+def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
+    quoted = answers.values(steps, mixes, open_record(PROBED))
+    assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
+    assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
+    assert quoted["far_half_ms"] <= quoted["safe_half_ms"]
+    assert quoted["strong_stale"] == 0
+
+
+def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
+    figure = answers_figures.ladder(steps)
+    for panel in figure.axes:
+        assert [tick.get_text() for tick in panel.get_xticklabels()] == list(steps.index)
+    assert "what reads cost" in repr(figure)
