@@ -10,6 +10,7 @@ import pandas as pd
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
 from cassbook.core.consistency import Setting, level_waiting_for, setting, setting_waiting_for, stops
+from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.records import staleness_results
 from cassbook.records.staleness import StalenessRun
@@ -19,6 +20,7 @@ REPLICAS = 3
 PAIRS = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
 #: What survives as much as it can and is strong; the others are compared with it.
 SAFE = "2R-2W"
+_AS = f"at {price.BUSY_THREADS} threads and more; name one like standard-5.0.9"
 _SIDES = {"READ": "read", "WRITE": "write"}
 #: What ONE costs, in multiples of what ONE costs.
 _BASE = Estimate(1.0, 1.0, 1.0, 0)
@@ -41,8 +43,16 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
         alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
         reads, writes (how many dead replicas each survives).
+
+    Raises
+    ------
+    InputError
+        For a record with another number of replicas, or a run that lacks a level.
     """
-    prices = price.table([source]).droplevel("run")
+    if (replicas := sorted({int(n) for n in probed.panels["n"]})) != [REPLICAS]:
+        number = ", ".join(map(str, replicas))
+        raise InputError(f"probed: a record with {number} replicas; name one with {REPLICAS}, as stale-three-5.0.9")
+    prices = _priced(source, "pure")
     fresh = staleness_results.frontier([probed])
     alone = fresh[fresh["threads"] == fresh["threads"].min()].set_index(["setup", "setting"])
     rows = {}
@@ -69,7 +79,17 @@ def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) ->
     level = level_waiting_for(waits, REPLICAS)
     if level == "ONE":
         return _BASE
-    return prices[figure].to_dict()[operation, f"{level}/ONE"]
+    known = prices[figure].to_dict()
+    if (operation, f"{level}/ONE") not in known:
+        raise InputError(f"today: the run does not compare {operation} at {level} with ONE {_AS}")
+    return known[operation, f"{level}/ONE"]
+
+
+def _priced(source: Source, kind: str) -> pd.DataFrame:
+    found = price.table([source], kind=kind)
+    if found.empty:
+        raise InputError(f"today: {source.label} has no {kind} cells whose levels alternate {_AS}")
+    return found.droplevel("run")
 
 
 def strong(name: str) -> bool:
@@ -117,8 +137,13 @@ def choices(source: Source) -> pd.DataFrame:
     DataFrame
         Index mix ('reads 90 %'), most reads first; setting (2R-2W where no other's interval lies below 1), mean and
         p99 (Estimate or None: multiples of 2R-2W's), stops (what it stops doing with one replica dead; '' if nothing).
+
+    Raises
+    ------
+    InputError
+        For a run without mixes.
     """
-    table = price.table([source], kind="mixed").droplevel("run")
+    table = _priced(source, "mixed")
     rows = {}
     for mix, ratios in table.groupby(level="operation"):
         of_mix = ratios.droplevel("operation")

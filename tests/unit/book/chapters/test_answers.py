@@ -6,6 +6,7 @@ import pytest
 from cassbook.book.chapter import open_record
 from cassbook.book.chapters import answers, answers_figures, price
 from cassbook.book.source import recorded_sources
+from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
 
@@ -82,3 +83,17 @@ def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
     for panel in figure.axes:
         assert [tick.get_text() for tick in panel.get_xticklabels()] == list(steps.index)
     assert "what reads cost" in repr(figure)
+
+
+def test_a_record_of_five_replicas_and_a_run_without_levels_are_refused_by_name(source):
+    with pytest.raises(InputError, match=r"probed: a record with 5 replicas; name one with 3"):
+        answers.ladder(source, open_record("stale-five-2.1.20"))
+    alone = recorded_sources([open_run("foretold-5.0.9")])[0]
+    with pytest.raises(InputError, match=r"today: .*; name one like standard-5.0.9"):
+        answers.ladder(alone, open_record(PROBED))
+
+
+def test_a_run_without_mixes_is_refused(source, monkeypatch):
+    monkeypatch.setattr(price, "table", lambda sources, kind: pd.DataFrame())
+    with pytest.raises(InputError, match=r"recorded 2\.1\.20 has no mixed cells whose levels alternate at 100 threads"):
+        answers.choices(source)
