@@ -14,6 +14,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.latency import changepoint, cold_cells, cold_start
 from cassbook.latency.summaries import pure_cells
+from cassbook.records import trial_ratios
 from cassbook.records.experiment import Results
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
@@ -98,23 +99,14 @@ def _study(name: str) -> tuple[Said, str]:
 
 def _uplinks(name: str) -> tuple[Said, str]:
     results = Results(name)
-    ratio = {
-        word: results.ratio(
-            "latency_ms", {"condition": word, "operation": "UPDATE"}, {"condition": word, "operation": "READ"}
-        )
-        for word in ("equal", "narrow up")
-    }
+    ratio = trial_ratios.writes_by_reads(results)
     measured = f"writes by reads: {ratio['narrow up']:.2f} with a narrow uplink, {ratio['equal']:.2f} with equal ways"
     return {"g21-downlinks": (measured, _above(ratio["narrow up"]))}, results.manifest["engine"]
 
 
 def _coordinators(name: str) -> tuple[Said, str]:
     results = Results(name)
-    gain = results.ratio(
-        "throughput_per_s",
-        {"condition": "three at ONE", "operation": "READ"},
-        {"setup": "a", "condition": "one at ONE", "operation": "READ"},
-    )
+    gain = trial_ratios.three_coordinators(results, "READ")
     measured = f"three coordinators in turn give {gain:.2f} times the reads of one, in (a) at ONE"
     return {"g21-coordinator": (measured, _above(gain))}, results.manifest["engine"]
 
@@ -122,20 +114,14 @@ def _coordinators(name: str) -> tuple[Said, str]:
 def _proxy(name: str) -> tuple[Said, str]:
     results = Results(name)
     most = int(results.rows["rows_a_page"].max())
-    ways = ({"way": way, "rows_a_page": most} for way in ("direct", "proxy"))
-    spared = results.ratio("latency_ms", *ways)
+    spared = trial_ratios.without_proxy(results)
     measured = f"a page of {most} rows takes {spared:.1f} times as long without the middleware, in (b)"
     return {"g21-middleware": (measured, _above(spared))}, results.manifest["engine"]
 
 
 def _asynchronous(name: str) -> tuple[Said, str]:
     results = Results(name)
-    reads = results.rows[results.rows["operation"] == "READ"]
-    most = reads[reads["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
-    far = {"setup": "b", "condition": "2000", "operation": "READ"}
-    more = results.ratio("throughput_per_s", far, far | {"condition": "100"})
-    near = {"setup": "a", "condition": str(most.idxmax()), "operation": "READ"}
-    reached = results.ratio("throughput_per_s", far, near)
+    more, reached = trial_ratios.more_in_flight(results)
     return {
         "g21-asynchronous": (
             f"2000 requests in flight instead of 100 give {more:.1f} times the reads a second, in (b)", _above(more),

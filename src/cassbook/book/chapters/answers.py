@@ -9,7 +9,7 @@ import pandas as pd
 
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
-from cassbook.core.consistency import Setting, level_waiting_for, setting, setting_waiting_for, stops
+from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.records import staleness_results
@@ -67,12 +67,8 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
             row[f"{setup}_ms"] = float(seen["t_999_ms"])
         row |= {f"far_{side}_ms": float(alone.loc[("far", name), f"{side}_ms"]) for side in _SIDES.values()}
-        rows[name] = row | dict(zip(("reads", "writes"), _of(r, w).survives(REPLICAS), strict=True))
+        rows[name] = row | {"reads": REPLICAS - r, "writes": REPLICAS - w}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("setting")
-
-
-def _of(r: int, w: int) -> Setting:
-    return Setting(setting_waiting_for(r, w), level_waiting_for(r, REPLICAS), level_waiting_for(w, REPLICAS))
 
 
 def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) -> Any:
@@ -93,8 +89,8 @@ def _priced(source: Source, kind: str) -> pd.DataFrame:
 
 
 def strong(name: str) -> bool:
-    """Whether the quorums of a setting of three replicas meet."""
-    return name not in {setting_waiting_for(r, w) for r, w in PAIRS if r + w <= REPLICAS}
+    """Whether the quorums of one of `PAIRS` meet."""
+    return any(name == pair.name for pair in STRONG_SETTINGS)
 
 
 def in_words(table: pd.DataFrame) -> pd.DataFrame:
@@ -180,6 +176,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
         "most_mix": f"{str(chosen.index[0]).removeprefix('reads ').removesuffix(' %')} %",
         "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
+        "most_stops": most["stops"] or "goes on with a dead replica",
         "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
         "tails": sum(isinstance(p99, Estimate) and p99.high < 1 for p99 in gains["p99"]),
         **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},

@@ -11,6 +11,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.deployment.model import IN_FLIGHT, Model
 from cassbook.lab.experiments.catalogue import CATALOGUE, named
 from cassbook.lab.experiments.distance.loaded import LoadTrial
+from cassbook.records import trial_ratios
 from cassbook.records.experiment import Results
 
 #: What records in `data/trials` call the experiments at a distance.
@@ -175,7 +176,7 @@ def coordinators_values(results: Results) -> dict[str, str]:
     QUORUM spread (three by one) and held (`many` requests at a coordinator by the `default`, which are given too).
     """
     three = {
-        f"three_{word}": _times(results, {"condition": "three at ONE"}, {"setup": "a", "condition": "one at ONE"}, name)
+        f"three_{word}": ratio_text(trial_ratios.three_coordinators(results, name))
         for word, name in (("reads", "READ"), ("writes", "UPDATE"))
     }
     default = {"setup": "c", "condition": "one at QUORUM"}
@@ -202,27 +203,14 @@ def ratio_text(value: Estimate) -> str:
 
 def uplinks_values(results: Results) -> dict[str, str]:
     """Return the latency of writes by that of reads, by condition."""
-    names = list(dict.fromkeys(results.rows["condition"]))
-    return {
-        name.replace(" ", "_"): ratio_text(
-            results.ratio(
-                "latency_ms", {"condition": name, "operation": "UPDATE"}, {"condition": name, "operation": "READ"}
-            )
-        )
-        for name in names
-    }
+    ratios = trial_ratios.writes_by_reads(results)
+    return {name.replace(" ", "_"): ratio_text(ratio) for name, ratio in ratios.items()}
 
 
 def asynchronous_values(results: Results) -> dict[str, str]:
     """Return the throughput of reads in b: more (2000 in flight by 100), reached (by the most of a)."""
-    reads = results.rows[results.rows["operation"] == "READ"]
-    near = reads[reads["setup"] == "a"].groupby("condition")["throughput_per_s"].mean()
-    most = {"setup": "a", "condition": str(near.idxmax())}
-    far = {"setup": "b", "condition": "2000"}
-    return {
-        "more": _times(results, far, {"setup": "b", "condition": "100"}, "READ"),
-        "reached": _times(results, far, most, "READ"),
-    }
+    more, reached = trial_ratios.more_in_flight(results)
+    return {"more": ratio_text(more), "reached": ratio_text(reached)}
 
 
 def proxy_values(results: Results) -> dict[str, str]:
@@ -233,9 +221,7 @@ def proxy_values(results: Results) -> dict[str, str]:
     least, most = int(sizes.min()), int(sizes.max())
     by_proxy = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
     return {
-        "spared": ratio_text(
-            results.ratio("latency_ms", {"way": "direct", "rows_a_page": most}, {"way": "proxy", "rows_a_page": most})
-        ),
+        "spared": ratio_text(trial_ratios.without_proxy(results)),
         "a_row_ms": text(Estimate.mean((by_proxy[most] - by_proxy[least]) / (most - least))),
     }
 
