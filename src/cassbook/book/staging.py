@@ -1,4 +1,4 @@
-"""Lay out an executed chapter to be rendered: code folded, parameters out of sight, pictures in words, tables captioned.
+"""Lay out an executed chapter to be rendered: code folded, parameters hidden, pictures in words, tables captioned.
 
 What a reader downloads from the page is this copy, with all its cells.
 """
