@@ -191,7 +191,7 @@ def test_sources_stand_side_by_side_and_numbers_are_glued(html):
 
 
 def test_the_library_a_claim_rests_on_is_linked(html):
-    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library.html").read_text()
+    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library/latency.html").read_text()
 
 
 @pytest.fixture
