@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from cassbook.book import build, notebooks, outputs
 from cassbook.book.chapters import record
@@ -21,6 +22,16 @@ from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
 
 pytestmark = pytest.mark.book
+#: Pages that stand for their kinds: answers, words, sliders, an explorer of the library.
+_LOOKED_AT = (
+    "notebooks/analyse/answers.html",
+    "notebooks/analyse/latency.html",
+    "notebooks/analyse/what-if.html",
+    "notebooks/analyse/queueing-model.html",
+    "book/faults.html",
+    "book/glossary.html",
+    "book/library/latency.html",
+)
 SCORECARD = "notebooks/analyse/scorecard.html"
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/mixed-estimates.html"
 
@@ -259,6 +270,26 @@ def test_no_page_is_wider_than_its_window(served, html, window, scheme):
                 over.append(f"{page} at {width}: {seen}")
     assert not errors
     assert not over
+
+
+def test_the_search_quotes_pages_from_a_file(html, window):
+    window.goto(f"{(html / 'search.html').as_uri()}?q=autocorrelated")
+    window.locator("ul.search li p.context").first.wait_for()
+    assert "autocorrelated" in window.locator("ul.search li p.context").first.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_hinders_those_who_use_a_keyboard_or_a_screen_reader(served, html, window, scheme):
+    window.emulate_media(color_scheme=scheme)
+    window.set_viewport_size({"width": _WIDTHS[0], "height": 900})
+    found = []
+    for page in (FRONT, CHAPTER, SCORECARD, *_LOOKED_AT):
+        window.goto(served + page, wait_until="load")
+        for violation in Axe().run(window).response["violations"]:
+            if violation["impact"] in {"serious", "critical"}:
+                where = [node["target"] for node in violation["nodes"][:3]]
+                found.append(f"{page}: {violation['id']}: {violation['help']}: {where}")
+    assert not found
 
 
 def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):

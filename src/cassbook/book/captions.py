@@ -71,9 +71,11 @@ def _framed(table: str, head: str, name: str, folded: bool) -> str:
     values = io.StringIO()
     csv.writer(values, lineterminator="\n").writerows(rows(table))
     link = f'<a class="values" download="{name}" href="data:text/csv;charset=utf-8,{quote(values.getvalue())}">CSV</a>'
+    # What is wider than the page is scrolled, by the keyboard too.
+    wide = f'<div class="scrolled" tabindex="0" role="region" aria-label="{name}">{table}</div>'
     if folded:
-        return f'<details class="table"><summary>{head}</summary>{link}{table}</details>'
-    return f'<figure class="table"><figcaption>{head} {link}</figcaption>{table}</figure>'
+        return f'<details class="table"><summary>{head}</summary>{link}{wide}</details>'
+    return f'<figure class="table"><figcaption>{head} {link}</figcaption>{wide}</figure>'
 
 
 def rows(table: str) -> list[list[str]]:
