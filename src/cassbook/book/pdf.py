@@ -9,6 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
@@ -34,7 +35,7 @@ def write(html: Path) -> Path:
     Parameters
     ----------
     html : Path
-        The folder of the rendered book; a page `print.html` of all its pages is left in it.
+        The folder of the rendered book.
 
     Returns
     -------
@@ -64,7 +65,10 @@ def write(html: Path) -> Path:
         ]  # fmt: skip
         if os.geteuid() == 0:
             command.insert(1, "--no-sandbox")  # Chromium refuses to run as root with one
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        finally:
+            page.unlink()
     if done.returncode or not draft.is_file():
         raise LaboratoryError(f"{chromium} printed nothing:\n" + "\n".join(done.stderr.splitlines()[-10:]))
     draft.replace(pdf)
@@ -78,12 +82,10 @@ def contents(toc: Path) -> list[tuple[str, list[str]]]:
     return [("", [plan["root"]]), *parts]
 
 
-def _files(chapters: list[dict[str, object]]) -> Iterator[str]:
+def _files(chapters: list[dict[str, Any]]) -> Iterator[str]:
     for chapter in chapters:
-        yield str(chapter["file"])
-        sections = chapter.get("sections", [])
-        assert isinstance(sections, list)
-        yield from _files(sections)
+        yield chapter["file"]
+        yield from _files(chapter.get("sections", []))
 
 
 def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:
