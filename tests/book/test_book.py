@@ -6,18 +6,21 @@ import re
 import shutil
 import subprocess
 import threading
+from dataclasses import asdict
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
 from cassbook.book import build, notebooks, outputs
-from cassbook.book.chapters import record
+from cassbook.book.chapters import record, staleness_explorer
 from cassbook.claims.registry import ledger
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
 from cassbook.records.run import RecordedRun
+from cassbook.staleness.explorer import Knobs, needed_ms
 from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
 
@@ -290,6 +293,31 @@ def test_no_page_hinders_those_who_use_a_keyboard_or_a_screen_reader(served, htm
                 where = [node["target"] for node in violation["nodes"][:3]]
                 found.append(f"{page}: {violation['id']}: {violation['help']}: {where}")
     assert not found
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        Knobs(),
+        Knobs(n=5, r=2, w=2, write_ms=20.0, other_ms=0.5),
+        Knobs(n=3, r=1, w=2, far=2, far_ms=75.0),
+        Knobs(n=3, r=2, w=2),
+    ],
+    ids=str,
+)
+def test_the_page_computes_the_staleness_curve_as_the_library_does(window, knobs):
+    window.set_content("<p>Nothing.</p>")
+    window.add_script_tag(content=staleness_explorer.script())
+    there = window.evaluate("([knobs, trials]) => [...neededMs(knobs, trials)]", [asdict(knobs), 5_000])
+    np.testing.assert_allclose(there, needed_ms(knobs, 5_000), rtol=1e-9, atol=1e-9)
+
+
+def test_the_staleness_curve_says_what_was_chosen(served, window):
+    window.goto(served + "notebooks/analyse/staleness-predicted.html", wait_until="load")
+    said = window.locator("#staleness-said")
+    assert "1R-1W of 3: " in said.inner_text()
+    window.locator("[data-knob=r]").fill("3")
+    assert "every read sees the last acknowledged write" in said.inner_text()
 
 
 def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):

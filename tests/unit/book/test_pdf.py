@@ -8,7 +8,8 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 
 PAGE = """<html><head><script>window.MathJax = {};</script>
-<script defer src="../../_static/mathjax/tex-chtml.js"></script></head><body><article class="bd-article"><h1 id="a">Title<a class="headerlink" href="#a">#</a></h1>
+<script defer src="../../_static/mathjax/tex-chtml.js"></script></head><body>
+<article class="bd-article"><h1 id="a">Title<a class="headerlink" href="#a">#</a></h1>
 <p id="b"><a href="#a">here</a> <a href="../../book/words.html#term">there</a> <a href="../../book/words.html">all</a>
 <a href="../../_modules/x.html">source</a> <a href="https://example.org/">away</a></p>
 <details class="admonition hide"><summary>The code</summary>x = 1</details>
