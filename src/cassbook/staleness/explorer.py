@@ -1,4 +1,4 @@
-"""The staleness curve that a reader turns knobs of: few parameters, computed in the page, equal to what is computed here.
+"""The staleness curve that a reader turns knobs of: few parameters, and the page computes the same numbers.
 
 PBS with exponential delays (Bailis et al., VLDB 2012, section 4), in which some replicas may be far away. Random
 numbers come from a counter (mulberry32), which a script has as exactly as NumPy, so that both judge the same trials.
