@@ -47,9 +47,9 @@ def _chapters(copies: Iterable[Path]) -> Iterator[str]:
     for copy in copies:
         content = nbformat.read(copy, as_version=4)
         title = content.cells[0].source.splitlines()[0].removeprefix("# ")
-        seconds = content.metadata.get("papermill", {}).get("duration") or float("nan")
+        seconds = content.metadata.get("papermill", {}).get("duration")
         peak_mb = content.metadata.get(KEY, {}).get("peak_mb", "")
-        yield f"| {title} | {seconds:.1f} | {peak_mb} |"
+        yield f"| {title} | {f'{seconds:.1f}' if seconds else ''} | {peak_mb} |"
 
 
 def _versions() -> Iterator[str]:

@@ -21,7 +21,7 @@ def test_chapters_have_their_time_and_memory(tmp_path):
     ]
     text = status.filled((project_root() / "book" / "status.md").read_text(), copies)
     assert "| One | 12.3 | 321 |" in text
-    assert "| Two | nan |  |" in text
+    assert "| Two |  |  |" in text
     assert status.PLACE not in text
 
 
@@ -30,4 +30,4 @@ def test_versions_and_tests_are_those_that_are_there():
     assert re.search(r"^\| numpy \| \d+\.\d+", text, re.MULTILINE)
     counts = dict(re.findall(r"^\| `(tests/\w+)` \| .* \| (\d+) \|$", text, re.MULTILINE))
     assert set(counts) == {"tests/unit", "tests/book", "tests/live"}
-    assert all(int(count) > 20 for count in counts.values())
+    assert all(int(count) > 10 for count in counts.values())
