@@ -11,12 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.book.figure_style import SETTING_COLOURS, done, panels
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.latency import mix_excess, policies
 
-_ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}
 _SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
 _GRID = 60
 
@@ -43,7 +43,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         distinguishable = grid.assign(told=[float(value is True) for value in grid["told"]]).pivot_table(
             "told", "read_share", "threads"
         )
-        colours = ListedColormap([_ALL_COLOURS[name] for name in names])
+        colours = ListedColormap([palette.ALL_SETTINGS[name] for name in names])
         panel.pcolormesh(
             best.columns,
             100 * best.index,
@@ -64,7 +64,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         panel.set(title=latency_map.name, xlabel="threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
-    handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in _SETTINGS if s.name in shown]
+    handles = [Patch(color=palette.ALL_SETTINGS[s.name], label=s.name) for s in _SETTINGS if s.name in shown]
     handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="not distinguishable from the next"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
     return done(figure)
@@ -83,7 +83,7 @@ def saved(sources: Sequence[Source]) -> Figure:
             x="reads, % of operations",
             y="speedup_percent",
             ax=panel,
-            color="#56B4E9",
+            color=palette.SKY,
             linewidth=0.8,
             fliersize=2,
         )
@@ -104,7 +104,7 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
         long = table.melt(["setting"], list(titles), "part", "ratio")
         long["part"] = long["part"].map(titles)
         sns.stripplot(
-            long, x="part", y="ratio", hue="setting", dodge=True, size=2.5, palette=_ALL_COLOURS, ax=panel,
+            long, x="part", y="ratio", hue="setting", dodge=True, size=2.5, palette=palette.ALL_SETTINGS, ax=panel,
             legend=source is sources[0], alpha=0.7,
         )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)

@@ -10,14 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cassbook.book import palette
 from cassbook.book.chapters.cold_start import nearest_threads
-from cassbook.book.figure_style import (
-    LEVEL_COLOURS,
-    MS,
-    done,
-    panels,
-    sentence,
-)
+from cassbook.book.figure_style import MS, done, panels, sentence
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
@@ -48,7 +43,7 @@ def raw_delays(sources: Sequence[Source], near: int) -> Figure:
                 began_s = operations["started_s"].min()
                 panel.plot(
                     (operations["started_s"] - began_s) * MS, operations["latency_us"] / MS, ".", markersize=1,
-                    color=LEVEL_COLOURS[cell.read_cl], label=cell.read_cl,
+                    color=palette.LEVELS[cell.read_cl], label=cell.read_cl,
                 )  # fmt: skip
                 panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
             panel.set_title(f"{label}: {word}, {cells['threads'].iloc[0]} threads")
@@ -114,14 +109,14 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
         panel.set_xlabel("time since the cell began, s")
     levels = [level for level in LEVELS if any((cells["level"] == level).any() for cells in cells_of.values())]
     figure.legend(
-        handles=[Patch(color=LEVEL_COLOURS[level], label=level) for level in levels],
+        handles=[Patch(color=palette.LEVELS[level], label=level) for level in levels],
         loc="outside lower center", ncols=3, title="level; writes are dotted",
     )  # fmt: skip
     return done(figure)
 
 
 def _cold_line(panel: Axes, cell: Any, bins: pd.DataFrame) -> None:
-    colour = LEVEL_COLOURS.get(cell.level, "grey")
+    colour = palette.LEVELS.get(cell.level, "grey")
     line = "-" if cell.operation == "READ" else ":"
     panel.plot(bins["since_start_ms"] / MS, bins["mean_us"] / MS, line, color=colour, linewidth=1)
     _mark_end(panel, bins, colour)

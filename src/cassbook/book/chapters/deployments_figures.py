@@ -8,12 +8,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT, Deployment, Host
 
 _ZONE_WIDE, _HOST_HIGH, _GAP = 1.0, 0.9, 0.45
-_REGION, _ZONE, _NODE, _OWN = "#D9D9D9", "#8C8C8C", "#0072B2", "#D55E00"
+_REGION, _ZONE, _NODE, _OWN = "#D9D9D9", "#8C8C8C", palette.BLUE, palette.VERMILION
 
 
 def draw(*deployments: Deployment | Placement, titles: tuple[str, ...] = ()) -> Figure:

@@ -10,12 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from cassbook.book import palette
 from cassbook.book.chapters import staleness_measured
-from cassbook.book.figure_style import (
-    COLOURS,
-    done,
-    panels,
-)
+from cassbook.book.figure_style import done, panels
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
@@ -37,8 +34,8 @@ def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
     figure, axes = panels(len(runs), len(threads), width=4.8, height=3.4, sharex=True, sharey=True)
     for row, (version, run) in zip(axes, runs.items(), strict=True):
         for panel, load in zip(row, threads, strict=True):
-            for colour, key in zip(COLOURS, [key for key in keys[version] if key[1] == load], strict=False):
-                _one(panel, run, key, colour)
+            for key in (key for key in keys[version] if key[1] == load):
+                _one(panel, run, key, palette.setting(setting_waiting_for(*key[2:])))
             panel.set(title=f"{version}, {staleness_measured.load_name(load)}", ylim=(0, 1.03), xscale="log")
         row[0].set_ylabel("P(consistent)")
     for panel in axes[-1]:
@@ -73,7 +70,7 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
     figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
     for panel, setup in zip(axes[0], setups, strict=True):
         for colour, (threads, group) in zip(
-            COLOURS, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
+            palette.SERIES, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
         ):
             half = [group["p"] - group["low"], group["high"] - group["p"]]
             panel.errorbar(group["k"], group["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
@@ -124,7 +121,7 @@ def _settings(panel: Axes, settings: pd.DataFrame) -> None:
     panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
     for place, row in enumerate(settings.to_dict("records")):
         marker = "^" if np.isnan(row["t_999_ms"]) else "o"
-        panel.plot(row["latency_ms"], row["t_ms"], marker, color=COLOURS[place % len(COLOURS)])
+        panel.plot(row["latency_ms"], row["t_ms"], marker, color=palette.setting(row["setting"], place))
         crowded = row["t_ms"] == _LEAST_MS  # where all are whose quorums meet
         panel.annotate(
             row["setting"], (row["latency_ms"], row["t_ms"]), fontsize=8, va="bottom", xytext=(0, 5),
@@ -140,7 +137,7 @@ def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
     for panel, (setting, share) in zip(axes[0], claims.items(), strict=True):
         group = table[table["setting"] == setting]
         lines = group.groupby(["setup", "threads"], sort=False)
-        for colour, ((setup, threads), line) in zip(COLOURS, lines, strict=False):
+        for colour, ((setup, threads), line) in zip(palette.SERIES, lines, strict=False):
             label = f"{staleness_measured.setup_name(setup)}, {staleness_measured.load_name(threads)}"
             panel.plot(line["t_ms"].clip(lower=_LEAST_MS), line["p"], "o-", color=colour, markersize=3, label=label)
         panel.axhline(share, color="black", linestyle=":")

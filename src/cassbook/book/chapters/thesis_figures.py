@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import SETTING_COLOURS, done, panels
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.latency.mixing import mix_label
 from cassbook.thesis import formulas
 
@@ -20,7 +21,7 @@ def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
     figure, axes = panels(1, 3, width=4.0, height=3.2)
     for panel, (equation, title) in zip(axes[0], _TITLES.items(), strict=True):
         fit = formulas.formula(records, equation, scale)
-        for name, colour in SETTING_COLOURS.items():
+        for name, colour in palette.SETTINGS.items():
             at_setting = (records["setting"] == name).to_numpy()
             panel.plot(
                 fit.fitted[at_setting],
@@ -48,7 +49,7 @@ def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
                 mix = table[table["read_share"] == share]
                 for setting, group in mix.groupby("setting"):
                     panel.plot(
-                        group["threads"], group[name] / _MS, line, color=SETTING_COLOURS[str(setting)], linewidth=1.2,
+                        group["threads"], group[name] / _MS, line, color=palette.SETTINGS[str(setting)], linewidth=1.2,
                         label=f"{setting}, {label}",
                     )  # fmt: skip
             panel.set_title(f"{mix_label(share)}: {word}", fontsize=9)
