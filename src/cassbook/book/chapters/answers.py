@@ -182,7 +182,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},
         **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},
         "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
-        "safe_half_ms": float(strong_ms[SAFE]), "strong_reads": f"{reads:,}", "strong_stale": stale,
+        "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,
         **{f"far_{name}_{kind}": steps[f"far_{kind}_ms"].astype(float)[of]
            for name, of in (("weak", "1R-1W"), ("safe", SAFE)) for kind in ("read", "write")},
     }  # fmt: skip

@@ -38,6 +38,7 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
         lowest, highest = source.level_stats["threads"].agg(["min", "max"])
         domain = _domain(source, np.linspace(lowest, highest, 199), shares, order)
         colours = ListedColormap([palette.SETTINGS[name] for name in domain.settings])
+        colours.set_under("white")  # where an estimate is not positive
         panel.pcolormesh(domain.threads, 100 * shares, domain.best, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True)
         panel.set_title(source.label)
         panel.set_xlabel("threads")
@@ -86,7 +87,7 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
         By source: setting, read_share, threads, latency_us.
     """
     style()
-    parts = [mixing.speedups(df).assign(source=label) for label, df in estimates.items()]
+    parts = [mixing.speedups(mixing.possible(df)).assign(source=label) for label, df in estimates.items()]
     table = pd.concat(parts)
     table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained", FigureClass=Drawing)

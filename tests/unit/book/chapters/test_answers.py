@@ -75,7 +75,7 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
     assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
     assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
     assert quoted["far_half_ms"] <= quoted["safe_half_ms"]
-    assert quoted["strong_stale"] == 0
+    assert quoted["overlapping_stale"] == 0
 
 
 def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
