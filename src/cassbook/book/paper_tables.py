@@ -118,7 +118,7 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     if least:
         lowest = df.groupby(["read_share", "threads"])[value].transform("min")
         text = text.where((lowest != df[value]) | (lowest <= 0), text + " *")
-        text = text.where(df[value] > 0, _BELOW_ZERO)
+        text = text.mask(df[value] <= 0, _BELOW_ZERO)
     if "marks" in df:
         text += signs(df)
     wide = df.assign(mix=shares, text=text)

@@ -48,8 +48,8 @@ def protocol(runs: Runs) -> dict[str, object]:
     Returns
     -------
     dict
-        version, later (the first and the last); calibration_starts, repetitions, seconds, cores; cell_noise, known, floor
-        (of `repeatability`).
+        version, later (the first and the last); calibration_starts, repetitions, seconds, cores; and, of
+        `repeatability`, cell_noise, known, floor.
     """
     first, repeated = next(iter(runs.values())).results.manifest, repeatability(runs.values())
     versions = list(runs)
