@@ -88,9 +88,9 @@ def rows(table: str) -> list[list[str]]:
     """
     found: list[list[str]] = []
     below: dict[int, tuple[int, str]] = {}  # by column: for how many rows to come, which text
-    for row in BeautifulSoup(table, "html.parser").find_all("tr"):
+    for row in BeautifulSoup(table, "html.parser").select("tr"):
         line: list[str] = []
-        for cell in row.find_all(["th", "td"]):
+        for cell in row.select("th, td"):
             _fill(line, below)
             text = cell.get_text(" ", strip=True)
             for _ in range(_span(cell, "colspan")):

@@ -122,11 +122,11 @@ def _printed(text: str, page: str, names: Mapping[str, str]) -> str:
         part.decompose()
     for part in article.select("details"):
         part["open"] = ""
-    for part in article.find_all(id=True):
+    for part in article.select("[id]"):
         part["id"] = f"{names[page]}--{part['id']}"
-    for link in article.find_all("a", href=True):
+    for link in article.select("a[href]"):
         _lead(link, page, names)
-    for picture in article.find_all("img", src=True):
+    for picture in article.select("img[src]"):
         picture["src"] = _from_top(page, str(picture["src"]))
     return f'<section class="page" id="{names[page]}">{article}</section>'
 
