@@ -174,6 +174,16 @@ def test_nothing_is_loaded_from_another_host(html):
     assert not foreign
 
 
+def test_plotly_is_loaded_only_where_something_is_drawn_with_it(html):
+    loading = {
+        page.stem
+        for page in html.rglob("*.html")
+        if any("plotly" in target for _, target in Links(page.read_text()).targets)
+    }
+    assert loading == {page.stem for page in html.rglob("*.html") if "plotly-graph-div" in page.read_text()}
+    assert {"mixed-estimates", "what-if"} <= loading
+
+
 def test_every_picture_has_words(html):
     wordless = [
         f"{page.relative_to(html)}: {attributes.get('src')}"
