@@ -8,6 +8,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping
+from importlib import resources
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -106,8 +107,10 @@ def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:
             text = (html / f"{page}.html").read_text(encoding="utf-8")
             formulas = formulas or "".join(_FORMULAS.findall(text)).replace("../../_static", "_static")
             body.append(_printed(text, page, names))
-    head = '<meta charset="utf-8"><title>The Price of Consistency</title>' + "".join(
-        f'<link rel="stylesheet" href="_static/{sheet}">' for sheet in ("pygments.css", "print.css")
+    style = resources.files("cassbook.book").joinpath("templates/print.css").read_text(encoding="utf-8")
+    head = (
+        '<meta charset="utf-8"><title>The Price of Consistency</title>'
+        f'<link rel="stylesheet" href="_static/pygments.css"><style>{style}</style>'
     )
     return f'<!doctype html><html lang="en"><head>{head}{formulas}</head><body>{"".join(body)}</body></html>'
 
