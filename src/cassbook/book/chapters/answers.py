@@ -160,7 +160,7 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
             "p99, times 2R-2W's": _known(row["p99"]), "a dead replica": row["stops"].partition(" with ")[0],
         }
         if row["setting"] != SAFE
-        else {"fastest strong setting": f"none is told from {SAFE}", "a dead replica": "stops nothing"}
+        else {"fastest strong setting": f"none differs significantly from {SAFE}", "a dead replica": "stops nothing"}
         for row in _rows(table)
     ]  # fmt: skip
     return pd.DataFrame(rows, table.index).fillna("")

@@ -150,7 +150,7 @@ def wider_table(source: Source) -> pd.DataFrame:
         {
             "times as slow": [f"{ratio:.2f}" for ratio in pairs["ratio"]],
             "faster in": [f"{n} of {m}" for n, m in zip(pairs["faster"], pairs["workloads"], strict=True)],
-            "and told": pairs["told_faster"],
+            "significant": pairs["told_faster"],
         },
         index=pairs.index,
     )
