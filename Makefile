@@ -51,8 +51,9 @@ lint: environment ## check style, types and who imports whom
 bench: environment ## measure the library's own speed against its limits
 	@$(RUN) cassbook.bench
 
-outputs: environment ## store the tables that the tracked notebooks show, after new data (nbval compares with them)
+outputs: environment ## store what notebooks and pages show, after new data (tests compare with it)
 	@$(RUN) cassbook.book.outputs
+	@$(RUN) cassbook.cli.samples
 
 clean: ## remove what was built; the environment, engines and recorded runs stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis
