@@ -9,6 +9,7 @@ import seaborn as sns
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import StrMethodFormatter
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import palette
@@ -19,6 +20,9 @@ from cassbook.latency import mix_excess, policies
 
 _SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
 _GRID = 60
+
+#: Percentiles that the whiskers of boxes reach to.
+_WHISKERS = (5, 95)
 
 
 def domain_maps(sources: Sequence[Source]) -> Figure:
@@ -72,7 +76,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
 
 def saved(sources: Sequence[Source]) -> Figure:
     """Draw Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster
-    starts.
+    starts; whiskers from the 5th to the 95th percentile.
     """
     figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
     for panel, source in zip(axes[0], sources, strict=True):
@@ -85,7 +89,8 @@ def saved(sources: Sequence[Source]) -> Figure:
             ax=panel,
             color=palette.SKY,
             linewidth=0.8,
-            fliersize=2,
+            whis=_WHISKERS,
+            showfliers=False,
         )
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.set(title=source.label, ylabel="latency saved, %")
@@ -93,8 +98,8 @@ def saved(sources: Sequence[Source]) -> Figure:
 
 
 def parts_of_mixes(sources: Sequence[Source]) -> Figure:
-    """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one dot per
-    cell.
+    """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one box over
+    the cells of each setting, whiskers from the 5th to the 95th percentile.
     """
     figure, axes = panels(1, len(sources), width=4.6, height=3.4, sharey=True)
     titles = {"read_ratio": "reads", "write_ratio": "writes", "mix": "the mix"}
@@ -103,11 +108,12 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
         table = table.assign(mix=table["mix_us"] / table["mean_us"])
         long = table.melt(["setting"], list(titles), "part", "ratio")
         long["part"] = long["part"].map(titles)
-        sns.stripplot(
-            long, x="part", y="ratio", hue="setting", dodge=True, size=2.5, palette=palette.ALL_SETTINGS, ax=panel,
-            legend=source is sources[0], alpha=0.7,
+        sns.boxplot(
+            long, x="part", y="ratio", hue="setting", palette=palette.ALL_SETTINGS, ax=panel, width=0.6, gap=0.15,
+            whis=_WHISKERS, showfliers=False, linewidth=0.9, legend=source is sources[0],
         )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set_yscale("log", base=2)
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.set(title=source.label, xlabel="", ylabel="latency, times the same alone")
     return done(figure)

@@ -16,6 +16,8 @@ from cassbook.queueing.mva import Analysed
 _SHOWN = {
     "throughput_per_s": "requests/s", "response_ms": "mean response time, ms", "node_cpu": "busy part of a node's CPU",
 }  # fmt: skip
+#: Marks on a logarithmic axis of jobs.
+_JOBS = (1, 3, 10, 30, 100)
 
 
 def over_jobs(table: pd.DataFrame, analysed: Mapping[str, Analysed], by: str = "level") -> Figure:
@@ -59,6 +61,8 @@ def analysis_off(table: pd.DataFrame) -> Figure:
             panel.plot(group["jobs"], 100 * group["off"], "o-", color=colour, markersize=3, label=f"{cores} cores")
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.set(title=level, xlabel="jobs", xscale="log")
+        panel.set_xticks(_JOBS, [str(jobs) for jobs in _JOBS])
+        panel.set_xticks([], minor=True)
     axes[0, 0].set_ylabel("analysis over simulation, %")
     axes[0, -1].legend()
     return done(figure)

@@ -39,21 +39,26 @@ def residuals(records: pd.DataFrame, scale: str = "0 to 1") -> Figure:
 
 
 def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
-    """Read and write latency over threads, one column per mix, reads above writes; one line per setting and source."""
+    """Read and write latency over threads, one row per mix, reads left and writes right; one line per setting and
+    source.
+    """
     shares = sorted({share for table in records.values() for share in table["read_share"]})
-    figure, axes = panels(2, len(shares), width=2.9, height=2.7, sharex=True, sharey="row")
-    for column, share in enumerate(shares):
-        for row, (name, word) in enumerate((("read_us", "reads"), ("write_us", "writes"))):
+    figure, axes = panels(len(shares), 2, width=4.4, height=1.9, sharex=True, sharey="col")
+    for row, share in enumerate(shares):
+        for column, (name, word) in enumerate((("read_us", "reads"), ("write_us", "writes"))):
             panel = axes[row, column]
             for line, (label, table) in zip(("-", "--", ":"), records.items(), strict=False):
                 mix = table[table["read_share"] == share]
                 for setting, group in mix.groupby("setting"):
                     panel.plot(
                         group["threads"], group[name] / _MS, line, color=palette.SETTINGS[str(setting)], linewidth=1.2,
-                        label=f"{setting}, {label}",
+                        label=f"{setting}, {label}" if len(records) > 1 else str(setting),
                     )  # fmt: skip
-            panel.set_title(f"{mix_label(share)}: {word}", fontsize=9)
-            panel.set(ylabel="mean latency, ms" if column == 0 else "", xlabel="threads" if row else "")
+            if row == 0:
+                panel.set_title(word)
+        axes[row, 0].set_ylabel(f"{mix_label(share)},\nms", fontsize=9)
+    for panel in axes[-1]:
+        panel.set_xlabel("threads")
     handles, labels = axes[0, 0].get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize=8)
     return done(figure)
