@@ -20,6 +20,7 @@ from cassbook.staleness import curves
 
 _POINTS = 200
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
+_TIMES_MS = (1, 10, 100, 1000)
 _COLUMNS, _LINES = 2, 5  # of `frontier`: panels side by side; lines of names below what is fresh at once
 
 
@@ -111,6 +112,8 @@ def frontier(table: pd.DataFrame) -> Figure:
         panel.set_visible(False)
     for panel in axes[-1]:
         panel.set_xlabel("latency, half reads, half writes, ms")
+    axes[0, 0].set_yticks([_LEAST_MS, *_TIMES_MS], ["at once", *map("{:,}".format, _TIMES_MS)])
+    axes[0, 0].set_yticks([], minor=True)
     for row in axes:
         row[0].set_ylabel("time to 99.9 % consistent reads, ms")
     return done(figure)
