@@ -112,4 +112,4 @@ def _fill(line: list[str], below: dict[int, tuple[int, str]]) -> None:
 
 
 def _span(cell: Tag, name: str) -> int:
-    return int(str(cell.get(name, 1)))
+    return int(str(cell.get(name, "1")))
