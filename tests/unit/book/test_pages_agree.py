@@ -5,6 +5,7 @@ from collections import defaultdict
 
 import nbformat
 import pytest
+from bs4 import BeautifulSoup
 
 from cassbook.book import captions, fingerprint, notebooks
 
@@ -13,7 +14,7 @@ ANALYSES = notebooks.analyse_notebooks()
 _OF_THE_PAGE = {"claims", "holds", "other", "fails", "lost"}
 _NUMBER = re.compile(r"^-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?")
 #: Heads of columns that hold times, and of those that hold differences of them.
-_TIME = re.compile(r"latency|delay|\b(?:ms|us|µs)\b")
+_TIME = re.compile(r", (?:ms|us|µs)\b|_(?:ms|us)\b")
 _DIFFERENCE = re.compile(r"off|error|differ|deviation|above|%|±")
 _SAVED = re.compile(r"saved|saves|saving|speedup")
 _CHANCE = re.compile(r"P\(")
@@ -28,10 +29,9 @@ def tables(path):
     for cell in cells(path):
         for output in cell.outputs:
             if captions.has_table(output):
-                rows = captions.rows(output.data["text/html"])
-                numeric = [any(_NUMBER.match(text) for text in row[1:]) for row in rows]
-                first = numeric.index(True) if True in numeric else len(rows)
-                heads = [" ".join(column) for column in zip(*rows[:first], strict=True)] if first else []
+                html = output.data["text/html"]
+                rows, first = captions.rows(html), len(BeautifulSoup(html, "html.parser").select("thead tr"))
+                heads = [" ".join(column) for column in zip(*rows[:first], strict=True)]
                 yield heads, [list(column) for column in zip(*rows[first:], strict=True)]
 
 
