@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator
 from html import escape
 from itertools import count
@@ -18,14 +19,14 @@ import nbformat
 from bs4 import BeautifulSoup, Tag
 
 KEY = "table"
-_FRAME = '<table border="1" class="dataframe'
+_FRAME = re.compile(r'<table [^>]*class="dataframe')
 _EVIDENCE = '<div class="evidence">'
 
 
 def has_table(output: nbformat.NotebookNode) -> bool:
     """Whether an output is a table to be captioned; the strip of evidence explains itself."""
     html = output.get("data", {}).get("text/html", "")
-    return _FRAME in html and not html.startswith(_EVIDENCE)
+    return bool(_FRAME.search(html)) and not html.startswith(_EVIDENCE)
 
 
 def caption(cells: Iterable[nbformat.NotebookNode], slug: str) -> None:
