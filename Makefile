@@ -12,7 +12,7 @@ CASSBOOK := $(RUN) cassbook.cli
 unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
-.PHONY: help environment reproduce book test test-rest test-all lint bench outputs clean
+.PHONY: help environment reproduce book pdf test test-rest test-all lint bench outputs clean
 
 help: ## say what can be made
 	@echo "The Price of Consistency: an executable book on Apache Cassandra"
@@ -29,6 +29,9 @@ reproduce: environment ## measure on a local cluster, analyse, render the book (
 
 book: environment ## render the book from the recorded runs; no Java, no cluster
 	@$(CASSBOOK) book
+
+pdf: environment ## the book as one PDF too; needs Chromium
+	@$(CASSBOOK) book --pdf
 
 test: environment ## the main path in minutes: unit tests, three chapters, a run on a live cluster and a page of it
 	@$(RUN) pytest -n 2 --dist loadfile --doctest-modules --nbval -m "not (live or book or slow)" src/cassbook tests $(CHAPTERS)
@@ -48,8 +51,9 @@ lint: environment ## check style, types and who imports whom
 bench: environment ## measure the library's own speed against its limits
 	@$(RUN) cassbook.bench
 
-outputs: environment ## store the tables that the tracked notebooks show, after new data (nbval compares with them)
+outputs: environment ## store what notebooks and pages show, after new data (tests compare with it)
 	@$(RUN) cassbook.book.outputs
+	@$(RUN) cassbook.cli.samples
 
 clean: ## remove what was built; the environment, engines and recorded runs stay
 	rm -rf _build .pytest_cache .ruff_cache .mypy_cache .hypothesis

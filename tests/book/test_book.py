@@ -2,24 +2,39 @@
 
 import functools
 import http.server
+import re
 import shutil
 import subprocess
 import threading
+from dataclasses import asdict
 from html.parser import HTMLParser
 from urllib.parse import unquote, urlsplit
 
+import numpy as np
 import pytest
+from axe_playwright_python.sync_playwright import Axe
 
 from cassbook.book import build, notebooks, outputs
-from cassbook.book.chapters import record
+from cassbook.book.chapters import record, staleness_explorer
 from cassbook.claims.registry import ledger
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
 from cassbook.records.run import RecordedRun
+from cassbook.staleness.explorer import Knobs, needed_ms
 from tests.conftest import BUILD
 from tests.helpers.folder_of_logs import make
 
 pytestmark = pytest.mark.book
+#: Pages that stand for their kinds: answers, words, sliders, an explorer of the library.
+_LOOKED_AT = (
+    "notebooks/analyse/answers.html",
+    "notebooks/analyse/latency.html",
+    "notebooks/analyse/what-if.html",
+    "notebooks/analyse/queueing-model.html",
+    "book/faults.html",
+    "book/glossary.html",
+    "book/library/latency.html",
+)
 SCORECARD = "notebooks/analyse/scorecard.html"
 FRONT, CHAPTER = "book/index.html", "notebooks/analyse/mixed-estimates.html"
 
@@ -79,7 +94,20 @@ def test_index_is_there_and_every_page_of_the_contents(html):
 
 @pytest.mark.parametrize("notebook", notebooks.analyse_notebooks(), ids=lambda path: path.stem)
 def test_a_chapter_shows_what_is_stored(html, notebook):
-    assert not outputs.differences(notebook, html.parent / "source" / "notebooks" / "analyse" / notebook.name)
+    copies = [
+        path
+        for path in (html.parent / "executed").glob(f"{notebook.stem}-*.ipynb")
+        if build._slug(path) == notebook.stem
+    ]
+    assert not outputs.differences(notebook, max(copies, key=lambda path: path.stat().st_mtime))
+
+
+@pytest.mark.parametrize("notebook", notebooks.analyse_notebooks(), ids=lambda path: path.stem)
+def test_tables_have_numbers_and_captions(html, notebook):
+    text = (html / "notebooks" / "analyse" / f"{notebook.stem}.html").read_text()
+    tables = text.count('class="dataframe') - text.count('<div class="evidence">')
+    numbers = [int(number) for number in re.findall(r"<b>Table (\d+)", text)]
+    assert numbers == list(range(1, tables + 1))
 
 
 @pytest.fixture
@@ -146,6 +174,16 @@ def test_nothing_is_loaded_from_another_host(html):
     assert not foreign
 
 
+def test_plotly_is_loaded_only_where_something_is_drawn_with_it(html):
+    loading = {
+        page.stem
+        for page in html.rglob("*.html")
+        if any("plotly" in target for _, target in Links(page.read_text()).targets)
+    }
+    assert loading == {page.stem for page in html.rglob("*.html") if "plotly-graph-div" in page.read_text()}
+    assert {"mixed-estimates", "what-if"} <= loading
+
+
 def test_every_picture_has_words(html):
     wordless = [
         f"{page.relative_to(html)}: {attributes.get('src')}"
@@ -177,7 +215,7 @@ def test_sources_stand_side_by_side_and_numbers_are_glued(html):
 
 
 def test_the_library_a_claim_rests_on_is_linked(html):
-    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library.html").read_text()
+    assert "cassbook.latency.cold_start.cold_start" in (html / "book/library/latency.html").read_text()
 
 
 @pytest.fixture
@@ -245,6 +283,51 @@ def test_no_page_is_wider_than_its_window(served, html, window, scheme):
                 over.append(f"{page} at {width}: {seen}")
     assert not errors
     assert not over
+
+
+def test_the_search_quotes_pages_from_a_file(html, window):
+    window.goto(f"{(html / 'search.html').as_uri()}?q=autocorrelated")
+    window.locator("ul.search li p.context").first.wait_for()
+    assert "autocorrelated" in window.locator("ul.search li p.context").first.inner_text()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_no_page_hinders_those_who_use_a_keyboard_or_a_screen_reader(served, html, window, scheme):
+    window.emulate_media(color_scheme=scheme)
+    window.set_viewport_size({"width": _WIDTHS[0], "height": 900})
+    found = []
+    for page in (FRONT, CHAPTER, SCORECARD, *_LOOKED_AT):
+        window.goto(served + page, wait_until="load")
+        for violation in Axe().run(window).response["violations"]:
+            if violation["impact"] in {"serious", "critical"}:
+                where = [node["target"] for node in violation["nodes"][:3]]
+                found.append(f"{page}: {violation['id']}: {violation['help']}: {where}")
+    assert not found
+
+
+@pytest.mark.parametrize(
+    "knobs",
+    [
+        Knobs(),
+        Knobs(n=5, r=2, w=2, write_ms=20.0, other_ms=0.5),
+        Knobs(n=3, r=1, w=2, far=2, far_ms=75.0),
+        Knobs(n=3, r=2, w=2),
+    ],
+    ids=str,
+)
+def test_the_page_computes_the_staleness_curve_as_the_library_does(window, knobs):
+    window.set_content("<p>Nothing.</p>")
+    window.add_script_tag(content=staleness_explorer.script())
+    there = window.evaluate("([knobs, trials]) => [...neededMs(knobs, trials)]", [asdict(knobs), 5_000])
+    np.testing.assert_allclose(there, needed_ms(knobs, 5_000), rtol=1e-9, atol=1e-9)
+
+
+def test_the_staleness_curve_says_what_was_chosen(served, window):
+    window.goto(served + "notebooks/analyse/staleness-predicted.html", wait_until="load")
+    said = window.locator("#staleness-said")
+    assert "1R-1W of 3: " in said.inner_text()
+    window.locator("[data-knob=r]").fill("3")
+    assert "every read sees the last acknowledged write" in said.inner_text()
 
 
 def test_the_scorecard_is_searched_sorted_and_filtered_from_a_file(html, window):

@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging
+from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
@@ -79,8 +79,11 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
         for parameter, run in runs.items()
     }
     source = _assemble(keep_measurement=fresh is not None)
-    for copy in _executed(notebooks.analyse_notebooks(), given, log):
+    copies = _executed(notebooks.analyse_notebooks(), given, log)
+    for copy in copies:
         staging.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+    page = source / "book" / "status.md"
+    page.write_text(status.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
 
 

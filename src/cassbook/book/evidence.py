@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
+from cassbook.book import fingerprint
 from cassbook.book.source import Source
 from cassbook.core.schema import without_aside
 from cassbook.records.experiment import Results
@@ -31,11 +32,11 @@ class Evidence(pd.DataFrame):
         return f'<div class="evidence">{self.to_html(notebook=True)}</div>'
 
 
-def describe(sources: Sequence[Source | Results | Record]) -> Evidence:
+def describe(sources: Sequence[Source | Results | Record | str]) -> Evidence:
     """Describe runs and recorded experiments in a column each; rows are facts, without those that none of them tells.
 
-    Said are engine, Java, dates, machine and processor, blocks, cells and their seconds, what others took of the
-    machine, marks, and the hash of the data.
+    Said are the record's name, engine, Java, dates, machine and processor, blocks, cells and their seconds, what others
+    took of the machine, marks, and the hash of the data. A record that no class here reads is given by its name.
     """
     told = dict(_described(source) for source in sources)
     facts = max(told.values(), key=len)  # all of them for a run, some for the paper
@@ -43,14 +44,18 @@ def describe(sources: Sequence[Source | Results | Record]) -> Evidence:
     return Evidence(table[(table != "").any(axis=1)])
 
 
-def _described(source: Source | Results | Record) -> tuple[str, dict[str, str]]:
+def _described(source: Source | Results | Record | str) -> tuple[str, dict[str, str]]:
+    if isinstance(source, str):
+        _, notes = fingerprint.record(source)
+        named = {"record": source, "Cassandra": notes.get("engine", ""), "measured, UTC": _when(notes)}
+        return source, named | {"machine": machine_of(notes) if "machine" in notes else ""}
     if not isinstance(source, Source):
         return _of_experiment(source if isinstance(source, Results) else source.results)
     if source.run is None:
         machine = "3 EC2 c3.xlarge, client apart"
         return source.label, {"Cassandra": "2.1", "machine": machine, "cells": "36 + 36"}
     notes, measured = source.run.manifest, without_aside(source.run.cells)
-    facts = _facts(notes, measured["block"].nunique(), len(measured), _seconds(source.run))
+    facts = _facts(source.run.name, notes, measured["block"].nunique(), len(measured), _seconds(source.run))
     marked = int((measured["marks"] != "").sum())
     return source.label, facts | {"marked cells": str(marked), "data hash": source.run.data_hash[:12]}
 
@@ -58,14 +63,15 @@ def _described(source: Source | Results | Record) -> tuple[str, dict[str, str]]:
 def _of_experiment(results: Results) -> tuple[str, dict[str, str]]:
     notes = results.manifest
     seconds = notes["numbers"].get("steady_s") or notes["numbers"].get("seconds")
-    facts = _facts(notes, notes["starts"], len(results.rows), f"{seconds:g}" if seconds else "")
+    facts = _facts(results.name, notes, notes["starts"], len(results.rows), f"{seconds:g}" if seconds else "")
     marked = results.rows["marks"] != "" if "marks" in results.rows else pd.Series(dtype=bool)
     facts |= {"marked cells": str(int(marked.sum())), "data hash": results.data_hash[:12]}
     return f"{notes['trial']}, {notes['engine']}", facts
 
 
-def _facts(notes: Mapping[str, Any], blocks: int, cells: int, seconds: str) -> dict[str, str]:
+def _facts(name: str, notes: Mapping[str, Any], blocks: int, cells: int, seconds: str) -> dict[str, str]:
     return {
+        "record": name,
         "Cassandra": notes["engine"],
         "Java": _java(notes),
         "measured, UTC": _when(notes),

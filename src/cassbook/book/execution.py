@@ -1,4 +1,4 @@
-"""Execute a copy of a notebook through Papermill; the tracked notebook stays as it is."""
+"""Execute a copy of a notebook through Papermill, with what it took; the tracked notebook stays as it is."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import papermill
 
-from cassbook.book import notebooks
+from cassbook.book import notebooks, status
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
 from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.core import paths
@@ -68,3 +69,6 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
     except papermill.PapermillExecutionError as error:
         tail = "\n".join(error.traceback[-3:])
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
+    content = nbformat.read(output, as_version=4)
+    content.metadata[status.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
+    nbformat.write(content, output)

@@ -1,4 +1,4 @@
-"""How figures look: sizes, colours, panels, error bars; what several chapters draw with."""
+"""How figures look: sizes, panels, error bars; what several chapters draw with."""
 
 from __future__ import annotations
 
@@ -10,15 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cassbook.book import palette
 from cassbook.book.alternative_text import Drawing
 from cassbook.latency import summaries
 
-#: Colours that the colour-blind can distinguish (Okabe and Ito), the same in every figure.
-LEVEL_COLOURS = {"ONE": "#0072B2", "QUORUM": "#E69F00", "ALL": "#D55E00"}
-SETTING_COLOURS = {"1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
-#: Colours that the colour-blind can distinguish (Okabe and Ito).
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#F0E442", "#000000")
-OTHER_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7")
 MS = 1000.0
 OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 #: Factors by which points of several series at one number of jobs are set apart.
@@ -66,7 +61,7 @@ def error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
     below, above = y - group["latency_low_us"] / MS, group["latency_high_us"] / MS - y
     bars = None if group["latency_low_us"].isna().all() else np.vstack([below.clip(upper=y), above])
     axes.errorbar(
-        group[x], y, yerr=bars, color=LEVEL_COLOURS[level], marker="o", markersize=4, linewidth=1.3,
+        group[x], y, yerr=bars, color=palette.LEVELS[level], marker="o", markersize=4, linewidth=1.3,
         elinewidth=0.7, capsize=2, label=level,
     )  # fmt: skip
     marked = summaries.client_marked(group)
@@ -75,7 +70,7 @@ def error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
 
 def setting_legend(figure: Figure, title: str) -> None:
     """Put a legend of the strong settings below a figure."""
-    patches = [Patch(color=colour, label=name) for name, colour in SETTING_COLOURS.items()]
+    patches = [Patch(color=colour, label=name) for name, colour in palette.SETTINGS.items()]
     figure.legend(handles=patches, loc="outside lower center", ncols=3, title=title)
 
 

@@ -1,4 +1,4 @@
-"""Kernels whose own chatter goes to a file, and that end with the command that started them.
+"""Kernels whose own chatter goes to a file, and that end with the command that started them; what memory they took.
 
 nbclient takes SIGINT and SIGTERM for itself when it executes a notebook, and lets the notebook go on. So the command's
 own handler is installed anew as each kernel starts; and processes that execute notebooks are ended from outside.
@@ -28,7 +28,15 @@ _NOISY = ("asyncio", "papermill", "traitlets")
 
 
 class QuietKernelManager(AsyncKernelManager):
-    """Start kernels with their standard error appended to the file that CASSBOOK_KERNEL_LOG names."""
+    """Start kernels with their standard error appended to the file that CASSBOOK_KERNEL_LOG names.
+
+    Attributes
+    ----------
+    peak_mb : int
+        What the kernel that ended last had in memory at most; 0 where the system does not say.
+    """
+
+    peak_mb = 0
 
     async def _async_start_kernel(self, **options: Any) -> None:
         signals.take()
@@ -37,7 +45,20 @@ class QuietKernelManager(AsyncKernelManager):
         with path.open("ab") as log:
             await super()._async_start_kernel(stderr=log, **options)
 
+    async def _async_shutdown_kernel(self, now: bool = False, restart: bool = False) -> None:
+        QuietKernelManager.peak_mb = _peak_mb(getattr(self.provisioner, "pid", None))
+        await super()._async_shutdown_kernel(now=now, restart=restart)
+
     start_kernel = _async_start_kernel
+    shutdown_kernel = _async_shutdown_kernel
+
+
+def _peak_mb(pid: int | None) -> int:
+    with suppress(OSError):
+        for line in Path(f"/proc/{pid}/status").read_text(encoding="utf-8").splitlines():
+            if line.startswith("VmHWM:"):
+                return round(int(line.split()[1]) / 1024)
+    return 0
 
 
 @contextmanager

@@ -22,6 +22,7 @@ from cassbook.latency.mixing import mix_label
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`);
 #: and behind one of cells with any other mark.
 CLIENT_SIGN, MARK_SIGN = "†", "‡"
+_BELOW_ZERO = "below 0"
 _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
@@ -109,13 +110,15 @@ def by_workload(df: pd.DataFrame, value: str = "latency_us", spec: str = "{:.0f}
     spec : str
         Format of a value.
     least : bool
-        Whether to mark the least of each workload with an asterisk (the paper underlines it).
+        Whether values are latencies: the least of each workload has an asterisk (the paper underlines it), but not
+        where a curve is below zero, which no latency is; such values are not shown.
     """
     shares = df["read_share"].map(mix_label)
     text = df[value].map(spec.format)
     if least:
-        best = df.groupby(["read_share", "threads"])[value].transform("min") == df[value]
-        text = text.where(~best, text + " *")
+        lowest = df.groupby(["read_share", "threads"])[value].transform("min")
+        text = text.where((lowest != df[value]) | (lowest <= 0), text + " *")
+        text = text.mask(df[value] <= 0, _BELOW_ZERO)
     if "marks" in df:
         text += signs(df)
     wide = df.assign(mix=shares, text=text)

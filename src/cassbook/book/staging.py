@@ -1,4 +1,4 @@
-"""Lay out an executed chapter to be rendered: code folded, parameters out of sight, pictures in words.
+"""Lay out an executed chapter to be rendered: code folded, parameters hidden, pictures in words, tables captioned.
 
 What a reader downloads from the page is this copy, with all its cells.
 """
@@ -8,6 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import nbformat
+
+from cassbook.book import captions
 
 #: Papermill's two: the defaults, and what it was given.
 _PARAMETERS = {"parameters", "injected-parameters"}
@@ -26,6 +28,7 @@ def stage(executed: Path, page: Path) -> None:
             if text := _in_words(cell):
                 shown = cell.metadata.setdefault("mystnb", {})
                 shown["image"] = {"alt": text, **shown.get("image", {})}
+    captions.caption(content.cells, page.stem)
     nbformat.write(content, page)
 
 

@@ -21,6 +21,9 @@ WORKLOAD = ["read_share", "threads"]
 #: The setting that the paper compares the others with (Fig. 7).
 BASELINE = "1R-3W"
 
+#: What wins where a curve goes below zero: no latency does, so nothing can be said there.
+NO_ESTIMATE = "no estimate"
+
 #: Shares are keys of tables: they are compared after rounding to so many decimals.
 _SHARE_DECIMALS = 6
 
@@ -188,6 +191,17 @@ def best_setting(df: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+def possible(df: pd.DataFrame) -> pd.DataFrame:
+    """Keep the workloads for which every setting's latency is positive: a curve below zero compares with nothing.
+
+    Parameters
+    ----------
+    df : DataFrame
+        Columns setting, read_share, threads, latency_us, estimated.
+    """
+    return df[df.groupby(WORKLOAD)["latency_us"].transform("min") > 0]
+
+
 def speedups(df: pd.DataFrame) -> pd.DataFrame:
     """Latency saved by the best setting against always 1R-3W (Fig. 7).
 
@@ -228,7 +242,7 @@ class DomainMap:
     latency_us : ndarray, shape (K, S, T)
         The latency surface of each setting.
     best : ndarray of int, shape (S, T)
-        Index into `settings` of the least latency.
+        Index into `settings` of the least latency; -1 where some latency is not positive.
     """
 
     threads: Floats
@@ -243,13 +257,14 @@ class DomainMap:
         Returns
         -------
         DataFrame
-            read_share, setting, threads_from, threads_to: grid points, both inclusive, in ascending order.
+            read_share, setting (or `NO_ESTIMATE`), threads_from, threads_to: grid points, both inclusive, in ascending
+            order.
         """
         rows = []
         for share, line in zip(self.read_shares, self.best, strict=True):
             cuts = np.flatnonzero(np.diff(line)) + 1
             for run in np.split(np.arange(line.size), cuts):
-                name = self.settings[line[run[0]]]
+                name = self.settings[line[run[0]]] if line[run[0]] >= 0 else NO_ESTIMATE
                 rows.append((float(share), name, float(self.threads[run[0]]), float(self.threads[run[-1]])))
         return pd.DataFrame(rows, columns=["read_share", "setting", "threads_from", "threads_to"])
 
@@ -294,4 +309,5 @@ def domain_map(
         ]
     )
     names = tuple(setting.name for setting in settings)
-    return DomainMap(threads, shares, names, surfaces, surfaces.argmin(axis=0))
+    best = np.where(surfaces.min(axis=0) > 0, surfaces.argmin(axis=0), -1)
+    return DomainMap(threads, shares, names, surfaces, best)

@@ -62,6 +62,11 @@ class Results:
         self.rows = pd.concat(parts, ignore_index=True)
 
     @property
+    def name(self) -> str:
+        """The name of its folder."""
+        return self._folder.name
+
+    @property
     def data_hash(self) -> str:
         """One hash over all files."""
         return hash_of(self.manifest["artefacts"])

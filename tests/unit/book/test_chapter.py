@@ -107,6 +107,7 @@ def test_a_run_is_described_by_all_that_its_manifest_tells():
     assert ours["seconds a cell"] == "3.5, in slices of 0.5 to 1.1"
     assert ours["others took in a block, %"] == "3.1 at most"
     assert ours["data hash"] == run.data_hash[:12]
+    assert ours["record"] == "standard-2.1.20"
     assert told.loc["cells", PUBLISHED] == "36 + 36"
     assert (told[PUBLISHED] == "").sum() > 3
 
@@ -119,6 +120,13 @@ def test_a_recorded_experiment_is_described_as_a_run_is():
     assert (designs["blocks"], designs["cells"], designs["seconds a cell"]) == ("4", "192", "3.5")
     assert told.loc["machine", "calibration, 2.2.4"] == "2 cores for 4 or 6 nodes and the client"
     assert set(told.loc["data hash"].str.len()) == {12}
+    assert told.loc["record"].tolist() == ["designs-2.1.20", "calibration-2.2.4"]
+
+
+def test_a_record_that_is_only_named_is_described_by_its_manifest():
+    told = describe(["designs-2.1.20", "switches-2.1.20"])
+    assert told.loc["record"].tolist() == ["designs-2.1.20", "switches-2.1.20"]
+    assert told.loc["Cassandra", "designs-2.1.20"] == "2.1.20"
 
 
 def test_what_is_said_of_a_machine_is_what_the_manifest_says():

@@ -143,6 +143,36 @@ def test_speedups_need_the_baseline():
         mixing.speedups(df[df["setting"] != "1R-3W"])
 
 
+class Line:
+    """A predictor that goes below zero at few threads."""
+
+    def __init__(self, at_zero_us):
+        self.at_zero_us = at_zero_us
+
+    def predict(self, x):
+        return self.at_zero_us + 10.0 * np.asarray(x)
+
+
+def below_zero():
+    return {(operation, level): Line(-100.0 if level == "ALL" else 50.0)
+            for operation in ("READ", "WRITE") for level in ("ONE", "QUORUM", "ALL")}  # fmt: skip
+
+
+def test_where_a_curve_is_below_zero_nothing_wins():
+    domains = mixing.domain_map(below_zero(), [5, 100], [0.0, 1.0])
+    assert (domains.best[:, 0] == -1).all()
+    assert (domains.best[:, 1] >= 0).all()
+    assert domains.ranges()["setting"].eq(mixing.NO_ESTIMATE).sum() == 2
+
+
+def test_workloads_with_an_estimate_below_zero_are_left_out():
+    table = mixing.estimates(below_zero(), [5, 100], [0.0])
+    kept = mixing.possible(table)
+    assert kept["threads"].unique().tolist() == [100]
+    assert len(kept) == 3
+    assert mixing.speedups(kept)["speedup_percent"].between(0, 100).all()
+
+
 def test_domain_map_is_the_table_on_a_grid(refit):
     threads, shares = [10, 200, 1000], [0.1, 0.9]
     domains = mixing.domain_map(refit, threads, shares)

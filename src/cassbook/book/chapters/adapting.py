@@ -135,7 +135,7 @@ def conditions(rides: ScheduleRuns) -> dict[str, Any]:
     """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
     notes, terms = rides.manifest, terms_of(rides)
     return {
-        "starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
+        "schedule_starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
         "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": notes["schedule"][0]["seconds"],
     }  # fmt: skip
 
@@ -252,7 +252,7 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
         "adaptive_free": format(Estimate.ratio(whole[payback.ADAPTIVE] / free), ".2f"),
         "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
         "of_phases": str(len(fastest)),
-        "slower": f"{whole[best].mean() / float(forecasts[best]):.1f}",
+        "client_slower": f"{whole[best].mean() / float(forecasts[best]):.1f}",
     }
 
 

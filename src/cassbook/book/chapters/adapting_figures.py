@@ -9,11 +9,12 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.advisor.payback import ADAPTIVE, FREE
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.records.schedule_runs import ScheduleRuns
 
 _MS = 1000.0
-_COLOURS = {"adaptive": "#000000", "naive": "#CC79A7", "1R-3W": "#0072B2", "2R-2W": "#E69F00", "3R-1W": "#009E73"}
+_COLOURS = palette.SETTINGS | {"adaptive": palette.BLACK, "naive": palette.PURPLE}
 _SMOOTH_S = 5
 
 
@@ -28,7 +29,7 @@ def violations(switches: pd.DataFrame) -> Figure:
         for row, pair in enumerate(pairs):
             at = group.loc[(group["now"] == pair[0]) & (group["then"] == pair[1]), "at_s"]
             moments = [moment for moments in at for moment in moments]
-            panel.plot(moments, [row] * len(moments), "|", color="#D55E00", markersize=9)
+            panel.plot(moments, [row] * len(moments), "|", color=palette.VERMILION, markersize=9)
             panel.text(0.99, row, f"{len(moments)}", va="center", ha="right", transform=panel.get_yaxis_transform())
         panel.axvline(0, color="grey", linewidth=0.8)
         title = "the paper's switch" if how == "naive" else "the safe one"
@@ -57,7 +58,7 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
     total = sum(phase["seconds"] for phase in phases)
     for panel, actor in zip(axes[1:, 0], ("adaptive", "naive"), strict=True):
         levels = rides.levels(block)[actor]
-        for name, colour in (("reads", "#0072B2"), ("writes", "#D55E00")):
+        for name, colour in (("reads", palette.OPERATIONS["READ"]), ("writes", palette.OPERATIONS["WRITE"])):
             shift = 0.04 if name == "reads" else -0.04
             times = [*levels["at_s"], total]
             panel.step(
@@ -76,7 +77,7 @@ def paying(by_map: Mapping[str, pd.DataFrame]) -> Figure:
     """
     figure, axes = panels(1, 1, width=6.5, height=3.6)
     panel = axes[0, 0]
-    for (label, table), colour in zip(by_map.items(), ("#0072B2", "#D55E00", "#009E73"), strict=False):
+    for (label, table), colour in zip(by_map.items(), palette.SERIES, strict=False):
         panel.plot(table.index, table[ADAPTIVE], color=colour, label=f"{label}: the adviser")
         panel.plot(table.index, table[FREE], "--", color=colour, linewidth=1.0, label=f"{label}: switches cost nothing")
     panel.axhline(1, color="grey", linewidth=0.8)

@@ -160,7 +160,7 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
             "p99, times 2R-2W's": _known(row["p99"]), "a dead replica": row["stops"].partition(" with ")[0],
         }
         if row["setting"] != SAFE
-        else {"fastest strong setting": f"none is told from {SAFE}", "a dead replica": "stops nothing"}
+        else {"fastest strong setting": f"none differs significantly from {SAFE}", "a dead replica": "stops nothing"}
         for row in _rows(table)
     ]  # fmt: skip
     return pd.DataFrame(rows, table.index).fillna("")
@@ -182,7 +182,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},
         **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},
         "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
-        "safe_half_ms": float(strong_ms[SAFE]), "strong_reads": f"{reads:,}", "strong_stale": stale,
+        "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,
         **{f"far_{name}_{kind}": steps[f"far_{kind}_ms"].astype(float)[of]
            for name, of in (("weak", "1R-1W"), ("safe", SAFE)) for kind in ("read", "write")},
     }  # fmt: skip

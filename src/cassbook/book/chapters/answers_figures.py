@@ -10,8 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullFormatter, StrMethodFormatter
 
+from cassbook.book import palette
 from cassbook.book.chapters import answers
-from cassbook.book.figure_style import COLOURS, done, panels, points
+from cassbook.book.figure_style import done, panels, points
 from cassbook.core.estimate import Estimate
 
 _ASIDE = 0.14
@@ -28,10 +29,10 @@ def ladder(table: pd.DataFrame) -> Figure:
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     stale = {"side by side": table["near"].map(_stale), "in three regions": table["far"].map(_stale)}
-    _of_settings(axes[1, 0], stale, COLOURS[2:])
+    _of_settings(axes[1, 0], stale, palette.SERIES[2:])
     axes[1, 0].set(title="reads that miss a write just acknowledged", ylabel="%", ylim=(-4, 104))
     dead = {side: table[side].map(lambda n: Estimate(n, n, n, 0)) for side in ("reads", "writes")}
-    _of_settings(axes[1, 1], dead, COLOURS[4:])
+    _of_settings(axes[1, 1], dead, palette.SERIES[4:])
     axes[1, 1].set(title="dead replicas survived", ylabel="replicas", ylim=(-0.2, 2.2), yticks=[0, 1, 2])
     return done(figure)
 
@@ -40,7 +41,7 @@ def _stale(share: Estimate) -> Estimate:
     return Estimate(100 * (1 - share.value), 100 * (1 - share.high), 100 * (1 - share.low), share.n)
 
 
-def _of_settings(panel: Axes, series: Mapping[str, pd.Series], colours: Sequence[str] = COLOURS) -> None:
+def _of_settings(panel: Axes, series: Mapping[str, pd.Series], colours: Sequence[str] = palette.SERIES) -> None:
     """One point per setting and series, both by name; settings whose quorums meet stand on grey."""
     names = [str(name) for name in next(iter(series.values())).index]
     meets = [place for place, name in enumerate(names) if answers.strong(name)]

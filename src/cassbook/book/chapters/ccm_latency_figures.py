@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.chapters import ccm_latency
 from cassbook.book.figure_style import (
     done,
@@ -12,8 +13,6 @@ from cassbook.book.figure_style import (
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.records.experiment import Results
 from cassbook.staleness.ccm_study import SETTINGS
-
-_BY_OPERATION = {"read": "#0072B2", "write": "#D55E00"}
 
 
 def study(results: Results) -> Figure:
@@ -31,7 +30,7 @@ def study(results: Results) -> Figure:
                 below = [max(0.0, e.value - max(0.0, e.low)) for e in estimates]
                 above = [e.high - e.value for e in estimates]
                 label = ccm_latency.OPERATIONS[operation]
-                panel.bar(places, values, 0.38, color=_BY_OPERATION[operation], label=label,
+                panel.bar(places, values, 0.38, color=palette.OPERATIONS[operation.upper()], label=label,
                           yerr=[below, above], capsize=2)  # fmt: skip
             panel.set_xticks(range(len(SETTINGS)), [setting_waiting_for(r, w) for r, w in SETTINGS], rotation=45)
             panel.set(title=f"{title}\n{name}", ylim=(0, None))

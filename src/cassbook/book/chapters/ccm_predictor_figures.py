@@ -9,18 +9,16 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    COLOURS,
-    done,
-    panels,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.records import predictor
 from cassbook.records.predictor import SAYING, OracleRun
 
 #: Lines of those who say something of P(consistent).
 _SAYING = tuple(
-    {"color": colour, "linestyle": style} for colour, style in zip(COLOURS[1:5], ("-", ":", "--", "-."), strict=True)
+    {"color": colour, "linestyle": style}
+    for colour, style in zip(palette.SERIES[1:5], ("-", ":", "--", "-."), strict=True)
 )
 _LEAST_CHANCE = 1e-4
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
@@ -36,7 +34,7 @@ def against_predictor(run: OracleRun, setups: Mapping[str, str]) -> Figure:
         for line, name in zip(_SAYING, SAYING, strict=True):
             panel.plot(at, seen[name], **line, label=name)
         half = [seen["p"] - seen["low"], seen["high"] - seen["p"]]
-        panel.errorbar(at, seen["p"], half, fmt="o", color=COLOURS[0], markersize=4, capsize=2, label="measured")
+        panel.errorbar(at, seen["p"], half, fmt="o", color=palette.SERIES[0], markersize=4, capsize=2, label="measured")
         panel.set(xscale="log", xlabel="t by the client's clock, ms")
     axes[0, 0].set_ylim(top=1.01)
     return _finished(figure, axes, "P(consistent)")
@@ -50,7 +48,7 @@ def against_predictor_k(run: OracleRun, setups: Mapping[str, str]) -> Figure:
             panel.plot(seen["k"], (1 - seen[name]).clip(lower=_LEAST_CHANCE), **line, label=name)
         missed, low, high = ((1 - seen[name]).clip(lower=_LEAST_CHANCE) for name in ("p", "high", "low"))
         panel.errorbar(
-            seen["k"], missed, [missed - low, high - missed], fmt="o", color=COLOURS[0], markersize=4, capsize=2,
+            seen["k"], missed, [missed - low, high - missed], fmt="o", color=palette.SERIES[0], markersize=4, capsize=2,
             label="measured",
         )  # fmt: skip
         panel.set(yscale="log", xlabel="k, versions")

@@ -9,16 +9,20 @@ import seaborn as sns
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import StrMethodFormatter
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.book.figure_style import SETTING_COLOURS, done, panels
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.latency import mix_excess, policies
 
-_ALL_COLOURS = SETTING_COLOURS | {"2R-3W": "#56B4E9", "3R-2W": "#CC79A7", "3R-3W": "#999999"}
 _SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
 _GRID = 60
+
+#: Percentiles that the whiskers of boxes reach to.
+_WHISKERS = (5, 95)
 
 
 def domain_maps(sources: Sequence[Source]) -> Figure:
@@ -43,7 +47,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         distinguishable = grid.assign(told=[float(value is True) for value in grid["told"]]).pivot_table(
             "told", "read_share", "threads"
         )
-        colours = ListedColormap([_ALL_COLOURS[name] for name in names])
+        colours = ListedColormap([palette.ALL_SETTINGS[name] for name in names])
         panel.pcolormesh(
             best.columns,
             100 * best.index,
@@ -64,7 +68,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
         panel.set(title=latency_map.name, xlabel="threads")
         panel.grid(visible=False)
     axes[0, 0].set_ylabel("reads, % of operations")
-    handles = [Patch(color=_ALL_COLOURS[s.name], label=s.name) for s in _SETTINGS if s.name in shown]
+    handles = [Patch(color=palette.ALL_SETTINGS[s.name], label=s.name) for s in _SETTINGS if s.name in shown]
     handles.append(Patch(facecolor="none", edgecolor="black", hatch="////", label="not distinguishable from the next"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles), title=f"fastest setting, {known}")
     return done(figure)
@@ -72,7 +76,7 @@ def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
 
 def saved(sources: Sequence[Source]) -> Figure:
     """Draw Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster
-    starts.
+    starts; whiskers from the 5th to the 95th percentile.
     """
     figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
     for panel, source in zip(axes[0], sources, strict=True):
@@ -83,9 +87,10 @@ def saved(sources: Sequence[Source]) -> Figure:
             x="reads, % of operations",
             y="speedup_percent",
             ax=panel,
-            color="#56B4E9",
+            color=palette.SKY,
             linewidth=0.8,
-            fliersize=2,
+            whis=_WHISKERS,
+            showfliers=False,
         )
         panel.axhline(0, color="grey", linewidth=0.8)
         panel.set(title=source.label, ylabel="latency saved, %")
@@ -93,8 +98,8 @@ def saved(sources: Sequence[Source]) -> Figure:
 
 
 def parts_of_mixes(sources: Sequence[Source]) -> Figure:
-    """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one dot per
-    cell.
+    """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one box over
+    the cells of each setting, whiskers from the 5th to the 95th percentile.
     """
     figure, axes = panels(1, len(sources), width=4.6, height=3.4, sharey=True)
     titles = {"read_ratio": "reads", "write_ratio": "writes", "mix": "the mix"}
@@ -103,11 +108,12 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
         table = table.assign(mix=table["mix_us"] / table["mean_us"])
         long = table.melt(["setting"], list(titles), "part", "ratio")
         long["part"] = long["part"].map(titles)
-        sns.stripplot(
-            long, x="part", y="ratio", hue="setting", dodge=True, size=2.5, palette=_ALL_COLOURS, ax=panel,
-            legend=source is sources[0], alpha=0.7,
+        sns.boxplot(
+            long, x="part", y="ratio", hue="setting", palette=palette.ALL_SETTINGS, ax=panel, width=0.6, gap=0.15,
+            whis=_WHISKERS, showfliers=False, linewidth=0.9, legend=source is sources[0],
         )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set_yscale("log", base=2)
+        panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.set(title=source.label, xlabel="", ylabel="latency, times the same alone")
     return done(figure)

@@ -10,14 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cassbook.book import palette
 from cassbook.book.chapters.cold_start import nearest_threads
-from cassbook.book.figure_style import (
-    LEVEL_COLOURS,
-    MS,
-    done,
-    panels,
-    sentence,
-)
+from cassbook.book.figure_style import MS, done, panels, sentence
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
@@ -28,35 +23,41 @@ from cassbook.latency.cold_cells import CONDITIONS, cold_cells, series_of
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:
-    """Draw Figs. 2 and 3: every operation's delay over the time since its cell began; reads left, writes right.
+    """Draw Figs. 2 and 3: every operation's delay over the time since its cell began; one panel per level.
 
-    One row per run, of the first block's pure cells at the thread count next to `near`.
+    Two rows per run, reads and writes, of the first block's pure cells at the thread count next to `near`.
     """
     shown = []
     for source in sources:
         cells = _first_block(source, near)
         samples = source.run.samples(["cell_id", "started_s", "latency_us"], cells["cell_id"].tolist())
         if len(samples):
-            shown.append((source.label, cells, samples))
+            shown += [(f"{source.label}, {word}", cells[cells["read_share"] == share], samples)
+                      for share, word in ((1.0, "reads"), (0.0, "writes"))]  # fmt: skip
     if not shown:
         return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
-    figure, axes = panels(len(shown), 2, width=4.5, sharey="row")
+    figure, axes = panels(len(shown), len(LEVELS), width=3.1, height=1.9, sharex=True, sharey="row")
     for row, (label, cells, samples) in zip(axes, shown, strict=True):
-        for panel, (share, word) in zip(row, ((1.0, "reads"), (0.0, "writes")), strict=True):
-            for cell in cells[cells["read_share"] == share].sort_values("read_cl", key=_by_level).itertuples():
-                operations = samples[samples["cell_id"] == cell.cell_id]
-                began_s = operations["started_s"].min()
-                panel.plot(
-                    (operations["started_s"] - began_s) * MS, operations["latency_us"] / MS, ".", markersize=1,
-                    color=LEVEL_COLOURS[cell.read_cl], label=cell.read_cl,
-                )  # fmt: skip
-                panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
-            panel.set_title(f"{label}: {word}, {cells['threads'].iloc[0]} threads")
-        row[0].set_ylabel("delay, ms")
+        for panel, level in zip(row, LEVELS, strict=True):
+            for cell in cells[cells["read_cl"] == level].itertuples():
+                _raw(panel, cell, samples[samples["cell_id"] == cell.cell_id])
+            panel.set_yscale("log")
+        row[0].set_ylabel(f"{label},\nms", fontsize=9)
+    for panel, level in zip(axes[0], LEVELS, strict=True):
+        panel.set_title(level)
     for panel in axes[-1]:
-        panel.set_xlabel("time since the cell began, ms")
-    axes[0, 0].legend(title="level", markerscale=8)
+        panel.set_xlabel("ms since the cell began")
     return done(figure)
+
+
+def _raw(panel: Axes, cell: Any, operations: pd.DataFrame) -> None:
+    """One cell's operations, and where its steady window begins."""
+    began_s = operations["started_s"].min()
+    panel.plot(
+        (operations["started_s"] - began_s) * MS, operations["latency_us"] / MS, ".", markersize=1,
+        color=palette.LEVELS[cell.read_cl], label=cell.read_cl,
+    )  # fmt: skip
+    panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
 
 
 def _first_block(source: Source, near: int) -> pd.DataFrame:
@@ -64,10 +65,6 @@ def _first_block(source: Source, near: int) -> pd.DataFrame:
     cells = source.run.cells
     of_block = (cells["kind"] == "pure") & (cells["block"] == 1)
     return cells[of_block & (cells["threads"] == nearest_threads(source, near))]
-
-
-def _by_level(levels: pd.Series) -> pd.Series:
-    return levels.map({level: place for place, level in enumerate(LEVELS)})
 
 
 def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
@@ -114,14 +111,14 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
         panel.set_xlabel("time since the cell began, s")
     levels = [level for level in LEVELS if any((cells["level"] == level).any() for cells in cells_of.values())]
     figure.legend(
-        handles=[Patch(color=LEVEL_COLOURS[level], label=level) for level in levels],
+        handles=[Patch(color=palette.LEVELS[level], label=level) for level in levels],
         loc="outside lower center", ncols=3, title="level; writes are dotted",
     )  # fmt: skip
     return done(figure)
 
 
 def _cold_line(panel: Axes, cell: Any, bins: pd.DataFrame) -> None:
-    colour = LEVEL_COLOURS.get(cell.level, "grey")
+    colour = palette.LEVELS.get(cell.level, "grey")
     line = "-" if cell.operation == "READ" else ":"
     panel.plot(bins["since_start_ms"] / MS, bins["mean_us"] / MS, line, color=colour, linewidth=1)
     _mark_end(panel, bins, colour)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels, sentence
 from cassbook.book.source import Source
 from cassbook.latency import omission
 
-_TIME_COLOURS = {"service": "#0072B2", "response": "#D55E00"}
+_TIME_COLOURS = {"service": palette.BLUE, "response": palette.VERMILION}
 
 
 def around_a_pause(sources: Sequence[Source], level: str) -> Figure:

@@ -8,23 +8,29 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyBboxPatch, Rectangle
 
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT, Deployment, Host
 
 _ZONE_WIDE, _HOST_HIGH, _GAP = 1.0, 0.9, 0.45
-_REGION, _ZONE, _NODE, _OWN = "#D9D9D9", "#8C8C8C", "#0072B2", "#D55E00"
+_REGION, _ZONE, _NODE, _OWN = "#D9D9D9", "#8C8C8C", palette.BLUE, palette.VERMILION
 
 
 def draw(*deployments: Deployment | Placement, titles: tuple[str, ...] = ()) -> Figure:
-    """Draw deployments side by side: regions solid, zones dashed, replicas as discs, the client as a square.
+    """Draw deployments two in a row: regions solid, zones dashed, replicas as discs, the client as a square.
 
     Of a `Placement` regions are named, and the lines between replicas say how long a round trip is, in ms.
     """
-    figure, axes = panels(1, len(deployments), width=3.1, height=2.9)
-    for panel, deployment, k in zip(axes[0], deployments, range(len(deployments)), strict=True):
-        _one(panel, deployment)
-        panel.set_title(titles[k] if k < len(titles) else str(_of(deployment)), fontsize=9)
+    columns = min(2, len(deployments))
+    figure, axes = panels(-(-len(deployments) // columns), columns, width=4.3, height=3.1)
+    reaches = [_one(panel, deployment) for panel, deployment in zip(axes.flat, deployments, strict=False)]
+    right, top = (max(reach[of] for reach in reaches) for of in (0, 1))
+    for k, panel in enumerate(axes.flat):
+        panel.set(xlim=(-0.2, right + 0.2), ylim=(-0.75, top + 0.35), aspect="equal")  # all at one scale
+        panel.axis("off")
+        if k < len(deployments):
+            panel.set_title(titles[k] if k < len(titles) else str(_of(deployments[k])), fontsize=11)
     return done(figure)
 
 
@@ -32,7 +38,8 @@ def _of(what: Deployment | Placement) -> Deployment:
     return what.deployment if isinstance(what, Placement) else what
 
 
-def _one(panel: Axes, what: Deployment | Placement) -> None:
+def _one(panel: Axes, what: Deployment | Placement) -> tuple[float, float]:
+    """Draw one deployment; return how far it reaches."""
     deployment = _of(what)
     places, right, top = _region_boxes(panel, what)
     if isinstance(what, Placement):
@@ -51,8 +58,7 @@ def _one(panel: Axes, what: Deployment | Placement) -> None:
         else:
             panel.add_patch(Circle((x, y), 0.28, color=_NODE, zorder=3))
         panel.text(x, y, host.name, ha="center", va="center", color="white", fontsize=8, zorder=4)
-    panel.set(xlim=(-0.2, right + 0.2), ylim=(-0.75, top + 0.35), aspect="equal")
-    panel.axis("off")
+    return right, top
 
 
 def _region_boxes(panel: Axes, what: Deployment | Placement) -> tuple[dict[str, tuple[float, float]], float, float]:

@@ -80,6 +80,6 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             "share": f"{share.interval:.0%}",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
-            "right where the winner can be told": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
+            "right where the winner is significant": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
         }
     return pd.DataFrame(rows).T

@@ -8,12 +8,8 @@ import pandas as pd
 import seaborn as sns
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    SETTING_COLOURS,
-    done,
-    panels,
-    setting_legend,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels, setting_legend
 
 
 def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
@@ -25,7 +21,7 @@ def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
         panel.axhline(0, color="grey", linewidth=0.8)
         sns.stripplot(
             table, x="reads", y="deviation_percent", hue="setting", dodge=True, order=shares, ax=panel,
-            palette=SETTING_COLOURS, size=4, legend=False,
+            palette=palette.SETTINGS, size=4, legend=False,
         )  # fmt: skip
         panel.set(title=label, xlabel="reads, % of operations", ylabel="estimate above measurement, %")
     setting_legend(figure, "setting")

@@ -12,12 +12,12 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 from cassbook.deployment.inferred_regions import LEVELS
 from cassbook.deployment.scenarios import over_blocks
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito).
-SCENARIO_COLOURS = {"a": "#009E73", "b": "#0072B2", "c": "#E69F00", "d": "#D55E00"}
 _STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 _LABELS = {"latency_ms": "mean latency, ms", "throughput_per_s": "throughput, 1/s"}
@@ -56,14 +56,14 @@ def by_threads(quantity: str, sources: Mapping[str, pd.DataFrame]) -> Figure:
 def _line(panel: Axes, line: pd.DataFrame, quantity: str, scenario: str, style: str) -> None:
     solid = style == _STYLES[0]
     panel.plot(
-        line["threads"], line[quantity], style, color=SCENARIO_COLOURS[scenario], linewidth=1.3,
+        line["threads"], line[quantity], style, color=palette.SCENARIOS[scenario], linewidth=1.3,
         marker="o" if solid else None, markersize=3,
     )  # fmt: skip
     low, high = line[f"{quantity}_low"], line[f"{quantity}_high"]
     if solid and low.notna().any():
         least = line[quantity] / 3  # a wide interval may reach below zero, where a logarithm cannot go
         panel.fill_between(
-            line["threads"], np.maximum(low, least), high, color=SCENARIO_COLOURS[scenario], alpha=0.15, linewidth=0
+            line["threads"], np.maximum(low, least), high, color=palette.SCENARIOS[scenario], alpha=0.15, linewidth=0
         )
 
 
@@ -74,7 +74,7 @@ def _plain_log(panel: Axes) -> None:
 
 
 def _legend(figure: Figure, labels: list[str]) -> None:
-    handles = [Line2D([], [], color=colour, label=name) for name, colour in SCENARIO_COLOURS.items()]
+    handles = [Line2D([], [], color=colour, label=name) for name, colour in palette.SCENARIOS.items()]
     for style, label in zip(_STYLES, labels, strict=False):
         handles.append(Line2D([], [], color="black", linestyle=style, label=label))
     figure.legend(handles=handles, loc="outside upper center", ncols=len(handles), fontsize=9)
@@ -91,7 +91,7 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
             for level, points in group.groupby("level"):
                 panel.plot(
                     points["latency_ms"], points["predicted_ms"], markers[str(level)], markersize=4, linestyle="",
-                    color=SCENARIO_COLOURS[str(name)], alpha=0.7,
+                    color=palette.SCENARIOS[str(name)], alpha=0.7,
                 )  # fmt: skip
         both = np.array([table[["latency_ms", "predicted_ms"]].min().min(), table["latency_ms"].max()])
         panel.plot(both, both, color="grey", linewidth=0.8)
@@ -103,7 +103,7 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("the model's, ms")
-    handles = [Line2D([], [], color=SCENARIO_COLOURS[name], label=name) for name in "bcd"]
+    handles = [Line2D([], [], color=palette.SCENARIOS[name], label=name) for name in "bcd"]
     handles += [Line2D([], [], color="black", marker=m, linestyle="", label=level) for level, m in markers.items()]
     axes[0, 0].legend(handles=handles, fontsize=8)
     return done(figure)

@@ -143,13 +143,13 @@ def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
 
 
 def availability(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return measured availability under random faults beside two that are foretold, in percent.
+    """Return measured availability under random faults beside two that are predicted, in percent.
 
     Returns
     -------
     DataFrame
-        Index (operation, setting): measured (share answered, with least and most of starts); of these nodes (foretold
-        from how many were down when); independent (foretold from each node's own part of time down alone, as if nodes
+        Index (operation, setting): measured (share answered, with least and most of starts); of these nodes (predicted
+        from how many were down when); independent (predicted from each node's own part of time down alone, as if nodes
         failed independently: k of n).
     """
     bins = run.bins[run.bins["setup"] == setup]

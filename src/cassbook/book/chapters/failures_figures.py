@@ -7,19 +7,17 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.chapters.failures import OPERATIONS
-from cassbook.book.figure_style import COLOURS, SETTING_COLOURS, done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.records.faults import FaultRun
 
 _BAND = "#bbbbbb"
-#: Settings that other figures do not have; the three strong ones keep their colours.
-_OTHERS = tuple(colour for colour in COLOURS if colour not in SETTING_COLOURS.values())
 
 
 def colours(names: list[str]) -> dict[str, str]:
     """Return a colour for each setting, the same wherever it is drawn."""
-    others = iter(_OTHERS)
-    return {name: SETTING_COLOURS.get(name) or next(others) for name in names}
+    return {name: palette.setting(name, place) for place, name in enumerate(names)}
 
 
 def answered(run: FaultRun, setup: str) -> Figure:

@@ -184,7 +184,7 @@ def pilot_values(results: Results) -> dict[str, float | int]:
     """Return what the prose quotes of `interleaving-designs`."""
     numbers = results.manifest["numbers"]
     return {
-        "alone_s": numbers["steady_s"], "starts": int(results.manifest["starts"]),
+        "alone_s": numbers["steady_s"], "design_starts": int(results.manifest["starts"]),
         "blocks_needed": blocks_needed(results),
     }  # fmt: skip
 

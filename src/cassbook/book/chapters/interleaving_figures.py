@@ -7,11 +7,12 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
+from cassbook.book import palette
 from cassbook.book.chapters.interleaving import WORDS
-from cassbook.book.figure_style import LEVEL_COLOURS, OTHER_COLOURS, SETTING_COLOURS, done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
 
-_COLOURS = LEVEL_COLOURS | SETTING_COLOURS
+_COLOURS = palette.LEVELS | palette.SETTINGS
 
 
 def timeline(table: pd.DataFrame) -> Figure:
@@ -49,7 +50,7 @@ def half_widths(table: pd.DataFrame) -> Figure:
             for marker, (level, of_level) in zip("os^", group.groupby("level", sort=False), strict=False):
                 panel.plot(
                     of_level["threads"].map(places), of_level[f"half_{name}"], marker=marker, linewidth=1,
-                    color=OTHER_COLOURS[place], label=f"{name}: {level}/{of_level['base'].iloc[0]}",
+                    color=palette.SERIES[place], label=f"{name}: {level}/{of_level['base'].iloc[0]}",
                 )  # fmt: skip
         panel.set_xticks(list(places.values()), [str(threads) for threads in places])
         panel.set(title=WORDS[str(operation)], xlabel="threads", yscale="log")
@@ -91,7 +92,7 @@ def same(table: pd.DataFrame) -> Figure:
     """
     figure, axes = panels(1, 2, width=4.8)
     ordered = table.sort_values("ratio", ignore_index=True)
-    for covers, colour, label in ((True, OTHER_COLOURS[0], "holds 1"), (False, OTHER_COLOURS[1], "leaves out 1")):
+    for covers, colour, label in ((True, palette.SERIES[0], "holds 1"), (False, palette.SERIES[1], "leaves out 1")):
         rows = ordered[ordered["covers"] == covers]
         axes[0, 0].vlines(rows.index, rows["low"], rows["high"], color=colour, linewidth=0.8, label=label)
     axes[0, 0].plot(ordered.index, ordered["ratio"], ".", color="black", markersize=2)
@@ -100,6 +101,6 @@ def same(table: pd.DataFrame) -> Figure:
     axes[0, 0].legend()
     p = np.sort(table["p"].dropna())
     axes[0, 1].plot([0, 1], [0, 1], color="grey", linewidth=0.8)
-    axes[0, 1].step(p, np.arange(1, len(p) + 1) / len(p), where="post", color=OTHER_COLOURS[0])
+    axes[0, 1].step(p, np.arange(1, len(p) + 1) / len(p), where="post", color=palette.SERIES[0])
     axes[0, 1].set(xlabel="p of the paired test", ylabel="share of comparisons below it", xlim=(0, 1), ylim=(0, 1))
     return done(figure)

@@ -9,14 +9,8 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from cassbook.book.figure_style import (
-    LEVEL_COLOURS,
-    MS,
-    OPERATIONS,
-    done,
-    error_bars,
-    panels,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import MS, OPERATIONS, done, error_bars, panels
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
@@ -46,7 +40,7 @@ def prices(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
                 x = group["threads"].map(places) + (0.12 if level == LEVELS[-1] else -0.12)
                 panel.errorbar(
                     x, group["ratio"], yerr=bars, fmt="o-", markersize=3.5, linewidth=0.9, capsize=2, elinewidth=0.9,
-                    color=LEVEL_COLOURS[level], label=f"{level}/ONE",
+                    color=palette.LEVELS[level], label=f"{level}/ONE",
                 )  # fmt: skip
             panel.axhline(1, color="grey", linewidth=0.8)
             panel.set(yscale="log", ylim=(0.4, 20))  # wide intervals are cut off
@@ -74,9 +68,9 @@ def distributions(curves: Mapping[str, pd.DataFrame]) -> Figure:
         for level in LEVELS:
             group = table[table["level"] == level]
             beyond = 1 / (1 - group["share"])
-            panel.plot(beyond, group["latency_us"] / MS, color=LEVEL_COLOURS[level], linewidth=1.3, label=level)
+            panel.plot(beyond, group["latency_us"] / MS, color=palette.LEVELS[level], linewidth=1.3, label=level)
             panel.fill_between(
-                beyond, group["low"] / MS, group["high"] / MS, color=LEVEL_COLOURS[level], alpha=0.2, linewidth=0
+                beyond, group["low"] / MS, group["high"] / MS, color=palette.LEVELS[level], alpha=0.2, linewidth=0
             )
         panel.set(title=title, xscale="log", yscale="log", xlabel="percentile")
         panel.set_xticks([2, 10, 100, 1000, 10000], ["50", "90", "99", "99.9", "99.99"])
@@ -117,7 +111,7 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
                 group = stats[stats["level"] == level].sort_values("threads")
                 panel.plot(
                     group["throughput_per_s"], group["latency_us"] / MS, "o-", markersize=4, linewidth=1.3,
-                    color=LEVEL_COLOURS[level], label=level,
+                    color=palette.LEVELS[level], label=level,
                 )  # fmt: skip
                 marked = group[summaries.client_marked(group)]
                 panel.plot(
@@ -150,7 +144,7 @@ def ratios(table: pd.DataFrame, of: str) -> Figure:
             bars = np.vstack([of_level["ratio"] - of_level["low"], of_level["high"] - of_level["ratio"]])
             x = of_level["threads"].map(places) + shift
             panel.errorbar(
-                x, of_level["ratio"], yerr=bars, fmt="o", markersize=4, color=LEVEL_COLOURS[level], capsize=2,
+                x, of_level["ratio"], yerr=bars, fmt="o", markersize=4, color=palette.LEVELS[level], capsize=2,
                 elinewidth=1, label=level,
             )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)

@@ -182,9 +182,9 @@ def coordinators_values(results: Results) -> dict[str, str]:
     default = {"setup": "c", "condition": "one at QUORUM"}
     return three | {
         "default": str(IN_FLIGHT),
-        "many": str(results.manifest["setups"]["c-1024"]["options"]["native_transport_max_threads"]),
+        "held_most": str(results.manifest["setups"]["c-1024"]["options"]["native_transport_max_threads"]),
         "near": _times(results, {"setup": "c", "condition": "one at ONE"}, {"condition": "three at ONE"}, "READ"),
-        "spread": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
+        "three_coordinators": _times(results, {"setup": "c", "condition": "three at QUORUM"}, default, "READ"),
         "held": _times(results, {"setup": "c-1024", "condition": "one at QUORUM"}, default, "READ"),
     }
 
@@ -221,7 +221,7 @@ def proxy_values(results: Results) -> dict[str, str]:
     least, most = int(sizes.min()), int(sizes.max())
     by_proxy = results.rows[results.rows["way"] == "proxy"].groupby(["rows_a_page", "start"])["latency_ms"].mean()
     return {
-        "spared": ratio_text(trial_ratios.without_proxy(results)),
+        "page_sooner": ratio_text(trial_ratios.without_proxy(results)),
         "a_row_ms": text(Estimate.mean((by_proxy[most] - by_proxy[least]) / (most - least))),
     }
 
@@ -230,7 +230,7 @@ def two_centres_values(results: Results) -> dict[str, str]:
     """Return the latencies: away (reads at QUORUM by LOCAL_QUORUM), and each (writes at EACH_QUORUM by QUORUM)."""
     return {
         "away": _times(results, {"condition": "QUORUM"}, {"condition": "LOCAL_QUORUM"}, "READ", "latency_ms"),
-        "each": _times(results, {"condition": "EACH_QUORUM"}, {"condition": "QUORUM"}, "UPDATE", "latency_ms"),
+        "each_quorum": _times(results, {"condition": "EACH_QUORUM"}, {"condition": "QUORUM"}, "UPDATE", "latency_ms"),
     }
 
 

@@ -7,12 +7,12 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.chapters.mitigating_distance import OBSERVED, OPERATIONS, by_phase, model_ms
 from cassbook.book.figure_style import done, panels
 from cassbook.records.experiment import Results
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito).
-_COLOURS = ("#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9")
 
 
 def over_requests(results: Results) -> Figure:
@@ -22,7 +22,7 @@ def over_requests(results: Results) -> Figure:
     means = results.mean("throughput_per_s", ["operation", "setup", "threads"]).sort_index()
     figure, axes = panels(1, len(OPERATIONS), width=4.2, height=3.2, sharey=True)
     for panel, (operation, word) in zip(axes[0], OPERATIONS.items(), strict=True):
-        for colour, setup in zip(_COLOURS, sorted(results.manifest["setups"]), strict=False):
+        for colour, setup in zip(palette.SERIES, sorted(results.manifest["setups"]), strict=False):
             rates = means[operation, setup]
             _with_intervals(panel, rates.index.to_numpy(), rates, colour, f"scenario {setup}")
         panel.set(title=word, xlabel="requests in flight", xscale="log")
@@ -39,10 +39,10 @@ def by_level(results: Results) -> Figure:
     alone = model_ms(results)["alone"].droplevel("setup")
     figure, axes = panels(1, 1, width=9.0, height=3.6)
     panel, names = axes[0, 0], list(alone.index)
-    for offset, colour, (operation, word) in zip((-0.12, 0.12), _COLOURS, OPERATIONS.items(), strict=False):
+    for offset, (operation, word) in zip((-0.12, 0.12), OPERATIONS.items(), strict=True):
         latencies = means[operation].reindex([name for name in names if name in means[operation].index])
         places = np.array([names.index(name) for name in latencies.index]) + offset
-        _with_intervals(panel, places, latencies, colour, word, line="")
+        _with_intervals(panel, places, latencies, palette.OPERATIONS[operation], word, line="")
     panel.plot(range(len(names)), alone, "x", color="black", label="distance alone, one request at a time")
     panel.set_xticks(range(len(names)), names)
     panel.set(ylabel="mean latency, ms", ylim=(0, None))
@@ -56,7 +56,7 @@ def through_phases(results: Results) -> Figure:
     phases = results.rows.drop_duplicates("place").sort_values("place")["phase"].to_list()
     figure, axes = panels(1, 1, width=7.0, height=3.4)
     panel = axes[0, 0]
-    for colour, name in zip(_COLOURS, results.manifest["numbers"]["timeouts"], strict=False):
+    for colour, name in zip(palette.SERIES, results.manifest["numbers"]["timeouts"], strict=False):
         latency_ms = [mean_ms[phase, name] for phase in phases]
         width = 2.4 if name == OBSERVED else 1.2
         label = "set at run time" if name == OBSERVED else name

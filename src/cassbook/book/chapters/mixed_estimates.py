@@ -29,10 +29,10 @@ def winning_ranges(source: Source, read_shares: Sequence[float], order: int = 4)
 
 def speedup_summary(estimates: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """Return the latency the best setting saves against always 1R-3W, in percent: mean over thread counts, by mix
-    and source.
+    and source; workloads with an estimate below zero are left out.
     """
     columns = {}
     for label, df in estimates.items():
-        means = mixing.speedups(df).groupby("read_share")["speedup_percent"].mean()
+        means = mixing.speedups(mixing.possible(df)).groupby("read_share")["speedup_percent"].mean()
         columns[label] = means.set_axis([f"{100 * share:.0f} %" for share in means.index])
     return pd.DataFrame(columns).rename_axis("reads").map("{:.1f}".format)

@@ -14,15 +14,9 @@ from IPython.display import HTML
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.alternative_text import Drawing
-from cassbook.book.figure_style import (
-    MS,
-    SETTING_COLOURS,
-    done,
-    panels,
-    setting_legend,
-    style,
-)
+from cassbook.book.figure_style import MS, done, panels, setting_legend, style
 from cassbook.book.settings import PLOTLY_VARIABLE
 from cassbook.book.source import Source
 from cassbook.latency import (
@@ -43,7 +37,8 @@ def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
     for panel, source in zip(axes[0], sources, strict=True):
         lowest, highest = source.level_stats["threads"].agg(["min", "max"])
         domain = _domain(source, np.linspace(lowest, highest, 199), shares, order)
-        colours = ListedColormap([SETTING_COLOURS[name] for name in domain.settings])
+        colours = ListedColormap([palette.SETTINGS[name] for name in domain.settings])
+        colours.set_under("white")  # where an estimate is not positive
         panel.pcolormesh(domain.threads, 100 * shares, domain.best, cmap=colours, vmin=-0.5, vmax=2.5, rasterized=True)
         panel.set_title(source.label)
         panel.set_xlabel("threads")
@@ -60,7 +55,7 @@ def surfaces(source: Source, order: int = 4) -> HTML:
     domain = _domain(source, np.linspace(lowest, highest, 34), shares, order)
     figure = go.Figure()
     for name, latency_us in zip(domain.settings, domain.latency_us, strict=True):
-        colour = SETTING_COLOURS[name]
+        colour = palette.SETTINGS[name]
         scale = [[0, colour], [1, colour]]
         figure.add_surface(
             x=domain.threads, y=100 * shares, z=latency_us / MS, colorscale=scale, showscale=False,
@@ -92,7 +87,7 @@ def speedup_boxes(estimates: Mapping[str, pd.DataFrame]) -> Figure:
         By source: setting, read_share, threads, latency_us.
     """
     style()
-    parts = [mixing.speedups(df).assign(source=label) for label, df in estimates.items()]
+    parts = [mixing.speedups(mixing.possible(df)).assign(source=label) for label, df in estimates.items()]
     table = pd.concat(parts)
     table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
     figure, axes = plt.subplots(figsize=(8, 3.6), layout="constrained", FigureClass=Drawing)

@@ -8,8 +8,9 @@ import numpy as np
 import seaborn as sns
 from matplotlib.figure import Figure
 
+from cassbook.book import palette
 from cassbook.book.chapters.models import judged, points
-from cassbook.book.figure_style import LEVEL_COLOURS, done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.book.source import Source
 from cassbook.latency import model_selection, models
 
@@ -28,7 +29,7 @@ def errors(sources: Sequence[Source]) -> Figure:
         for row, where in enumerate(("between", "beyond")):
             panel = axes[row, column]
             sns.stripplot(
-                x=table[f"{where}_percent"], y=titles, hue=table["level"], palette=LEVEL_COLOURS, size=5, ax=panel,
+                x=table[f"{where}_percent"], y=titles, hue=table["level"], palette=palette.LEVELS, size=5, ax=panel,
                 jitter=0.15, legend=row == 0 and column == 0,
             )  # fmt: skip
             panel.set_xscale("log")

@@ -48,15 +48,16 @@ def protocol(runs: Runs) -> dict[str, object]:
     Returns
     -------
     dict
-        version, later (the first and the last); starts, repetitions, seconds, cores; and those of `repeatability`.
+        version, later (the first and the last); calibration_starts, repetitions, seconds, cores; and, of
+        `repeatability`, cell_noise, known, floor.
     """
-    first = next(iter(runs.values())).results.manifest
+    first, repeated = next(iter(runs.values())).results.manifest, repeatability(runs.values())
     versions = list(runs)
     return {
-        "version": versions[0], "later": versions[-1], "starts": first["starts"],
+        "version": versions[0], "later": versions[-1], "calibration_starts": first["starts"],
         "repetitions": first["numbers"]["repetitions"],
         "seconds": first["numbers"]["steady_s"], "cores": first["machine"]["cores"],
-        **repeatability(runs.values()),
+        "cell_noise": repeated["noise"], "known": repeated["known"], "floor": repeated["floor"],
     }  # fmt: skip
 
 

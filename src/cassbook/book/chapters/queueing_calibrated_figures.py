@@ -8,14 +8,8 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    LEVEL_COLOURS,
-    OTHER_COLOURS,
-    done,
-    jobs_axis,
-    panels,
-    points,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import done, jobs_axis, panels, points
 from cassbook.core.consistency import LEVELS
 from cassbook.queueing.paper import FIELD_LENGTH
 
@@ -49,7 +43,7 @@ def predicted(tables: Mapping[str, pd.DataFrame], operation: str) -> Figure:
 
 def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
     for level in [level for level in LEVELS if level in set(cells["level"])]:
-        of_level, colour = cells[cells["level"] == level], LEVEL_COLOURS[level]
+        of_level, colour = cells[cells["level"] == level], palette.LEVELS[level]
         points(
             panel,
             of_level["jobs"],
@@ -65,7 +59,8 @@ def _predicted(panel: Axes, cells: pd.DataFrame) -> None:
 def slowdowns(table: pd.DataFrame) -> Figure:
     """Draw how much slower work is with few at the processors than with many; one line per version and operation."""
     figure, axes = panels(1, 1, width=5.2, height=3.2)
-    for colour, (series, group) in zip(OTHER_COLOURS, table.groupby("series", sort=False), strict=False):
+    for series, group in table.groupby("series", sort=False):
+        colour = palette.version(str(series))
         points(axes[0, 0], group["jobs"], group["factor"], colour, str(series))
         axes[0, 0].plot(group["jobs"], [factor.value for factor in group["factor"]], color=colour, linewidth=1)
     axes[0, 0].set(xlabel="requests at the processors", ylabel="time of the same work, with 64: 1", ylim=(0, None))

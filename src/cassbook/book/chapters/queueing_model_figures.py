@@ -8,9 +8,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, FancyArrowPatch, Polygon, Rectangle
 
+from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
 
-_STATION, _SWITCH, _FORK, _REGION = "#56B4E9", "#F0E442", "#009E73", "#D9D9D9"
+_STATION, _SWITCH, _FORK, _REGION = palette.SKY, palette.YELLOW, palette.GREEN, "#D9D9D9"
 _WIDE, _HIGH = 1.3, 0.55
 #: Half the width of each part of a node: where arrows leave it and reach it.
 _REACH = {"network": 0.62, "class": 0.4, "CPU": 0.62, "fork": 0.3, "disk": 0.62, "out": 0.75, "join": 0.3}

@@ -8,8 +8,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullLocator
 
+from cassbook.book import palette
 from cassbook.book.chapters.record import counts
-from cassbook.book.figure_style import LEVEL_COLOURS, done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.g20 import choices as g20_choices
 from cassbook.claims.interval import high, low, middle
@@ -21,12 +22,6 @@ from cassbook.claims.thesis import text as thesis
 from cassbook.latency.regression import MODEL_TITLES
 
 #: The same in every figure; distinguishable for the colour-blind.
-VERDICT_COLOURS = {
-    "reproduced": "#009E73",
-    "other reading": "#E69F00",
-    "not reproduced": "#D55E00",
-    "untestable": "#999999",
-}
 _KIND_TITLES: dict[Kind, str] = {
     "text": "sentences",
     "cell": "derived cells of tables",
@@ -43,7 +38,7 @@ def verdicts(findings: Sequence[Finding]) -> Figure:
         total = table.sum(axis=1)
         for verdict in VERDICT_WORDS.values():
             part = 100 * table[verdict] / total.where(total > 0, 1)
-            panel.barh(table.index, part, left=left, color=VERDICT_COLOURS[verdict], label=verdict)
+            panel.barh(table.index, part, left=left, color=palette.VERDICTS[verdict], label=verdict)
             left = left + part
         for place, count in enumerate(total):
             panel.text(101, place, f"{count}", va="center", fontsize=9)
@@ -70,7 +65,7 @@ def agreement(findings: Sequence[Finding], prefix: str, unit: str) -> Figure:
     panel.plot(ends, ends, color="grey", linewidth=0.8)
     for verdict, rows in table.groupby("verdict"):
         word = VERDICT_WORDS[verdict]  # type: ignore[index]
-        panel.plot(rows["said"], rows["found"], "o", markersize=3.5, color=VERDICT_COLOURS[word], label=word)
+        panel.plot(rows["said"], rows["found"], "o", markersize=3.5, color=palette.VERDICTS[word], label=word)
     panel.set(xlabel=f"printed, {unit}", ylabel=f"recomputed, {unit}")
     panel.legend()
     return done(figure)
@@ -89,7 +84,7 @@ def in_flight(findings: Sequence[Finding], papers: Sequence[str] = ("g20", "g21"
     for place, name in enumerate(groups):
         ratios = (table["found"] / table["said"])[names == name]
         spread = [place + 0.35 * (k / max(len(ratios) - 1, 1) - 0.5) for k in range(len(ratios))]
-        panel.plot(spread, ratios, "o", markersize=3.5, color="#0072B2")
+        panel.plot(spread, ratios, "o", markersize=3.5, color=palette.BLUE)
     panel.axhline(1, color="grey", linewidth=0.8)
     panel.set(xticks=range(len(groups)), xticklabels=groups, ylabel="in flight / threads")
     panel.set_ylim(bottom=0)
@@ -107,9 +102,11 @@ def choices(findings: Sequence[Finding]) -> Figure:
     scores = {name: df.loc[identity, ["recomputed_low", "recomputed_high"]].mean() for name, identity in rows.items()}
     figure, axes = panels(1, 1, width=7.5, height=4.2)
     panel = axes[0, 0]
-    colours = ["#E69F00" if "left out" in name else "#0072B2" if "points" in name else "#999999" for name in scores]
+    colours = [
+        palette.ORANGE if "left out" in name else palette.BLUE if "points" in name else palette.GREY for name in scores
+    ]
     panel.barh(list(scores)[::-1], list(scores.values())[::-1], color=colours[::-1])
-    panel.axvline(92, color="#D55E00", linewidth=1)
+    panel.axvline(92, color=palette.VERMILION, linewidth=1)
     panel.set(xlabel="right choices, % of 48 workloads (line: the printed 92 %)", xlim=(0, 100))
     panel.grid(visible=False, axis="y")
     return done(figure)
@@ -121,7 +118,7 @@ def station_capacities() -> Figure:
     """
     figure, axes = panels(1, 1, width=7.0, height=3.2)
     panel = axes[0, 0]
-    for shift, (level, colour) in zip((0.2, 0, -0.2), LEVEL_COLOURS.items(), strict=True):  # three dots may coincide
+    for shift, (level, colour) in zip((0.2, 0, -0.2), palette.LEVELS.items(), strict=True):  # three dots may coincide
         stations = d16_source.stations(level)
         ends = [(low(s.capacity_per_s), high(s.capacity_per_s)) for s in stations]
         centres = [(a + b) / 2 for a, b in ends]
@@ -151,9 +148,9 @@ def waiting_ratios() -> Figure:
         shape = middle(pbs_forensics.shapes(operation))
         weibull = [pbs_forensics.answer_ratio(operation, n, shape) for n in replicas]
         centres, half = [middle(x) for x in printed], [(high(x) - low(x)) / 2 for x in printed]
-        panel.errorbar(replicas, centres, yerr=half, fmt="o", capsize=3, color="#0072B2", label="printed")
-        panel.plot(replicas, exponential, "--", color="#999999", label="exponential answers")
-        panel.plot(replicas, weibull, "-", color="#D55E00", linewidth=1.2, label="Weibull, fitted to two")
+        panel.errorbar(replicas, centres, yerr=half, fmt="o", capsize=3, color=palette.BLUE, label="printed")
+        panel.plot(replicas, exponential, "--", color=palette.GREY, label="exponential answers")
+        panel.plot(replicas, weibull, "-", color=palette.VERMILION, linewidth=1.2, label="Weibull, fitted to two")
         panel.set(title=f"{operation.lower()}s", xlabel=f"replicas waited for ({letter})", xticks=replicas)
         panel.set_ylim(bottom=0)
     axes[0, 0].set_ylabel("latency / latency of one")
@@ -165,10 +162,12 @@ def thesis_rates() -> Figure:
     """Draw the highest throughputs that the thesis names, by level, as a share of ONE."""
     figure, axes = panels(1, 1, width=5.0, height=2.8)
     panel = axes[0, 0]
-    for operation, marker, colour in (("READ", "o", "#0072B2"), ("WRITE", "s", "#E69F00")):
+    for operation, marker in (("READ", "o"), ("WRITE", "s")):
         rates = thesis.rates(operation)
         shares = [middle(x) / middle(rates["ONE"]) for x in rates.values()]
-        panel.plot(list(rates), shares, marker + "-", color=colour, label=f"{operation.lower()}s")
+        panel.plot(
+            list(rates), shares, marker + "-", color=palette.OPERATIONS[operation], label=f"{operation.lower()}s"
+        )
     panel.set(xlabel="level", ylabel="throughput / throughput at ONE")
     panel.set_ylim(bottom=0)
     panel.legend()

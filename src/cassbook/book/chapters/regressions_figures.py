@@ -7,13 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    LEVEL_COLOURS,
-    MS,
-    OPERATIONS,
-    done,
-    panels,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import MS, OPERATIONS, done, panels
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
@@ -32,7 +27,7 @@ def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
                 stats = source.level_stats
                 group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
                 grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
-                colour = LEVEL_COLOURS[level]
+                colour = palette.LEVELS[level]
                 panel.plot(group["threads"], group["latency_us"] / MS, "o", markersize=4, color=colour, label=level)
                 panel.plot(grid, fits[operation, level].predict(grid) / MS, "-", linewidth=1.2, color=colour)
             panel.set_title(f"{source.label}: {word}")

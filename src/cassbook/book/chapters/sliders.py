@@ -12,7 +12,7 @@ import plotly.graph_objects as go
 from IPython.display import HTML
 from jinja2 import Template
 
-from cassbook.book.figure_style import LEVEL_COLOURS
+from cassbook.book import palette
 from cassbook.book.settings import PLOTLY_VARIABLE
 from cassbook.core.consistency import LEVELS
 from cassbook.queueing.calibration import Question
@@ -52,7 +52,8 @@ def sliders(
             name="whatif", choices={"Cassandra": list(runs), "operation": list(operations)}, ranges=ranges,
             jobs=list(_JOBS), found=curves,
             start={"nodes": ranges["nodes"].index(4), "replication": len(replication) - 1, "cores": 0},
-            colours=LEVEL_COLOURS, measured={version: _measured(run) for version, run in runs.items()}, figure=_empty(),
+            colours=palette.LEVELS, figure=_empty(),
+            measured={version: _measured(run) for version, run in runs.items()},
         )
     )  # fmt: skip
 

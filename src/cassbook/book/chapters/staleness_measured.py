@@ -59,8 +59,8 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     numbers, far = notes[0]["numbers"], notes[0]["setups"]["far"]
     checked = np.sum([staleness_results.strong_checked(run) for run in runs.values()], axis=0)
     return {
-        "cycles": numbers["cycles_per_s"], "threads": max(numbers["threads"]), "regions": ", ".join(far["regions"][1:]),
-        "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
+        "cycles": numbers["cycles_per_s"], "load_threads": max(numbers["threads"]),
+        "regions": ", ".join(far["regions"][1:]), "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
         "strong_most": _PERCENT * Estimate.share(checked[1], checked[0]).high,
     }  # fmt: skip
 

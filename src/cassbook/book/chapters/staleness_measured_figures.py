@@ -10,12 +10,9 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
+from cassbook.book import palette
 from cassbook.book.chapters import staleness_measured
-from cassbook.book.figure_style import (
-    COLOURS,
-    done,
-    panels,
-)
+from cassbook.book.figure_style import done, panels
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
@@ -23,6 +20,8 @@ from cassbook.staleness import curves
 
 _POINTS = 200
 _LEAST_MS = 0.3  # where a logarithmic axis of t begins; t = 0 is drawn there
+_TIMES_MS = (1, 10, 100, 1000)
+_COLUMNS, _LINES = 2, 5  # of `frontier`: panels side by side; lines of names below what is fresh at once
 
 
 def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
@@ -37,8 +36,8 @@ def over_t(runs: Mapping[str, StalenessRun], setup: str) -> Figure:
     figure, axes = panels(len(runs), len(threads), width=4.8, height=3.4, sharex=True, sharey=True)
     for row, (version, run) in zip(axes, runs.items(), strict=True):
         for panel, load in zip(row, threads, strict=True):
-            for colour, key in zip(COLOURS, [key for key in keys[version] if key[1] == load], strict=False):
-                _one(panel, run, key, colour)
+            for key in (key for key in keys[version] if key[1] == load):
+                _one(panel, run, key, palette.setting(setting_waiting_for(*key[2:])))
             panel.set(title=f"{version}, {staleness_measured.load_name(load)}", ylim=(0, 1.03), xscale="log")
         row[0].set_ylabel("P(consistent)")
     for panel in axes[-1]:
@@ -73,7 +72,7 @@ def over_k(run: StalenessRun, setups: Sequence[str], most: int = 10) -> Figure:
     figure, axes = panels(1, len(setups), width=4.8, height=3.4, sharey=True)
     for panel, setup in zip(axes[0], setups, strict=True):
         for colour, (threads, group) in zip(
-            COLOURS, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
+            palette.SERIES, staleness_results.versions(run, setup, most).groupby("threads"), strict=False
         ):
             half = [group["p"] - group["low"], group["high"] - group["p"]]
             panel.errorbar(group["k"], group["p"], half, fmt="o-", color=colour, markersize=4, capsize=2,
@@ -90,30 +89,32 @@ def frontier(table: pd.DataFrame) -> Figure:
     """Draw the latency of half reads, half writes against the time to 99.9 % consistent reads; from
     `staleness_results.frontier`.
 
-    One row per number of replicas, one column per place and load; triangles where 99.9 % was not reached; settings that
-    no other beats in both are joined.
+    One panel per number of replicas, place and load; triangles where 99.9 % was not reached; settings that no other
+    beats in both are joined.
     """
-    cases = table[["setup", "threads"]].drop_duplicates().itertuples(index=False, name=None)
-    ordered = sorted(cases, key=lambda case: (case[0] != "near", case[1]))
-    counts = sorted(table["n"].unique())
-    figure, axes = panels(len(counts), len(ordered), width=3.4, height=3.4, sharey=True)
+    groups = sorted(table.groupby(["n", "setup", "threads"]), key=lambda of: (of[0][0], of[0][1] != "near", of[0][2]))
+    rows = -(-len(groups) // _COLUMNS)
+    figure, axes = panels(rows, min(_COLUMNS, len(groups)), width=4.6, height=3.4, sharey=True)
     kept = curves.unbeaten(table)
     longest_ms = 3 * float(table["t_999_ms"].max())
-    for row, n in zip(axes, counts, strict=True):
-        for panel, (setup, threads) in zip(row, ordered, strict=True):
-            group = table[(table["n"] == n) & (table["setup"] == setup) & (table["threads"] == threads)]
-            panel.set_visible(not group.empty)
-            t_ms = group["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
-            _settings(panel, group.assign(t_ms=t_ms, kept=kept[group.index]))
-            panel.set(
-                title=f"{n} replicas {staleness_measured.setup_name(setup)},\n{staleness_measured.load_name(threads)}",
-                xscale="log", yscale="log", xlabel="latency, half reads, half writes, ms",
-                ylim=(_LEAST_MS / 1.6, 3 * longest_ms),
-            )  # fmt: skip
-            panel.margins(x=0.2)
-            panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-            panel.xaxis.set_minor_formatter(NullFormatter())
+    for panel, ((n, setup, threads), group) in zip(axes.flat, groups, strict=False):
+        t_ms = group["t_999_ms"].fillna(longest_ms).clip(lower=_LEAST_MS)
+        _settings(panel, group.assign(t_ms=t_ms, kept=kept[group.index]))
+        place, load = staleness_measured.setup_name(setup), staleness_measured.load_name(threads)
+        panel.set(
+            title=f"{n} replicas {place}, {load}", xscale="log", yscale="log", ylim=(_LEAST_MS / 30, 3 * longest_ms)
+        )
+        panel.margins(x=0.15)
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+        panel.xaxis.set_minor_formatter(NullFormatter())
+    for panel in axes.flat[len(groups) :]:
+        panel.set_visible(False)
+    for panel in axes[-1]:
+        panel.set_xlabel("latency, half reads, half writes, ms")
+    axes[0, 0].set_yticks([_LEAST_MS, *_TIMES_MS], ["at once", *map("{:,}".format, _TIMES_MS)])
+    axes[0, 0].set_yticks([], minor=True)
+    for row in axes:
         row[0].set_ylabel("time to 99.9 % consistent reads, ms")
     return done(figure)
 
@@ -122,14 +123,19 @@ def _settings(panel: Axes, settings: pd.DataFrame) -> None:
     """One panel of `frontier`: one point per setting, named."""
     edge = settings[settings["kept"]].sort_values("latency_ms")
     panel.plot(edge["latency_ms"], edge["t_ms"], "-", color="lightgrey", zorder=0)
-    for place, row in enumerate(settings.to_dict("records")):
-        marker = "^" if np.isnan(row["t_999_ms"]) else "o"
-        panel.plot(row["latency_ms"], row["t_ms"], marker, color=COLOURS[place % len(COLOURS)])
-        crowded = row["t_ms"] == _LEAST_MS  # where all are whose quorums meet
-        panel.annotate(
-            row["setting"], (row["latency_ms"], row["t_ms"]), fontsize=8, va="bottom", xytext=(0, 5),
-            textcoords="offset points", rotation=90 if crowded else 0, ha="center",
-        )  # fmt: skip
+    below = 0
+    for place, row in enumerate(settings.sort_values("latency_ms").to_dict("records")):
+        marker, colour = "^" if np.isnan(row["t_999_ms"]) else "o", palette.setting(row["setting"], place)
+        panel.plot(row["latency_ms"], row["t_ms"], marker, color=colour)
+        name = {"text": row["setting"], "xy": (row["latency_ms"], row["t_ms"]), "fontsize": 8, "ha": "center",
+                "textcoords": "offset points"}  # fmt: skip
+        if row["t_ms"] > _LEAST_MS:
+            panel.annotate(**name, va="bottom", xytext=(0, 5))
+            continue
+        # Where all are whose quorums meet: names go below, each on one of several lines, so that none is on another.
+        line = {"arrowstyle": "-", "color": colour, "linewidth": 0.6}
+        panel.annotate(**name, va="top", xytext=(0, -10 - 11 * (below % _LINES)), arrowprops=line)
+        below += 1
 
 
 def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
@@ -140,7 +146,7 @@ def claimed(table: pd.DataFrame, claims: Mapping[str, float]) -> Figure:
     for panel, (setting, share) in zip(axes[0], claims.items(), strict=True):
         group = table[table["setting"] == setting]
         lines = group.groupby(["setup", "threads"], sort=False)
-        for colour, ((setup, threads), line) in zip(COLOURS, lines, strict=False):
+        for colour, ((setup, threads), line) in zip(palette.SERIES, lines, strict=False):
             label = f"{staleness_measured.setup_name(setup)}, {staleness_measured.load_name(threads)}"
             panel.plot(line["t_ms"].clip(lower=_LEAST_MS), line["p"], "o-", color=colour, markersize=3, label=label)
         panel.axhline(share, color="black", linestyle=":")

@@ -7,11 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    COLOURS,
-    done,
-    panels,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import done, panels
 from cassbook.staleness import pbs
 
 _POINTS = 200
@@ -23,7 +20,7 @@ def production(predictions: Mapping[str, Mapping[str, pbs.Prediction]], least_ms
     """
     figure, axes = panels(1, 1, width=7.0, height=3.6)
     panel = axes[0, 0]
-    for colour, (name, modes) in zip(COLOURS, predictions.items(), strict=False):
+    for colour, (name, modes) in zip(palette.SERIES, predictions.items(), strict=False):
         for style, prediction in zip(("-", "--"), modes.values(), strict=True):
             t_ms = np.geomspace(least_ms, prediction.t_visibility(0.9999) + 1, _POINTS)
             label = name if style == "-" else None

@@ -7,15 +7,8 @@ from collections.abc import Mapping
 import pandas as pd
 from matplotlib.figure import Figure
 
-from cassbook.book.figure_style import (
-    ASIDE,
-    OTHER_COLOURS,
-    SETTING_COLOURS,
-    done,
-    jobs_axis,
-    panels,
-    points,
-)
+from cassbook.book import palette
+from cassbook.book.figure_style import ASIDE, done, jobs_axis, panels, points
 
 
 def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
@@ -29,7 +22,8 @@ def replication_pays(tables: Mapping[str, pd.DataFrame]) -> Figure:
     figure, axes = panels(1, 2, width=4.4, height=3.6)
     titles = {"throughput": "requests/s", "response": "response time"}
     for panel, (name, title) in zip(axes[0], titles.items(), strict=True):
-        for aside, colour, (version, table) in zip(ASIDE, OTHER_COLOURS, tables.items(), strict=False):
+        for aside, (version, table) in zip(ASIDE, tables.items(), strict=False):
+            colour = palette.version(version)
             jobs = pd.Series(table.index)
             points(panel, aside * jobs, table[name], colour, f"{version}, measured")
             panel.plot(jobs, table[f"{name}_model"], color=colour, label=f"{version}, model")
@@ -55,7 +49,7 @@ def mixes(table: pd.DataFrame) -> Figure:
         for aside, (setting, group) in zip(
             (-1, 0, 1), table[table["threads"] == threads].groupby("setting"), strict=True
         ):
-            percent, colour = 100 * group["read_share"], SETTING_COLOURS[str(setting)]
+            percent, colour = 100 * group["read_share"], palette.SETTINGS[str(setting)]
             points(panel, percent + aside, group["measured_ms"], colour, str(setting))
             panel.plot(percent, group["predicted_ms"], color=colour)
         panel.set(title=f"{threads} jobs", xlabel="reads, % of operations", ylim=(0, None))

@@ -80,7 +80,7 @@ def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
     assert quoted["worst_ratio"] == f"{max(fixed.values()) / ACTORS['adaptive']:.2f} [3.00, 3.00]"
     assert (quoted["naive_missed"], quoted["naive_watched"]) == (3, "120")
     assert adapting.conditions(rides) == {
-        "starts": 3, "rows": "1,000", "window_s": 5.0, "horizon_s": 60.0, "margin": 10.0, "phase_s": 60,
+        "schedule_starts": 3, "rows": "1,000", "window_s": 5.0, "horizon_s": 60.0, "margin": 10.0, "phase_s": 60,
     }  # fmt: skip
 
 
@@ -112,7 +112,7 @@ def test_what_was_to_be_gained_is_told_from_the_fixed_rides_alone(rides):
     quickest = min(fixed, key=fixed.get)  # in the made rides, in every phase
     agreed = sum(name == quickest for name in payback.fastest(latency_map, adapting.schedule_of(rides)))
     assert (quoted["agreed"], quoted["of_phases"]) == (str(agreed), "2")
-    assert quoted["slower"] == f"{best / forecasts[quickest]:.1f}"
+    assert quoted["client_slower"] == f"{best / forecasts[quickest]:.1f}"
 
 
 def test_break_even_is_where_adapting_stays_below_the_best_fixed_setting(rides):

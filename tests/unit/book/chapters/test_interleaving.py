@@ -37,7 +37,7 @@ def test_half_widths_are_those_of_the_ratios_over_starts(tmp_path):
     shown = interleaving.half_widths_text(table)
     assert shown.loc[("reads", 100, "QUORUM/ONE"), ("interleaved", "ratio")] in {"1.98", "1.99", "2.00", "2.01", "2.02"}
     assert interleaving.gains(table)["READ"].value == pytest.approx(np.sqrt(table["gain"].prod()))
-    assert interleaving.pilot_values(results) == {"alone_s": 3.5, "starts": 4, "blocks_needed": 6}
+    assert interleaving.pilot_values(results) == {"alone_s": 3.5, "design_starts": 4, "blocks_needed": 6}
 
 
 def test_what_carries_over_is_shown_in_percent(tmp_path):

@@ -41,5 +41,5 @@ def test_what_a_row_more_costs_by_the_proxy(tmp_path):
         for size, ms in ms_by_size.items()
     ]
     quoted = mitigating_distance.proxy_values(written(tmp_path, rows))
-    assert quoted["spared"] == "6.67 [6.67, 6.67]"
+    assert quoted["page_sooner"] == "6.67 [6.67, 6.67]"
     assert quoted["a_row_ms"].startswith("20.0 ±")  # 10, 20 and 30

@@ -1,0 +1,116 @@
+"""Give the tables of an executed chapter a number, a caption and their values as CSV; fold those that are long.
+
+A notebook names what its table answers in the cell's metadata, as it does for a figure:
+
+    "table": {"caption": "What does a level cost?", "folded": true}
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Iterator
+from html import escape
+from itertools import count
+from urllib.parse import quote
+
+import nbformat
+from bs4 import BeautifulSoup, Tag
+
+KEY = "table"
+_FRAME = re.compile(r'<table [^>]*class="dataframe')
+_EVIDENCE = '<div class="evidence">'
+
+
+def has_table(output: nbformat.NotebookNode) -> bool:
+    """Whether an output is a table to be captioned; the strip of evidence explains itself."""
+    html = output.get("data", {}).get("text/html", "")
+    return bool(_FRAME.search(html)) and not html.startswith(_EVIDENCE)
+
+
+def caption(cells: Iterable[nbformat.NotebookNode], slug: str) -> None:
+    """Caption the tables of a chapter in place, numbered in their order.
+
+    Parameters
+    ----------
+    cells : iterable of NotebookNode
+        Executed. What `show` displays before a table, the name of its source, moves into the caption.
+    slug : str
+        The chapter's name, with which the names of CSV files begin.
+    """
+    numbers = count(1)
+    for cell in cells:
+        if cell.cell_type == "code" and KEY in cell.metadata:
+            cell.outputs = list(_captioned(cell.outputs, cell.metadata[KEY], numbers, slug))
+
+
+def _captioned(
+    outputs: Iterable[nbformat.NotebookNode], wanted: nbformat.NotebookNode, numbers: Iterator[int], slug: str
+) -> Iterator[nbformat.NotebookNode]:
+    named: nbformat.NotebookNode | None = None
+    for output in outputs:
+        if has_table(output):
+            number = next(numbers)
+            source = f", {named.data['text/markdown'].strip('*')}" if named else ""
+            head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
+            name = f"{slug}-{number}.csv"
+            output.data["text/html"] = _framed(output.data["text/html"], head, name, wanted.get("folded", False))
+            named = None
+        elif named:
+            yield named
+            named = None
+        if "text/markdown" in output.get("data", {}):
+            named = output
+        else:
+            yield output
+    if named:
+        yield named
+
+
+def _framed(table: str, head: str, name: str, folded: bool) -> str:
+    values = io.StringIO()
+    csv.writer(values, lineterminator="\n").writerows(rows(table))
+    link = f'<a class="values" download="{name}" href="data:text/csv;charset=utf-8,{quote(values.getvalue())}">CSV</a>'
+    # What is wider than the page is scrolled, by the keyboard too.
+    wide = f'<div class="scrolled" tabindex="0" role="region" aria-label="{name}">{table}</div>'
+    if folded:
+        return f'<details class="table"><summary>{head}</summary>{link}{wide}</details>'
+    return f'<figure class="table"><figcaption>{head} {link}</figcaption>{wide}</figure>'
+
+
+def rows(table: str) -> list[list[str]]:
+    """Return a table's cells as text; one that spans several columns or rows stands in each.
+
+    Parameters
+    ----------
+    table : str
+        HTML.
+    """
+    found: list[list[str]] = []
+    below: dict[int, tuple[int, str]] = {}  # by column: for how many rows to come, which text
+    for row in BeautifulSoup(table, "html.parser").select("tr"):
+        line: list[str] = []
+        for cell in row.select("th, td"):
+            _fill(line, below)
+            text = cell.get_text(" ", strip=True)
+            for _ in range(_span(cell, "colspan")):
+                if (left := _span(cell, "rowspan") - 1) > 0:
+                    below[len(line)] = (left, text)
+                line.append(text)
+        _fill(line, below)
+        found.append(line)
+    return found
+
+
+def _fill(line: list[str], below: dict[int, tuple[int, str]]) -> None:
+    """Put what spans rows from above into the next columns of a line."""
+    while len(line) in below:
+        left, text = below.pop(len(line))
+        if left > 1:
+            below[len(line)] = (left - 1, text)
+        line.append(text)
+
+
+def _span(cell: Tag, name: str) -> int:
+    return int(str(cell.get(name, "1")))

@@ -1,0 +1,150 @@
+"""The whole book as one PDF: its pages in the order of the contents on one page, printed by Chromium."""
+
+from __future__ import annotations
+
+import os
+import posixpath
+import re
+import subprocess
+import tempfile
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import yaml
+from bs4 import BeautifulSoup, Tag
+
+from cassbook.book.execution import build_dir
+from cassbook.core import paths
+from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.lab.doctor import browser
+
+_ARTICLE = re.compile(r"<article\b.*?</article>", re.DOTALL)
+_FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]*mathjax[^>]*></script>", re.DOTALL)
+#: What works only on a screen: code that is folded, links of headings and of values, what scripts draw.
+_ON_SCREEN = "details.hide, a.headerlink, a.values, script, iframe, button, style, .plotly-graph-div, table.dataTable"
+_TIMEOUT_S = 600
+_VIRTUAL_MS = 120_000
+_BARE = "print.html"
+
+
+def write(html: Path) -> Path:
+    """Print a rendered book.
+
+    Parameters
+    ----------
+    html : Path
+        The folder of the rendered book.
+
+    Returns
+    -------
+    Path
+        The PDF, `the-price-of-consistency.pdf` in the build folder.
+
+    Raises
+    ------
+    InputError
+        If no Chromium is installed.
+    LaboratoryError
+        If it prints nothing, with what it says.
+    """
+    chromium = browser()
+    if chromium is None:
+        raise InputError("no Chromium on the PATH, which prints the PDF (Debian: package chromium)")
+    page = html / _BARE
+    page.write_text(one_page(html, contents(paths.project_root() / "_toc.yml")), encoding="utf-8")
+    pdf = build_dir() / "the-price-of-consistency.pdf"
+    draft = pdf.with_suffix(".draft.pdf")
+    draft.unlink(missing_ok=True)
+    with tempfile.TemporaryDirectory() as profile:
+        command = [
+            chromium, "--headless", "--disable-gpu", "--disable-background-networking", f"--user-data-dir={profile}",
+            "--no-pdf-header-footer", "--generate-pdf-document-outline", f"--virtual-time-budget={_VIRTUAL_MS}",
+            f"--print-to-pdf={draft}", page.resolve().as_uri(),
+        ]  # fmt: skip
+        if os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")  # Chromium refuses to run as root with one
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
+        finally:
+            page.unlink()
+    if done.returncode or not draft.is_file():
+        raise LaboratoryError(f"{chromium} printed nothing:\n" + "\n".join(done.stderr.splitlines()[-10:]))
+    draft.replace(pdf)
+    return pdf
+
+
+def contents(toc: Path) -> list[tuple[str, list[str]]]:
+    """Return the parts of the book: caption, and pages in order, the front page first."""
+    plan = yaml.safe_load(toc.read_text(encoding="utf-8"))
+    parts = [(part["caption"], list(_files(part["chapters"]))) for part in plan["parts"]]
+    return [("", [plan["root"]]), *parts]
+
+
+def _files(chapters: list[dict[str, Any]]) -> Iterator[str]:
+    for chapter in chapters:
+        yield chapter["file"]
+        yield from _files(chapter.get("sections", []))
+
+
+def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:
+    """Return all pages as one: links between them stay inside it, pictures are found from the book's folder.
+
+    Parameters
+    ----------
+    html : Path
+    parts : list of (str, list of str)
+        Captions with pages, by their names without `.html`.
+    """
+    names = {page: page.replace("/", "--") for _, pages in parts for page in pages}
+    body, formulas = [], ""
+    for caption, pages in parts:
+        if caption:
+            body.append(f'<h1 class="part">{caption}</h1>')
+        for page in pages:
+            text = (html / f"{page}.html").read_text(encoding="utf-8")
+            formulas = formulas or "".join(_FORMULAS.findall(text)).replace("../../_static", "_static")
+            body.append(_printed(text, page, names))
+    style = resources.files("cassbook.book").joinpath("templates/print.css").read_text(encoding="utf-8")
+    head = (
+        '<meta charset="utf-8"><title>The Price of Consistency</title>'
+        f'<link rel="stylesheet" href="_static/pygments.css"><style>{style}</style>'
+    )
+    return f'<!doctype html><html lang="en"><head>{head}{formulas}</head><body>{"".join(body)}</body></html>'
+
+
+def _printed(text: str, page: str, names: Mapping[str, str]) -> str:
+    """One page's article, to stand among others."""
+    found = _ARTICLE.search(text)
+    if found is None:
+        raise LaboratoryError(f"{page}.html: has no article; was the book rendered?")
+    article = BeautifulSoup(found.group(), "html.parser")
+    for part in article.select(_ON_SCREEN):
+        part.decompose()
+    for part in article.select("details"):
+        part["open"] = ""
+    for part in article.select("[id]"):
+        part["id"] = f"{names[page]}--{part['id']}"
+    for link in article.select("a[href]"):
+        _lead(link, page, names)
+    for picture in article.select("img[src]"):
+        picture["src"] = _from_top(page, str(picture["src"]))
+    return f'<section class="page" id="{names[page]}">{article}</section>'
+
+
+def _lead(link: Tag, page: str, names: Mapping[str, str]) -> None:
+    """Let a link lead to a place on the same page; one that leads to what is not printed is none."""
+    url = urlsplit(str(link["href"]))
+    if url.scheme:
+        return
+    target = _from_top(page, unquote(url.path)).removesuffix(".html") if url.path else page
+    if target in names:
+        link["href"] = f"#{names[target]}--{url.fragment}" if url.fragment else f"#{names[target]}"
+    else:
+        link.unwrap()
+
+
+def _from_top(page: str, path: str) -> str:
+    return posixpath.normpath(posixpath.join(posixpath.dirname(page), path))

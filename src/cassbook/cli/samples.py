@@ -1,0 +1,61 @@
+"""Sample answers on the book's pages: commands with what they print, stored by `make outputs` and compared by a test.
+
+A sample is a block of a page that begins with a command; what follows the command is its answer:
+
+    ```console
+    $ cassbook advise --run standard-5.0.9 --threads 300 --reads 0.4
+    ...
+    ```
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+from click.testing import CliRunner
+
+from cassbook.cli.main import main
+from cassbook.core import paths
+from cassbook.core.errors import LaboratoryError
+
+_BLOCK = re.compile(r"(?<=^```console\n)\$ .*?(?=^```$)", re.MULTILINE | re.DOTALL)
+#: A command may be cut to its first lines: `| head -8`.
+_HEAD = re.compile(r" \| head -(\d+)$")
+
+
+def answered(text: str) -> str:
+    """Return a page with the present answer to each of its sample commands.
+
+    Raises
+    ------
+    LaboratoryError
+        If a command fails, with what it says.
+    """
+    return _BLOCK.sub(lambda block: _answered(block.group()), text)
+
+
+def _answered(block: str) -> str:
+    command = re.match(r"\$ (?:.*\\\n)*.*\n", block)
+    assert command is not None  # noqa: S101 - the pattern of a block begins like that
+    typed = command.group()
+    line = typed.removeprefix("$ ").replace("\\\n", " ").strip()
+    cut = _HEAD.search(line)
+    words = shlex.split(_HEAD.sub("", line))
+    result = CliRunner().invoke(main, words[1:], prog_name=words[0])
+    if result.exit_code:
+        raise LaboratoryError(f"{line}: exit code {result.exit_code}: {result.output}")
+    lines = [said.rstrip() for said in result.stdout.rstrip("\n").splitlines()]
+    return typed + "".join(f"{said}\n" for said in lines[: int(cut.group(1)) if cut else None])
+
+
+def store() -> None:
+    """Write the present answers into all pages of the book."""
+    for page in sorted((paths.project_root() / "book").glob("*.md")):
+        text = page.read_text(encoding="utf-8")
+        if (now := answered(text)) != text:
+            page.write_text(now, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    store()

@@ -1,0 +1,85 @@
+"""Tables of a chapter: numbered in order, captioned, with their values as CSV, folded where asked."""
+
+import csv
+from urllib.parse import unquote
+
+import nbformat
+import pandas as pd
+import pytest
+from bs4 import BeautifulSoup
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
+
+from cassbook.book import captions, notebooks
+
+
+def shown(frame, label=""):
+    """Outputs of a cell that displays a table, as `show` does if it has a label."""
+    named = [new_output("display_data", {"text/markdown": f"*{label}*"})] if label else []
+    return [*named, new_output("execute_result", {"text/html": frame._repr_html_(), "text/plain": "..."})]
+
+
+def values_of(html):
+    link = BeautifulSoup(html, "html.parser").find("a", class_="values")
+    return link["download"], list(csv.reader(unquote(link["href"].partition(",")[2]).splitlines()))
+
+
+@pytest.fixture
+def by_level():
+    columns = pd.MultiIndex.from_tuples([("latency, ms", "ONE"), ("latency, ms", "ALL")])
+    index = pd.MultiIndex.from_tuples([("READ", 10), ("READ", 50), ("WRITE", 10)], names=["operation", "threads"])
+    return pd.DataFrame([["1 ±2%", "3, at most"], ["2", "4"], ["5", "é"]], index=index, columns=columns)
+
+
+def test_tables_are_numbered_through_the_chapter_and_named_for_their_source(by_level):
+    cells = [
+        new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What does <it> cost?"}}),
+        new_markdown_cell("Words."),
+        new_code_cell("b", outputs=shown(by_level)),
+        new_code_cell(
+            "c",
+            outputs=[*shown(by_level, "published"), *shown(by_level, "recorded 2.1.20")],
+            metadata={"table": {"caption": "And there?", "folded": True}},
+        ),
+    ]
+    captions.caption(cells, "latency")
+    first, untouched, (second, third) = cells[0].outputs[0], cells[2].outputs[0], cells[3].outputs
+    assert "<figcaption><b>Table 1.</b> What does &lt;it&gt; cost? <a" in first.data["text/html"]
+    assert untouched.data["text/html"] == by_level._repr_html_()
+    assert second.data["text/html"].startswith(
+        '<details class="table"><summary><b>Table 2, published.</b> And there?</summary>'
+    )
+    assert "<b>Table 3, recorded 2.1.20.</b>" in third.data["text/html"]
+    assert values_of(third.data["text/html"])[0] == "latency-3.csv"
+
+
+def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
+    cell = new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What?"}})
+    captions.caption([cell], "x")
+    _, rows = values_of(cell.outputs[0].data["text/html"])
+    assert rows == [
+        ["", "", "latency, ms", "latency, ms"],
+        ["", "", "ONE", "ALL"],
+        ["operation", "threads", "", ""],
+        ["READ", "10", "1 ±2%", "3, at most"],
+        ["READ", "50", "2", "4"],
+        ["WRITE", "10", "5", "é"],
+    ]
+
+
+def test_words_before_something_else_than_a_table_stay():
+    label, text = new_output("display_data", {"text/markdown": "*a*"}), new_output("stream", name="stdout", text="b")
+    cell = new_code_cell("a", outputs=[label, text, label], metadata={"table": {"caption": "What?"}})
+    captions.caption([cell], "x")
+    assert cell.outputs == [label, text, label]
+
+
+@pytest.mark.parametrize("path", notebooks.analyse_notebooks(), ids=lambda path: path.stem)
+def test_every_table_of_the_book_has_a_caption(path):
+    cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
+    bare = [
+        cell.source
+        for cell in cells
+        if captions.KEY not in cell.metadata and any(map(captions.has_table, cell.outputs))
+    ]
+    assert not bare
+    assert all(cell.metadata[captions.KEY]["caption"] for cell in cells if captions.KEY in cell.metadata)
