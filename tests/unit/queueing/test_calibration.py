@@ -124,7 +124,7 @@ def test_tables_tell_of_it(run):
     assert queueing_calibrated.six_values(run)["throughput_six"] > quoted["blind_throughput_worst"]
     worth = queueing_calibrated.mechanisms(runs)["throughput, %"]["mean"]
     assert worth["2.2.4", "without waiting"] > worth["2.2.4", "as it is"]
-    assert queueing_calibrated.protocol(runs)["starts"] == 3
+    assert queueing_calibrated.protocol(runs)["calibration_starts"] == 3
     kinds = queueing_calibrated.cells(runs)
     assert kinds.loc[(4, 2, "10 x 100 bytes", "as many as needed"), "estimate"] == ""
     assert kinds.loc[(4, 3, "10 x 100 bytes", "as many as needed"), "held out"] == "QUORUM"

@@ -16,6 +16,8 @@ from cassbook.book.figure_style import done, panels, points
 from cassbook.core.estimate import Estimate
 
 _ASIDE = 0.14
+#: Of the mean and of p99, which are no operations.
+_FIGURES = (palette.BLACK, palette.GREY)
 
 
 def ladder(table: pd.DataFrame) -> Figure:
@@ -32,7 +34,7 @@ def ladder(table: pd.DataFrame) -> Figure:
     _of_settings(axes[1, 0], stale, palette.SERIES[2:])
     axes[1, 0].set(title="reads that miss a write just acknowledged", ylabel="%", ylim=(-4, 104))
     dead = {side: table[side].map(lambda n: Estimate(n, n, n, 0)) for side in ("reads", "writes")}
-    _of_settings(axes[1, 1], dead, palette.SERIES[4:])
+    _of_settings(axes[1, 1], dead, (palette.OPERATIONS["READ"], palette.OPERATIONS["WRITE"]))
     axes[1, 1].set(title="dead replicas survived", ylabel="replicas", ylim=(-0.2, 2.2), yticks=[0, 1, 2])
     return done(figure)
 
@@ -41,7 +43,7 @@ def _stale(share: Estimate) -> Estimate:
     return Estimate(100 * (1 - share.value), 100 * (1 - share.high), 100 * (1 - share.low), share.n)
 
 
-def _of_settings(panel: Axes, series: Mapping[str, pd.Series], colours: Sequence[str] = palette.SERIES) -> None:
+def _of_settings(panel: Axes, series: Mapping[str, pd.Series], colours: Sequence[str] = _FIGURES) -> None:
     """One point per setting and series, both by name; settings whose quorums meet stand on grey."""
     names = [str(name) for name in next(iter(series.values())).index]
     meets = [place for place, name in enumerate(names) if answers.strong(name)]

@@ -26,11 +26,13 @@ def draw(*deployments: Deployment | Placement, titles: tuple[str, ...] = ()) -> 
     figure, axes = panels(-(-len(deployments) // columns), columns, width=4.3, height=3.1)
     reaches = [_one(panel, deployment) for panel, deployment in zip(axes.flat, deployments, strict=False)]
     right, top = (max(reach[of] for reach in reaches) for of in (0, 1))
-    for k, panel in enumerate(axes.flat):
-        panel.set(xlim=(-0.2, right + 0.2), ylim=(-0.75, top + 0.35), aspect="equal")  # all at one scale
+    for panel in axes.flat:
         panel.axis("off")
-        if k < len(deployments):
-            panel.set_title(titles[k] if k < len(titles) else str(_of(deployments[k])), fontsize=11)
+    for k, (panel, (own_right, own_top)) in enumerate(zip(axes.flat, reaches, strict=False)):
+        aside = (right - own_right) / 2  # all at one scale, in the middle and at the top
+        panel.set(xlim=(-aside - 0.2, own_right + aside + 0.2), ylim=(own_top - top - 0.75, own_top + 0.35))
+        panel.set(aspect="equal")
+        panel.set_title(titles[k] if k < len(titles) else str(_of(deployments[k])), fontsize=11)
     return done(figure)
 
 
