@@ -18,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
+from typing import Any
 
 HEEDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 #: How soon an exception that was lost is raised again: at least, and at most. Callbacks may come at even intervals, so
@@ -76,7 +77,7 @@ def heeded(last: bool = False) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    former = {number: signal.getsignal(number) for number in (*HEEDED, _AGAIN)}
+    former, again = {number: signal.getsignal(number) for number in HEEDED}, signal.getsignal(_AGAIN)
     hook, outer = sys.unraisablehook, _state.heeding
     try:
         _state.heeding = outer + 1
@@ -88,13 +89,20 @@ def heeded(last: bool = False) -> Iterator[None]:
         ended = last and _state.number is not None
         for number, handler in former.items():
             if handler is not None and signal.getsignal(number) is _on_signal:
-                signal.signal(number, signal.SIG_IGN if ended and number in HEEDED else handler)
+                signal.signal(number, signal.SIG_IGN if ended else handler)
         _state.heeding = outer
         if not outer:
             sys.unraisablehook = hook
-            if _state.number is not None:
-                signal.setitimer(signal.ITIMER_REAL, *_state.timer)
-                _state.number = None
+            _stop_timer(again)
+
+
+def _stop_timer(former: Any) -> None:
+    """Give the timer and its signal back, in an order in which no late alarm finds the handler gone: it would kill."""
+    came, _state.number = _state.number, None  # from here on an alarm that is under way does nothing
+    if came is not None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(_AGAIN, signal.SIG_DFL if former is None else former)
+        signal.setitimer(signal.ITIMER_REAL, *_state.timer)
 
 
 def take() -> None:
@@ -136,6 +144,8 @@ def let_through() -> Iterator[None]:
 
 def _on_signal(number: int, frame: FrameType | None) -> None:
     """Note a signal and raise it, unless that is under way; runs in the main thread, between any two instructions."""
+    if number == _AGAIN and _state.number is None:
+        return
     if number != _AGAIN:
         if _state.number is None:
             _state.number = number

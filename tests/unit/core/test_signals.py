@@ -218,6 +218,38 @@ except Terminated as ended:
     assert (done.returncode, done.stderr) == (128 + signal.SIGTERM, "")
 
 
+@pytest.mark.parametrize("nested", [False, True], ids=["one block", "a block within a block"])
+def test_a_late_alarm_finds_no_handler_gone(nested):
+    """The timer that raises a lost exception again fires when handlers are given back: the process must not die of it."""
+    block = "with heeded():\n        with heeded():" if nested else "with heeded():"
+    program = f"""
+import signal, time
+from cassbook.core import signals
+from cassbook.core.signals import Interrupted, heeded
+
+restore = signal.signal
+
+
+def slowly(number, handler):
+    former = restore(number, handler)
+    if handler is not signals._on_signal:
+        time.sleep(2 * signals.AGAIN_S[1])
+    return former
+
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signals.signal.signal = slowly
+try:
+    {block}
+            signal.raise_signal(signal.SIGINT)
+except Interrupted:
+    time.sleep(2 * signals.AGAIN_S[1])
+    print("alive")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout.strip()) == (0, "alive"), done.stderr
+
+
 def test_a_timer_of_somebodys_is_given_back():
     came = []
     former = signal.signal(signal.SIGALRM, lambda *_: came.append(True))
