@@ -220,7 +220,7 @@ except Terminated as ended:
 
 @pytest.mark.parametrize("nested", [False, True], ids=["one block", "a block within a block"])
 def test_a_late_alarm_finds_no_handler_gone(nested):
-    """The timer that raises a lost exception again fires when handlers are given back: the process must not die of it."""
+    """The timer that raises a lost exception again fires while handlers are given back: nobody may die of it."""
     block = "with heeded():\n        with heeded():" if nested else "with heeded():"
     program = f"""
 import signal, time
