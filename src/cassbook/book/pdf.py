@@ -7,10 +7,9 @@ import posixpath
 import re
 import subprocess
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
-from typing import Any
 from urllib.parse import unquote, urlsplit
 
 import yaml
@@ -81,14 +80,8 @@ def write(html: Path) -> Path:
 def contents(toc: Path) -> list[tuple[str, list[str]]]:
     """Return the parts of the book: caption, and pages in order, the front page first."""
     plan = yaml.safe_load(toc.read_text(encoding="utf-8"))
-    parts = [(part["caption"], list(_files(part["chapters"]))) for part in plan["parts"]]
+    parts = [(part["caption"], [chapter["file"] for chapter in part["chapters"]]) for part in plan["parts"]]
     return [("", [plan["root"]]), *parts]
-
-
-def _files(chapters: list[dict[str, Any]]) -> Iterator[str]:
-    for chapter in chapters:
-        yield chapter["file"]
-        yield from _files(chapter.get("sections", []))
 
 
 def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:

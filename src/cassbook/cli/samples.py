@@ -19,7 +19,8 @@ from cassbook.cli.main import main
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
 
-_BLOCK = re.compile(r"(?<=^```console\n)\$ .*?(?=^```$)", re.MULTILINE | re.DOTALL)
+#: A block: its command, which a backslash continues on the next line, and its answer.
+_BLOCK = re.compile(r"(?<=^```console\n)(\$ (?:[^\n]*\\\n)*[^\n]*\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
 #: A command may be cut to its first lines: `| head -8`.
 _HEAD = re.compile(r" \| head -(\d+)$")
 
@@ -32,13 +33,10 @@ def answered(text: str) -> str:
     LaboratoryError
         If a command fails, with what it says.
     """
-    return _BLOCK.sub(lambda block: _answered(block.group()), text)
+    return _BLOCK.sub(lambda block: _answered(block.group(1)), text)
 
 
-def _answered(block: str) -> str:
-    command = re.match(r"\$ (?:.*\\\n)*.*\n", block)
-    assert command is not None  # noqa: S101 - the pattern of a block begins like that
-    typed = command.group()
+def _answered(typed: str) -> str:
     line = typed.removeprefix("$ ").replace("\\\n", " ").strip()
     cut = _HEAD.search(line)
     words = shlex.split(_HEAD.sub("", line))

@@ -70,6 +70,12 @@ def test_no_table_shows_what_cannot_be(path):
     assert not wrong
 
 
+@pytest.mark.parametrize("rule", [_TIME, _SAVED, _CHANCE], ids=["times", "savings", "chances"])
+def test_each_rule_on_tables_has_some_to_judge(rule):
+    judged = [head for path in ANALYSES for heads, _ in tables(path) for head in heads if rule.search(head)]
+    assert [head for head in judged if rule is not _TIME or not _DIFFERENCE.search(head)]
+
+
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda path: path.stem)
 def test_every_record_that_a_page_opens_is_named_on_it(path):
     given = [value for value in notebooks.parameters(path).values() if isinstance(value, str) and value]

@@ -98,3 +98,8 @@ def little_factor(rates: pd.DataFrame) -> dict[str, float]:
         "factor": float(far.median()), "factor_low": float(far.min()), "factor_high": float(far.max()),
         "near_low": float(near.min()), "near_high": float(near.max()),
     }  # fmt: skip
+
+
+def implied_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `inferred_regions.implied` for readers: a difference of latencies may be negative, a round trip is not."""
+    return table.map(lambda ms: f"{ms:.1f}" if ms >= 0 else "about 0")

@@ -17,7 +17,6 @@ from cassbook.book.figure_style import done, panels
 from cassbook.deployment.inferred_regions import LEVELS
 from cassbook.deployment.scenarios import over_blocks
 
-#: Colours that the colour-blind can distinguish (Okabe and Ito).
 _STYLES: tuple[Literal["-", "--", ":"], ...] = ("-", "--", ":")
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 _LABELS = {"latency_ms": "mean latency, ms", "throughput_per_s": "throughput, 1/s"}

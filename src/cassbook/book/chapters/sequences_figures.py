@@ -46,8 +46,7 @@ def side_by_side(sequences: Mapping[str, Sequence], nodes: Names[str]) -> Figure
 def _draw(panel: Axes, sequence: Sequence) -> None:
     lane = lambda node: node + 1  # noqa: E731
     writer, reader = lane(sequence.writer), lane(sequence.reader)
-    sent_ms = 0.0
-    _arrow(panel, _CLIENT, sent_ms, writer, 0.0, _WRITE)
+    _arrow(panel, _CLIENT, 0.0, writer, 0.0, _WRITE)
     for node, (applied, acknowledged) in enumerate(zip(sequence.applied_ms, sequence.acknowledged_ms, strict=True)):
         late = acknowledged > sequence.committed_ms
         if node != sequence.writer:
