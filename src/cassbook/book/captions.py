@@ -1,4 +1,4 @@
-"""Give the tables of an executed chapter a number, a caption and their values as CSV; fold those that are long.
+"""Give the tables of an executed chapter a number, a caption, plain headings and their values as CSV; fold long ones.
 
 A notebook names what its table answers in the cell's metadata, as it does for a figure:
 
@@ -21,6 +21,9 @@ from bs4 import BeautifulSoup, Tag
 KEY = "table"
 _FRAME = re.compile(r'<table [^>]*class="dataframe')
 _EVIDENCE = '<div class="evidence">'
+#: A heading that is a name of the library's own: words joined by underscores.
+_NAME = re.compile(r"(<th[^>]*>)([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=</th>)")
+_UNIT = re.compile(r"_(ms|us|s|percent)$")
 
 
 def has_table(output: nbformat.NotebookNode) -> bool:
@@ -68,10 +71,22 @@ def _captioned(
         yield named
 
 
+def heading(name: str) -> str:
+    """Return a name of the library's own as a page shows it; CSV files keep the name.
+
+    >>> heading("farthest_off_ms"), heading("worst_percent"), heading("printed_per_s"), heading("read_share")
+    ('farthest off, ms', 'worst, %', 'printed per s', 'read share')
+    """
+    unit = None if name.endswith("_per_s") else _UNIT.search(name)
+    words = _UNIT.sub("", name) if unit else name
+    return words.replace("_", " ") + (f", {unit[1].replace('percent', '%')}" if unit else "")
+
+
 def _framed(table: str, head: str, name: str, folded: bool) -> str:
     values = io.StringIO()
     csv.writer(values, lineterminator="\n").writerows(rows(table))
     link = f'<a class="values" download="{name}" href="data:text/csv;charset=utf-8,{quote(values.getvalue())}">CSV</a>'
+    table = _NAME.sub(lambda found: found[1] + heading(found[2]), table)
     # What is wider than the page is scrolled, by the keyboard too.
     wide = f'<div class="scrolled" tabindex="0" role="region" aria-label="{name}">{table}</div>'
     if folded:

@@ -5,7 +5,7 @@ from __future__ import annotations
 BLUE, ORANGE, GREEN, VERMILION = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, SKY, YELLOW, BLACK, GREY = "#CC79A7", "#56B4E9", "#F0E442", "#000000", "#999999"
 
-LEVELS = {"ONE": BLUE, "QUORUM": ORANGE, "ALL": VERMILION}
+LEVELS = {"ONE": BLUE, "QUORUM": ORANGE, "ALL": GREEN}
 #: The strong settings of three replicas that wait for no more than they need.
 SETTINGS = {"1R-3W": BLUE, "2R-2W": ORANGE, "3R-1W": GREEN}
 #: All settings of three replicas.

@@ -24,7 +24,8 @@ _ARTICLE = re.compile(r"<article\b.*?</article>", re.DOTALL)
 _FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]*mathjax[^>]*></script>", re.DOTALL)
 #: What works only on a screen: code that is folded, links of headings and of values, what scripts draw.
 _ON_SCREEN = (
-    "details.hide, a.headerlink, a.values, script, iframe, button, style, .plotly-graph-div, [id^=every-claim-]"
+    "details.hide, a.headerlink, a.values, script, iframe, button, style, "
+    ".plotly-graph-div, .explorer, [id^=every-claim-]"
 )
 _TIMEOUT_S = 600
 _VIRTUAL_MS = 120_000

@@ -81,11 +81,15 @@ def arrived(adviser, name, within_s):
 
 
 def check_escaped(leading, writing):
-    """The client that does not lead sees the failure; both are out, by two steps, and its writes are answered."""
+    """The client that does not lead sees the failure; both are out, by two steps, and its writes are answered.
+
+    Whoever led took both steps. The other may have lost its lease meanwhile, gone on at ALL, and missed the first.
+    """
     with Writes(writing) as writes:
         out = [arrived(adviser, "2R-2W", 30) for adviser in (leading, writing)]
     assert max(out) - writes.failed_at[0] < ESCAPED_S
-    assert [change.epoch.regime.name for change in writing.history] == ["1R-3W", "2R-3W", "2R-2W"]
+    ways = [[change.epoch.regime.name for change in adviser.history] for adviser in (leading, writing)]
+    assert ["1R-3W", "2R-3W", "2R-2W"] in ways
     assert answered(writing)
 
 

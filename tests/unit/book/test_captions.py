@@ -52,6 +52,16 @@ def test_tables_are_numbered_through_the_chapter_and_named_for_their_source(by_l
     assert values_of(third.data["text/html"])[0] == "latency-3.csv"
 
 
+def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file():
+    frame = pd.DataFrame({"worst_percent": [3.0], "R² of_x": [1.0]}, index=pd.Index(["to_third"], name="way_ms"))
+    cell = new_code_cell("a", outputs=shown(frame), metadata={"table": {"caption": "How far?"}})
+    captions.caption([cell], "x")
+    html = cell.outputs[0].data["text/html"]
+    heads = [head.get_text() for head in BeautifulSoup(html, "html.parser").select("th") if head.get_text()]
+    assert heads == ["worst, %", "R² of_x", "way, ms", "to third"]
+    assert values_of(html)[1][0][1:] == ["worst_percent", "R² of_x"]
+
+
 def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
     cell = new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What?"}})
     captions.caption([cell], "x")

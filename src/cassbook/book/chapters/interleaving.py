@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 
+from cassbook.book.chapters import price
+from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.lab.load.slices import balanced_order
-from cassbook.latency import carry_over, designs, same_level
+from cassbook.latency import carry_over, designs, prices, same_level
 from cassbook.latency.labels import labelled
 from cassbook.records.experiment import Results
 from cassbook.records.run import RecordedRun
 
 #: What the experiments call what is asked.
 WORDS = {"READ": "reads", "UPDATE": "writes", "MIX": "half reads"}
+#: Of the primary ratios: what they are taken of, and the half-width that the number of blocks was chosen for (PLAN.md).
+PRIMARY_FIGURES, PLANNED_PERCENT = ("mean", "p50", "p95", "p99"), 10.0
 #: Cluster starts of a comparison of labels.
 STARTS = 3
 #: So many comparisons are simulated.
@@ -52,6 +56,23 @@ def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, bloc
     table = table.sort_values("slice").assign(latency_ms=table["latency_us"] / 1000)
     table["from_s"] -= table["from_s"].min()
     return table[["level", "from_s", "guard_s", "counted_s", "latency_ms"]].reset_index(drop=True)
+
+
+def primary_half_widths(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return how wide the intervals of the primary ratios are: half-widths on the logarithmic scale, in percent.
+
+    Returns
+    -------
+    DataFrame
+        Index (run, ratio of); ratios (how many), median, largest, within (how many are at most `PLANNED_PERCENT`).
+    """
+    rows = {}
+    for source, figure in itertools.product(sources, PRIMARY_FIGURES):
+        of_blocks = pd.concat([price.ratios(source, figure, kind) for kind in ("pure", "mixed")])
+        half = prices.prices(of_blocks[of_blocks["threads"] >= price.BUSY_THREADS])["half_width_percent"]
+        rows[source.label, figure] = (len(half), half.median(), half.max(), int((half <= PLANNED_PERCENT).sum()))
+    index = pd.MultiIndex.from_tuples(rows, names=["run", "ratio of"])
+    return pd.DataFrame(list(rows.values()), index, ["ratios", "median", "largest", "within"])
 
 
 def half_widths(results: Results) -> pd.DataFrame:
@@ -170,6 +191,19 @@ def same_table(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
+def primary_values(halves: pd.DataFrame, named: Mapping[str, Source]) -> dict[str, float | int]:
+    """Return what the prose quotes of `primary_half_widths`, by what prose calls the runs."""
+    found: dict[str, float | int] = {}
+    for name, source in named.items():
+        of_run = halves.loc[source.label]
+        found |= {f"half_{figure}_{name}": float(of_run.loc[figure, "median"]) for figure in PRIMARY_FIGURES}
+        found |= {
+            f"ratios_{name}": int(of_run.loc["mean", "ratios"]),
+            f"within_{name}": int(of_run.loc["mean", "within"]),
+        }
+    return found
+
+
 def timeline_values(slices: pd.DataFrame) -> dict[str, float | int]:
     """Return what the prose quotes of `timeline`, in seconds."""
     first, last = slices.iloc[0], slices.iloc[-1]
@@ -211,5 +245,6 @@ def same_values(recorded: pd.DataFrame, made: pd.DataFrame, results: Results) ->
     return {
         "same_covers": int(recorded["covers"].sum()), "same_comparisons": len(recorded),
         "made_covers": _PERCENT * float(made["covers"].mean()), "noise_sd": _PERCENT * noise.sd,
-        "noise_correlation": noise.correlation,
+        "noise_correlation": noise.correlation, "same_labels": int(results.table("slices")["level"].nunique()),
+        "same_starts": STARTS,
     }  # fmt: skip
