@@ -2,7 +2,9 @@
 
 A notebook names what its table answers in the cell's metadata, as it does for a figure:
 
-    "table": {"caption": "What does a level cost?", "folded": true}
+    "table": {"caption": "What does a level cost?", "folded": true, "links": {"reads, ": "latency"}}
+
+Headings that begin as one of `links` become links to that page, whose path is relative.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import count
 from urllib.parse import quote
@@ -23,6 +25,7 @@ _FRAME = re.compile(r'<table [^>]*class="dataframe')
 _EVIDENCE = '<div class="evidence">'
 #: A heading that is a name of the library's own: words joined by underscores.
 _NAME = re.compile(r"(<th[^>]*>)([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=</th>)")
+_HEADING = re.compile(r"(<th[^>]*>)([^<]+)(?=</th>)")
 _UNIT = re.compile(r"_(ms|us|s|percent)$")
 
 
@@ -58,7 +61,8 @@ def _captioned(
             source = f", {named.data['text/markdown'].strip('*')}" if named else ""
             head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
             name = f"{slug}-{number}.csv"
-            output.data["text/html"] = _framed(output.data["text/html"], head, name, wanted.get("folded", False))
+            table = _linked(output.data["text/html"], wanted.get("links", {}))
+            output.data["text/html"] = _framed(table, head, name, wanted.get("folded", False))
             named = None
         elif named:
             yield named
@@ -80,6 +84,14 @@ def heading(name: str) -> str:
     unit = None if name.endswith("_per_s") else _UNIT.search(name)
     words = _UNIT.sub("", name) if unit else name
     return words.replace("_", " ") + (f", {unit[1].replace('percent', '%')}" if unit else "")
+
+
+def _linked(table: str, links: Mapping[str, str]) -> str:
+    def link(found: re.Match[str]) -> str:
+        page = next((page for begin, page in links.items() if found[2].startswith(begin)), None)
+        return f'{found[1]}<a href="{page}.html">{found[2]}</a>' if page else found[0]
+
+    return _HEADING.sub(link, table)
 
 
 def _framed(table: str, head: str, name: str, folded: bool) -> str:

@@ -160,7 +160,7 @@ def tables_of(source: Source) -> list[Table]:
               mixed(lambda: paper_tables.by_workload(paper_tables.estimated(source, shares)))),
         Table("table5_measured", "Latency of mixed workloads in us, measured; * marks the least mean",
               _measured(lambda: paper_tables.by_workload(mixed_stats), mixed_stats, "mixed")),
-        Table("table5_deviations", "Deviation of the estimate from the measurement, in % of the measurement",
+        Table("table5_deviations", "Deviation of the measurement from the estimate, in % of the measurement",
               mixed(deviations)),
         Table("rankings", "Levels by mean latency, and whether neighbours differ within blocks (5 %, Holm)",
               pure(lambda: paper_tables.rankings(source))),

@@ -68,7 +68,7 @@ def table5() -> pd.DataFrame:
     estimates, printed = published.mixed_estimates(), published.table("g20_table5")
     pure = validation.mixed_from_pure(published.level_stats(), sorted(printed["read_share"].unique()))
     both = validation.deviations(estimates, pure).merge(printed, on=_KEYS, suffixes=("_found", ""))
-    residual = -both["deviation_percent_found"]
+    residual = both["deviation_percent_found"]
     return both[_KEYS].assign(
         printed=both["deviation_percent"],
         residual=residual,

@@ -90,8 +90,7 @@ def deviations(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
     -------
     DataFrame
         setting, read_share, threads, estimated_us, measured_us, marks (if measured has them) and deviation_percent =
-        (estimated - measured) / measured * 100: positive where the prediction is too slow. Table V has the
-        opposite sign.
+        (measured - estimated) / measured * 100, as in Table V: positive where the workload is slower than predicted.
 
     Raises
     ------
@@ -104,7 +103,7 @@ def deviations(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
         With the number of measured rows that have no estimate.
     """
     pairs = _pairs(estimated, measured)
-    error_us = pairs["estimated_us"] - pairs["measured_us"]
+    error_us = pairs["measured_us"] - pairs["estimated_us"]
     return pairs.assign(deviation_percent=error_us / pairs["measured_us"] * 100)
 
 
@@ -121,12 +120,12 @@ def deviations_over_blocks(estimated: pd.DataFrame, cell_stats: pd.DataFrame) ->
     Returns
     -------
     DataFrame
-        setting, read_share, threads, deviation (`Estimate` of (estimated - measured) / measured in percent), told
+        setting, read_share, threads, deviation (`Estimate` of (measured - estimated) / measured in percent), told
         (whether its interval leaves out 0; None with one block), marks (of the measured cells).
     """
     cells = mixed_cells(cell_stats)
     both = cells.merge(estimated, on=_KEYS, suffixes=("", "_estimated"))
-    both["percent"] = (both["latency_us_estimated"] / both["latency_us"] - 1) * 100
+    both["percent"] = (1 - both["latency_us_estimated"] / both["latency_us"]) * 100
     rows = []
     for key, group in both.groupby(_KEYS):
         deviation = Estimate.mean(group.groupby("block")["percent"].mean())

@@ -62,6 +62,10 @@ class FaultRun:
         """Names of the schedules."""
         return list(self.results.manifest["setups"])
 
+    def title(self, setup: str) -> str:
+        """What a schedule does, in words."""
+        return str(self.results.manifest["numbers"]["profiles"][setup]["title"])
+
     def length_s(self, setup: str) -> float:
         """How long a schedule's load lasts."""
         return float(self.results.manifest["numbers"]["profiles"][setup]["load"]["steady_s"])

@@ -62,6 +62,15 @@ def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file()
     assert values_of(html)[1][0][1:] == ["worst_percent", "R² of_x"]
 
 
+def test_headings_link_to_the_chapters_that_they_come_from():
+    frame = pd.DataFrame({"1R-1W": [1, 2]}, index=["reads, mean", "dead replicas, reads"])
+    table = {"caption": "What?", "links": {"reads, ": "latency"}}
+    cell = new_code_cell("a", outputs=shown(frame), metadata={"table": table})
+    captions.caption([cell], "x")
+    found = BeautifulSoup(cell.outputs[0].data["text/html"], "html.parser").select("th a")
+    assert [(link["href"], link.get_text()) for link in found] == [("latency.html", "reads, mean")]
+
+
 def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
     cell = new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What?"}})
     captions.caption([cell], "x")

@@ -38,6 +38,13 @@ def test_begins_with_a_sentence_and_parameters_that_are_checked(path):
 
 
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
+def test_begins_in_short_with_what_to_know_first_and_what_to_read_next(path):
+    short = nbformat.read(path, as_version=4).cells[1].source
+    assert short.startswith("**In short.** ")
+    assert re.search(r"\n\n\*Know first:\* .+\. \*Next:\* .*\{doc\}`.+`\.$", short)
+
+
+@pytest.mark.parametrize("path", ANALYSES, ids=lambda p: p.stem)
 def test_uses_each_parameter_that_it_declares(path):
     """By its value, as an attribute of the chapter, or as one of the chapter's runs."""
     _, opening, *others = (cell.source for cell in code(path))

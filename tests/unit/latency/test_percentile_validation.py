@@ -59,8 +59,8 @@ def test_a_run_without_mixes_has_nothing_to_hold_against():
 @pytest.mark.parametrize(
     ("name", "points", "most_percent"),
     [
-        ("standard-2.1.20", 180, 25),
-        ("standard-5.0.9", 180, 33),
+        ("standard-2.1.20", 180, 15),
+        ("standard-5.0.9", 180, 19),
         ("quick-2.1.20", 45, 31),
         ("strong-2.1.20", 90, 21),
         ("uniform-2.1.20", 18, 20),
@@ -68,11 +68,11 @@ def test_a_run_without_mixes_has_nothing_to_hold_against():
     ],
 )
 def test_every_recorded_run_with_pure_and_mixed_cells_says_how_far_off_it_is(name, points, most_percent):
-    """Off by 13 to 29 % at p99 on average: tails of mixes are roughly those of their parts."""
+    """Off by 12 to 29 % at p99 on average: tails of mixes are roughly those of their parts."""
     run = RecordedRun(name)
     table = mixed_accuracy(run.statistics, run.histograms).set_index(["made_from", "percentile"])
     p99 = table.loc[(PURE, "p99")]
     assert p99["points"] == points
     assert 5 < p99["mean_percent"] < most_percent
     assert p99["mean_percent"] < p99["worst_percent"]
-    assert abs(p99["bias_percent"]) < 10
+    assert abs(p99["bias_percent"]) < 13

@@ -69,10 +69,10 @@ def test_cells_that_were_measured_alone_have_one_ratio_per_block():
 
 @pytest.mark.parametrize(
     ("name", "quorum_sd", "all_sd"),
-    [("standard-2.1.20", 0.28, 0.22), ("standard-5.0.9", 0.39, 0.30)],
+    [("standard-2.1.20", 0.10, 0.09), ("standard-5.0.9", 0.15, 0.16)],
 )
-def test_recorded_runs_of_the_first_design(name, quorum_sd, all_sd):
-    """What varied over blocks when levels were measured minutes apart: the reason for slices."""
+def test_recorded_ratios_vary_little_over_blocks(name, quorum_sd, all_sd):
+    """With levels measured minutes apart these runs had 0.28 and 0.39 for QUORUM, 0.22 and 0.30 for ALL."""
     run = RecordedRun(name)
     ratios = prices.block_ratios(run.statistics, run.slices)
     bases = ratios.groupby("operation")["base"].unique().map(list)
@@ -83,7 +83,8 @@ def test_recorded_runs_of_the_first_design(name, quorum_sd, all_sd):
     assert sd["QUORUM"] == pytest.approx(quorum_sd, abs=0.01)
     assert sd["ALL"] == pytest.approx(all_sd, abs=0.01)
     table = prices.prices(many)
-    assert table["half_width_percent"].median() > 50
+    assert table["blocks"].eq(7).all()
+    assert table["half_width_percent"].median() < 16
     assert (table["low"] > 0).all()
 
 

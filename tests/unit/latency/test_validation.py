@@ -27,9 +27,9 @@ def measured():
     return mixes([("1R-3W", 0.1, 10, 100.0), ("2R-2W", 0.1, 10, 100.0), ("3R-1W", 0.1, 10, 80.0)])
 
 
-def test_deviation_is_positive_where_the_estimate_is_too_slow(estimated, measured):
+def test_deviation_is_positive_where_the_mix_is_slower_than_estimated(estimated, measured):
     df = validation.deviations(estimated, measured).set_index("setting")
-    assert df["deviation_percent"].to_dict() == pytest.approx({"1R-3W": 10, "2R-2W": -10, "3R-1W": 18.75})
+    assert df["deviation_percent"].to_dict() == pytest.approx({"1R-3W": -10, "2R-2W": 10, "3R-1W": -18.75})
 
 
 def test_shares_that_differ_by_rounding_are_the_same(estimated, measured):

@@ -13,6 +13,7 @@ from cassbook.core.errors import InputError
 from cassbook.latency import changepoint, cold_cells, cold_start
 
 _SECOND_MS = 1000.0
+_NONE, _TOO_SHORT = "none", "too short to say"
 
 
 def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
@@ -20,12 +21,12 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
     if bins is None:
         return "samples not kept", ""
     if len(bins) < changepoint.FEWEST:
-        return "too short to say", ""
+        return _TOO_SHORT, ""
     start = cold_start.end(bins)
     if not start.settled:
         return f"not in {bins['since_start_ms'].max() / _SECOND_MS:.1f} s", ""
     if start.ends_ms is None:
-        return "none", ""
+        return _NONE, ""
     return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
 
 
@@ -154,10 +155,10 @@ def check_threads(sources: Sequence[Source], wanted: int) -> None:
 
 
 def _kept_threads(source: Source) -> list[int]:
-    """Thread counts of which a run kept the samples of pure cells; none where its logs hold only sums."""
+    """Thread counts of which a run kept its first block's samples of pure cells; none where its logs hold only sums."""
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
-    pure = run.cells[run.cells["kind"] == "pure"]
+    pure = run.cells[(run.cells["kind"] == "pure") & (run.cells["block"] == 1)]
     kept = pure["cell_id"].map(run.has_samples).astype(bool)
     lost = set(pure.loc[~kept & (pure["operations"] > 0), "threads"])
     return sorted({int(count) for count in pure.loc[kept, "threads"]} - lost)
@@ -165,7 +166,7 @@ def _kept_threads(source: Source) -> list[int]:
 
 def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     """Return the cold start of each pure cell at the thread count next to `near` (section III.B): its end, how much
-    slower it was.
+    slower it was. Cells whose samples were not kept are left out.
 
     Returns
     -------
@@ -179,8 +180,13 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
-    for cell in ordered.itertuples():
-        end = end_in_words(series.get(str(cell.cell_id)))
+    for cell in ordered[ordered["cell_id"].astype(str).isin(series)].itertuples():
+        end = end_in_words(series[str(cell.cell_id)])
         rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, *end))
     columns = ["block", "operation", "level", "ends, ms", "times slower"]
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+
+
+def begin_slowly(table: pd.DataFrame) -> int:
+    """Return how many cells of `cold_starts` begin slower than they continue, or have not settled when they end."""
+    return int((~table["ends, ms"].isin([_NONE, _TOO_SHORT])).sum())

@@ -23,48 +23,54 @@ from cassbook.latency.cold_cells import CONDITIONS, cold_cells, series_of
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:
-    """Draw Figs. 2 and 3: every operation's delay over the time since its cell began; one panel per level.
+    """Draw Figs. 2 and 3: every operation's delay over the time since its load began; one panel per level.
 
-    Two rows per run, reads and writes, of the first block's pure cells at the thread count next to `near`.
+    Levels that alternate share a load, so a panel is empty where the others have their slices. Two rows per run, reads
+    and writes, of the first block's pure cells at the thread count next to `near`.
     """
-    shown = []
-    for source in sources:
-        cells = _first_block(source, near)
-        samples = source.run.samples(["cell_id", "started_s", "latency_us"], cells["cell_id"].tolist())
-        if len(samples):
-            shown += [(f"{source.label}, {word}", cells[cells["read_share"] == share], samples)
-                      for share, word in ((1.0, "reads"), (0.0, "writes"))]  # fmt: skip
+    shown = [
+        (f"{source.label}, {word}", drawn)
+        for source in sources
+        for share, word in ((1.0, "reads"), (0.0, "writes"))
+        if len(drawn := _delays(source, near, share))
+    ]
     if not shown:
         return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
     figure, axes = panels(len(shown), len(LEVELS), width=3.1, height=1.9, sharex=True, sharey="row")
-    for row, (label, cells, samples) in zip(axes, shown, strict=True):
+    for row, (label, drawn) in zip(axes, shown, strict=True):
         for panel, level in zip(row, LEVELS, strict=True):
-            for cell in cells[cells["read_cl"] == level].itertuples():
-                _raw(panel, cell, samples[samples["cell_id"] == cell.cell_id])
+            own = drawn[drawn["read_cl"] == level]
+            panel.plot(own["since_ms"], own["latency_us"] / MS, ".", markersize=1, color=palette.LEVELS[level])
+            for steady_ms in own["steady_ms"].unique():
+                panel.axvline(steady_ms, color="grey", linewidth=0.5)
             panel.set_yscale("log")
         row[0].set_ylabel(f"{label},\nms", fontsize=9)
     for panel, level in zip(axes[0], LEVELS, strict=True):
         panel.set_title(level)
     for panel in axes[-1]:
-        panel.set_xlabel("ms since the cell began")
+        panel.set_xlabel("ms since the load began")
     return done(figure)
 
 
-def _raw(panel: Axes, cell: Any, operations: pd.DataFrame) -> None:
-    """One cell's operations, and where its steady window begins."""
-    began_s = operations["started_s"].min()
-    panel.plot(
-        (operations["started_s"] - began_s) * MS, operations["latency_us"] / MS, ".", markersize=1,
-        color=palette.LEVELS[cell.read_cl], label=cell.read_cl,
-    )  # fmt: skip
-    panel.axvline((cell.steady_from_s - began_s) * MS, color="grey", linewidth=0.5)
+def _delays(source: Source, near: int, share: float) -> pd.DataFrame:
+    """Operations of the first block's pure cells of a share of reads at the thread count next to `near`.
 
-
-def _first_block(source: Source, near: int) -> pd.DataFrame:
-    """Pure cells of a run's first block at the thread count next to `near`."""
-    cells = source.run.cells
-    of_block = (cells["kind"] == "pure") & (cells["block"] == 1)
-    return cells[of_block & (cells["threads"] == nearest_threads(source, near))]
+    Columns read_cl, latency_us, since_ms and steady_ms (where the steady window begins) since the load began.
+    """
+    run = source.run
+    cells = run.cells[
+        (run.cells["kind"] == "pure") & (run.cells["block"] == 1) & (run.cells["read_share"] == share)
+        & (run.cells["threads"] == nearest_threads(source, near))
+    ]  # fmt: skip
+    samples = run.samples(["cell_id", "started_s", "latency_us"], cells["cell_id"].tolist())
+    began_s = samples.groupby("cell_id", observed=True)["started_s"].min()
+    alternated = began_s.index.isin(run.slices["cell_id"])
+    began_s = began_s.mask(alternated, began_s[alternated].min())
+    drawn = samples.merge(cells[["cell_id", "read_cl", "steady_from_s"]], on="cell_id")
+    load_began_s = drawn["cell_id"].map(began_s).astype(float)
+    since = {f"{name}_ms": (drawn[column] - load_began_s) * MS for name, column in
+             (("since", "started_s"), ("steady", "steady_from_s"))}  # fmt: skip
+    return drawn.assign(**since)
 
 
 def settling(series: Mapping[str, pd.DataFrame]) -> Figure:

@@ -31,7 +31,7 @@ def deviation_by_setting(deviations: Mapping[str, pd.DataFrame]) -> pd.DataFrame
     parts = {}
     for label, df in deviations.items():
         groups = df.groupby("setting")["deviation_percent"]
-        slower = groups.agg(lambda d: f"{int((d < 0).sum())} of {len(d)}")
+        slower = groups.agg(lambda d: f"{int((d > 0).sum())} of {len(d)}")
         parts[label, "mean, %"] = groups.mean().map("{:+.1f}".format)
         parts[label, "mix slower"] = slower
     return pd.DataFrame(parts)

@@ -13,7 +13,7 @@ from cassbook.book.figure_style import done, panels, setting_legend
 
 
 def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
-    """Draw Table V as a picture: deviation of the estimate from the measurement, by share of reads and setting."""
+    """Draw Table V as a picture: deviation of the measurement from the estimate, by share of reads and setting."""
     figure, axes = panels(1, len(deviations), sharey=True)
     shares = sorted({round(100 * share) for df in deviations.values() for share in df["read_share"]})
     for panel, (label, df) in zip(axes[0], deviations.items(), strict=True):
@@ -23,6 +23,6 @@ def deviation_dots(deviations: Mapping[str, pd.DataFrame]) -> Figure:
             table, x="reads", y="deviation_percent", hue="setting", dodge=True, order=shares, ax=panel,
             palette=palette.SETTINGS, size=4, legend=False,
         )  # fmt: skip
-        panel.set(title=label, xlabel="reads, % of operations", ylabel="estimate above measurement, %")
+        panel.set(title=label, xlabel="reads, % of operations", ylabel="measurement above estimate, %")
     setting_legend(figure, "setting")
     return done(figure)

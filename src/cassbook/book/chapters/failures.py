@@ -58,6 +58,37 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     return table.rename(index=OPERATIONS, level=0)
 
 
+def overview(run: FaultRun) -> pd.DataFrame:
+    """Return what each setting made of each schedule, reads and writes together: index (schedule's title, setting).
+
+    From when its first fault struck until the load ended; the worst of its faults for p99 and recovery. Values are
+    medians over cluster starts, with the least and the most; lost writes are counted over all starts. Of several
+    drivers and tables the first is taken.
+    """
+    parts = {run.title(setup): _of_schedule(run, setup) for setup in run.setups}
+    return pd.concat(parts, names=["schedule"])
+
+
+def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
+    made = run.by_fault(setup)
+    made = made[(made["driver"] == made["driver"].iloc[0]) & (made["table"] == made["table"].iloc[0])]
+    reads = made["operation"] == "READ"
+    weighed = made.assign(
+        failed=made["failed"] * made["n"], reads=made["n"].where(reads, 0),
+        stale=(made["stale_per_million"] * made["n"]).where(reads, 0.0),
+    )  # fmt: skip
+    of = weighed.groupby(["setting", "start"], sort=False)
+    sums, worst = of[["failed", "n", "stale", "reads"]].sum(), of[["worst_p99_ms", "recovered_s"]].max()
+    found = worst.assign(failed=sums["failed"] / sums["n"], stale_per_million=sums["stale"] / sums["reads"])
+    settings = found.groupby(level="setting", sort=False)
+    columns = ("failed", "worst_p99_ms", "recovered_s", "stale_per_million")
+    table = pd.DataFrame({head: settings[column].apply(spread, shown) for column, (head, shown) in
+                          ((column, _SHOWN[column]) for column in columns)})  # fmt: skip
+    lost = run.results.rows.query("setup == @setup and operation == 'UPDATE'").groupby("setting")["lost"].sum()
+    table["lost writes"] = lost.reindex(table.index).map(_count)
+    return table
+
+
 def _count(value: float) -> str:
     return "" if np.isnan(value) else f"{value:,.0f}"
 

@@ -13,7 +13,7 @@ from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.lab.load.slices import balanced_order
-from cassbook.latency import carry_over, designs, prices, same_level
+from cassbook.latency import carry_over, designs, percentiles, prices, same_level
 from cassbook.latency.labels import labelled
 from cassbook.records.experiment import Results
 from cassbook.records.run import RecordedRun
@@ -64,15 +64,26 @@ def primary_half_widths(sources: Sequence[Source]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (run, ratio of); ratios (how many), median, largest, within (how many are at most `PLANNED_PERCENT`).
+        Index (run, ratio of); ratios (how many), median, largest, within (how many are at most `PLANNED_PERCENT`), and
+        absolute: the median half-width of the latencies that the ratios are of.
     """
     rows = {}
     for source, figure in itertools.product(sources, PRIMARY_FIGURES):
         of_blocks = pd.concat([price.ratios(source, figure, kind) for kind in ("pure", "mixed")])
         half = prices.prices(of_blocks[of_blocks["threads"] >= price.BUSY_THREADS])["half_width_percent"]
-        rows[source.label, figure] = (len(half), half.median(), half.max(), int((half <= PLANNED_PERCENT).sum()))
+        within = int((half <= PLANNED_PERCENT).sum())
+        rows[source.label, figure] = (len(half), half.median(), half.max(), within, _half_of_absolute(source, figure))
     index = pd.MultiIndex.from_tuples(rows, names=["run", "ratio of"])
-    return pd.DataFrame(list(rows.values()), index, ["ratios", "median", "largest", "within"])
+    return pd.DataFrame(list(rows.values()), index, ["ratios", "median", "largest", "within", "absolute"])
+
+
+def _half_of_absolute(source: Source, figure: str) -> float:
+    """Median half-width of a figure of latency itself, as `primary_half_widths` has that of ratios."""
+    cells = labelled(source.cell_stats)
+    cells = cells[cells["kind"].isin(["pure", "mixed"]) & (cells["threads"] >= price.BUSY_THREADS)]
+    groups = cells.groupby(["operation", "level", "threads"])[percentiles.COLUMNS[figure]]
+    over = [Estimate.ratio(group) for _, group in groups]
+    return float(np.median([_PERCENT * (np.sqrt(estimate.high / estimate.low) - 1) for estimate in over]))
 
 
 def half_widths(results: Results) -> pd.DataFrame:
@@ -155,10 +166,31 @@ def _rules(results: Results) -> pd.DataFrame:
     return results.rows[["start", "panel", "guard_ms", "counted_ms"]]
 
 
-def predecessors(runs: Mapping[str, RecordedRun]) -> pd.DataFrame:
+def predecessors(sources: Sequence[Source]) -> pd.DataFrame:
     """Return by how many percent a level differs behind each other level in runs: index (operation, level, after)."""
-    found = {name: carry_over.by_predecessor(run.statistics, run.slices)["effect"] for name, run in runs.items()}
-    return pd.DataFrame({name: effects.map("{:+.1f}".format) for name, effects in found.items()}).fillna("")
+    found = {source.label: _behind(source).map("{:+.1f}".format) for source in sources}
+    return pd.DataFrame(found).fillna("")
+
+
+def predecessor_values(named: Mapping[str, Source]) -> dict[str, float | int]:
+    """Return what the prose quotes of `predecessors`, by what prose calls the runs.
+
+    A level has two predecessors, whose effects mirror each other; it counts once.
+    """
+    found: dict[str, float | int] = {}
+    for name, source in named.items():
+        effects = _behind(source)
+        settled = effects.map(_holds_nought).groupby(level=["operation", "level"]).all()
+        found |= {
+            f"behind_all_{name}": len(settled), f"behind_differ_{name}": int((~settled).sum()),
+            f"behind_most_{name}": float(effects.map(lambda effect: abs(effect.value)).max()),
+        }  # fmt: skip
+    return found
+
+
+def _behind(source: Source) -> pd.Series:
+    assert source.run is not None  # noqa: S101 - only runs have slices
+    return carry_over.by_predecessor(source.run.statistics, source.run.slices)["effect"]
 
 
 def same_compared(results: Results) -> pd.DataFrame:
@@ -197,6 +229,7 @@ def primary_values(halves: pd.DataFrame, named: Mapping[str, Source]) -> dict[st
     for name, source in named.items():
         of_run = halves.loc[source.label]
         found |= {f"half_{figure}_{name}": float(of_run.loc[figure, "median"]) for figure in PRIMARY_FIGURES}
+        found[f"half_absolute_{name}"] = float(of_run.loc["mean", "absolute"])
         found |= {
             f"ratios_{name}": int(of_run.loc["mean", "ratios"]),
             f"within_{name}": int(of_run.loc["mean", "within"]),

@@ -43,7 +43,7 @@ def prices(tables: Mapping[str, Mapping[str, pd.DataFrame]]) -> Figure:
                     color=palette.LEVELS[level], label=f"{level}/ONE",
                 )  # fmt: skip
             panel.axhline(1, color="grey", linewidth=0.8)
-            panel.set(yscale="log", ylim=(0.4, 20))  # wide intervals are cut off
+            panel.set(yscale="log", ylim=(0.5, 10))  # wide intervals are cut off
             panel.yaxis.set_major_locator(FixedLocator([0.5, 1, 2, 4, 8, 16]))
             panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
             panel.yaxis.set_minor_formatter(NullFormatter())

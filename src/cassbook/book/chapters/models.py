@@ -15,7 +15,7 @@ from cassbook.latency.regression import MODEL_NAMES
 
 #: Models whose least squares have a table of their own: the paper's.
 POLYNOMIALS = tuple(MODEL_NAMES.values())
-_QUOTED = ("linear", "order4", "usl")
+_QUOTED = ("linear", "order2", "order4", "usl")
 
 
 def points(source: Source) -> pd.DataFrame:

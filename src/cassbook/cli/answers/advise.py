@@ -8,16 +8,19 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ
+from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise_notes as notes
 from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
+from cassbook.core.estimate import Estimate
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 
 FORMATS = ("text", "json", "csv")
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
 _POINT = ["read_share", "threads"]
+#: A smaller p-value is not told.
+_LEAST_P = 0.001
 _SHARES = [k / 10 for k in range(11)]
 
 
@@ -127,14 +130,14 @@ def _verdicts(advice: Advice) -> list[str]:
         return [f"  {_none(advice.survive)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
     chosen, lines = surviving[0], []
     if fastest is not chosen:
-        faster = (1 - fastest.latency_us.value / chosen.latency_us.value) * 100
+        faster = _percent(times_as_slow(chosen, fastest), -100)
         lines.append(
             f"  {fastest.setting.name} is {faster:.1f} % faster ({_significance(chosen, fastest)}), but "
             f"{stops(*fastest.survives, advice.survive)}: --survive {fastest.survives_both}"
         )
     if len(surviving) > 1:
         second = surviving[1]
-        slower = (second.latency_us.value / chosen.latency_us.value - 1) * 100
+        slower = _percent(times_as_slow(chosen, second), 100)
         both = f"  {second.setting.name} is {slower:.1f} % slower than {chosen.setting.name} ("
         same = second.survives == chosen.survives
         end = {True: "", False: ": either will do" if same else ": choose by what they survive", None: ""}
@@ -146,11 +149,18 @@ def _none(survive: int) -> str:
     return f"none of the measured settings survives {dead_replicas(survive)} for reads and writes both"
 
 
+def _percent(ratio: Estimate, times: float) -> Estimate:
+    """Return by how many percent a ratio is above 1, or below it where `times` is negative."""
+    low, high = sorted(times * (bound - 1) for bound in (ratio.low, ratio.high))
+    return Estimate(times * (ratio.value - 1), low, high, ratio.n)
+
+
 def _significance(first: Choice, second: Choice) -> str:
     p_value = alike(first, second)
+    shown = f"p = {p_value:.3f}" if p_value >= _LEAST_P else f"p < {_LEAST_P}"
     return {
-        True: f"significant, p = {p_value:.3f}",
-        False: f"not significant, p = {p_value:.3f}",
+        True: f"significant, {shown}",
+        False: f"not significant, {shown}",
         None: "one cluster start cannot show whether they differ",
     }[differ(p_value)]
 
@@ -201,7 +211,7 @@ def _as_dict(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None)
             "fastest": row(advice.best),
             "best": row(advice.best),
             "runner_up": row(advice.runner_up),
-            "margin_percent": _number(advice.margin_percent),
+            **_margin(advice),
             "p_value": _number(advice.p_value, 4),
             "distinguishable": advice.told,
             "from_mixes": advice.mixed,
@@ -212,6 +222,16 @@ def _as_dict(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None)
         | _on_figure(latency_map, advice)
         | ({} if bound is None else {"bound": bound.as_dict(rows)})
     )
+
+
+def _margin(advice: Advice) -> dict[str, Any]:
+    """By how many percent the runner-up is slower than the best, with its interval."""
+    second = advice.runner_up
+    if second is None:
+        return dict.fromkeys(("margin_percent", "margin_low_percent", "margin_high_percent"))
+    margin = _percent(times_as_slow(advice.best, second), 100)
+    return {f"margin_{of}percent": _number(bound) for of, bound in
+            (("", margin.value), ("low_", margin.low), ("high_", margin.high))}  # fmt: skip
 
 
 def _on_figure(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:

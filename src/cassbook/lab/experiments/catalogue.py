@@ -17,6 +17,8 @@ _ANY = tuple(RELEASES)
 #: Their nodes know options of tables, or of cassandra.yaml, that 4.0 took away.
 _BEFORE_4 = tuple(version for version, release in RELEASES.items() if release.major < (4, 0))
 
+_SINCE_4 = tuple(version for version in RELEASES if version not in _BEFORE_4)
+
 _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 
 
@@ -124,6 +126,10 @@ CATALOGUE: Catalogue = {
     "faults": Entry(
         "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
     ),
+    "faults-all": Entry(
+        "What does each setting make of each fault: all schedules below but those of tables?", 130,
+        "faults.setups:every",
+    ),
     "faults-kill": Entry(
         "One node of three is killed, then two: which settings go on, what fails until it is noticed, what is lost?",
         20, "faults.setups:kill",
@@ -159,6 +165,14 @@ CATALOGUE: Catalogue = {
     "faults-drivers": Entry(
         "A node is killed: what do retries and speculative executions of the driver make of it?",
         6, "faults.setups:drivers",
+    ),
+    "faults-tables-2.1": Entry(
+        "A node is killed: what do a table's read repair and speculative retry make of it, before 4.0?",
+        7, "faults.setups:tables_before_4", _BEFORE_4,
+    ),
+    "faults-tables-5.0": Entry(
+        "A node is killed: what do a table's read repair and speculative retry make of it?",
+        6, "faults.setups:tables", _SINCE_4,
     ),
     "faults-region": Entry(
         "One of two data centres is cut off: which levels go on, and what do they promise then?",

@@ -53,7 +53,8 @@ def run(tmp_path_factory):
     )
     folder = tmp_path_factory.mktemp("faults")
     tables = {"bins": pd.concat(parts), "struck": struck, "notices": notices}
-    written(folder, rows, tables, numbers={"profiles": {SETUP: {"load": {"steady_s": LENGTH_S}}}}, setups={SETUP: {}})
+    profile = {"title": "Two die", "load": {"steady_s": LENGTH_S}}
+    written(folder, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}})
     return FaultRun(str(folder))
 
 
@@ -64,6 +65,16 @@ def test_a_fault_is_told_by_setting_with_the_spread_over_starts(run):
     assert table.loc[("writes", "2R-2W"), "worst p99, ms"] == "10 [9, 11]"
     assert table.loc[("writes", "ONE/ONE"), "lost writes"] == "1"
     assert table.loc[("reads", "ONE/ONE"), "lost writes"] == ""
+
+
+def test_an_overview_has_a_line_per_schedule_and_setting(run):
+    table = failures.overview(run)
+    assert table.index.tolist() == [("Two die", name) for name in SETTINGS]
+    # From 10 s to 60 s; reads at ALL are answered in the last ten of these, and writes at ONE throughout.
+    assert table.loc[("Two die", "3R-1W"), "not answered, %"] == "40.0"
+    assert table.loc[("Two die", "2R-2W"), "not answered, %"] == "40.0"
+    assert table["lost writes"].tolist() == ["1", "0", "0"]
+    assert table.loc[("Two die", "2R-2W"), "stale, per million"] == "0"
 
 
 def test_each_level_stops_where_too_few_replicas_are_left(run):

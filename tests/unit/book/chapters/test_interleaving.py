@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import interleaving
+from cassbook.book.source import run_of
 from cassbook.core.errors import InputError
 from tests.helpers.experiments import written
 
@@ -102,3 +103,20 @@ def test_a_group_that_a_run_does_not_have_is_named():
     assert interleaving.timeline_values(slices)["slice_s"] == 0.5
     with pytest.raises(InputError, match="mine: no levels of READ alternate at 100 threads in block 1"):
         interleaving.timeline(run)
+
+
+def test_recorded_ratios_are_as_well_known_as_planned_and_levels_leave_little_to_the_next():
+    named = {name: run_of(f"standard-{version}") for name, version in (("recorded", "2.1.20"), ("today", "5.0.9"))}
+    halves = interleaving.primary_half_widths(list(named.values()))
+    assert halves["ratios"].eq(2 * 2 * 10 + 2 * 5 * 10).all()
+    quoted = interleaving.primary_values(halves, named) | interleaving.predecessor_values(named)
+    for name, source in named.items():
+        assert (
+            quoted[f"half_mean_{name}"] == halves.loc[(source.label, "mean"), "median"] < interleaving.PLANNED_PERCENT
+        )
+        assert quoted[f"within_{name}"] > quoted[f"ratios_{name}"] / 2
+        assert quoted[f"behind_all_{name}"] == (2 + 5) * 3
+        assert 0 < quoted[f"behind_most_{name}"] < 4
+    shown = interleaving.predecessors(list(named.values()))
+    assert shown.shape == (42, 2)
+    assert shown.map(lambda text: bool(re.fullmatch(r"[+-][\d.]+ \[[+-][\d.]+, [+-][\d.]+\]", text))).all(axis=None)

@@ -5,6 +5,15 @@ from __future__ import annotations
 from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 
+def every() -> FaultTrial:
+    """All schedules that every version can have, in random order: one record of what each fault costs."""
+    return of_names(
+        "faults-kill", "faults-commit-log", "faults-kill-two", "faults-pause", "faults-restart", "faults-links",
+        "faults-no-hints", "faults-hint-window", "faults-disk", "faults-lost-disk", "faults-members", "faults-clock",
+        "faults-drivers", "faults-region", "faults-random",
+    )  # fmt: skip
+
+
 def kill() -> FaultTrial:
     """One node is killed and comes back; the same with a commit log that is synced at once; two are killed."""
     return of_names("faults-kill", "faults-commit-log", "faults-kill-two")
@@ -58,3 +67,13 @@ def region() -> FaultTrial:
 def members() -> FaultTrial:
     """A node is replaced; one joins and leaves."""
     return of_names("faults-members")
+
+
+def tables_before_4() -> FaultTrial:
+    """A node is killed under tables that repair and speculate more or less, as versions before 4.0 name that."""
+    return of_names("faults-tables-2.1")
+
+
+def tables() -> FaultTrial:
+    """A node is killed under tables that repair and speculate more or less."""
+    return of_names("faults-tables-5.0")
