@@ -132,7 +132,8 @@ def choices(source: Source) -> pd.DataFrame:
     -------
     DataFrame
         Index mix ('reads 90 %'), most reads first; setting (2R-2W where no other's interval lies below 1), mean and
-        p99 (Estimate or None: multiples of 2R-2W's), stops (what it stops doing with one replica dead; '' if nothing).
+        p99 (Estimate or None: multiples of 2R-2W's), stops (what it stops doing with one replica dead; '' if nothing),
+        tail (the fastest by p99; 2R-2W where no other's interval lies below 1).
 
     Raises
     ------
@@ -143,13 +144,21 @@ def choices(source: Source) -> pd.DataFrame:
     rows = {}
     for mix, ratios in table.groupby(level="operation"):
         of_mix = ratios.droplevel("operation")
-        best = min(of_mix.index, key=lambda name: of_mix.loc[name, "mean"].value)
-        told = of_mix.loc[best, "mean"].high < 1
-        name = str(best).split("/", maxsplit=1)[0] if told else SAFE
-        figures = {f: of_mix.loc[best, f] if told else None for f in ("mean", "p99")}
-        rows[str(mix)] = {"setting": name, **figures, "stops": stops(*setting(name).survives(REPLICAS), 1)}
+        name, ratio = _fastest(of_mix["mean"])
+        figures = {f: of_mix.loc[ratio, f] if ratio else None for f in ("mean", "p99")}
+        stopped = stops(*setting(name).survives(REPLICAS), 1)
+        rows[str(mix)] = {"setting": name, **figures, "stops": stopped, "tail": _fastest(of_mix["p99"])[0]}
     found = pd.DataFrame.from_dict(rows, orient="index").rename_axis("mix")
     return found.sort_index(key=lambda mixes: mixes.str.extract(r"(\d+)", expand=False).astype(int), ascending=False)
+
+
+def _fastest(ratios: pd.Series) -> tuple[str, str | None]:
+    """Return the setting of the least ratio to `SAFE`, and the ratio's name; `SAFE` and None if none is below 1."""
+    known = {str(name): ratio for name, ratio in ratios.items() if isinstance(ratio, Estimate)}
+    best = min(known, key=lambda name: known[name].value, default=None)
+    if best is None or not known[best].high < 1:
+        return SAFE, None
+    return best.split("/", maxsplit=1)[0], best
 
 
 def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
@@ -163,7 +172,7 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
         else {"fastest strong setting": f"none differs significantly from {SAFE}", "a dead replica": "stops nothing"}
         for row in _rows(table)
     ]  # fmt: skip
-    return pd.DataFrame(rows, table.index).fillna("")
+    return pd.DataFrame(rows, table.index).fillna("").assign(**{"fastest by p99": table["tail"]})
 
 
 def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
@@ -171,6 +180,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
     safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
     strong_ms = steps.loc[[strong(str(name)) for name in steps.index], ["far_read_ms", "far_write_ms"]].mean(axis=1)
     gains, most = chosen[chosen["setting"] != SAFE], chosen.iloc[0]
+    tails = chosen["tail"].value_counts()
     reads, stale = staleness_results.strong_checked(probed)
     return {
         **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
@@ -178,6 +188,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
         "most_stops": most["stops"] or "goes on with a dead replica",
         "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
+        "tail_setting": str(tails.index[0]), "tail_mixes": f"{tails.iloc[0]} of {len(chosen)}",
         "tails": sum(isinstance(p99, Estimate) and p99.high < 1 for p99 in gains["p99"]),
         **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},
         **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},

@@ -63,7 +63,9 @@ def test_only_quorums_on_both_sides_are_strong_and_survive_on_both_sides(steps):
 
 def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
     assert mixes["setting"].to_dict() == {"reads 90 %": "1R-3W", "reads 10 %": "2R-2W"}
+    assert set(mixes["tail"]) == {"2R-2W"}, "at p99 no interval lies below 1"
     words = answers.choices_in_words(mixes)
+    assert set(words["fastest by p99"]) == {"2R-2W"}
     assert words.loc["reads 10 %", "fastest strong setting"] == "none differs significantly from 2R-2W"
     assert words.loc["reads 10 %", "a dead replica"] == "stops nothing"
     assert words.loc["reads 90 %", "a dead replica"] == "stops writing"
@@ -74,8 +76,15 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
     quoted = answers.values(steps, mixes, open_record(PROBED))
     assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
     assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
+    assert (quoted["tail_setting"], quoted["tail_mixes"]) == ("2R-2W", "2 of 2")
     assert quoted["far_half_ms"] <= quoted["safe_half_ms"]
     assert quoted["overlapping_stale"] == 0
+
+
+def test_in_the_recorded_run_the_tail_names_another_setting_than_the_mean_where_writes_prevail(source):
+    chosen = answers.choices(source)
+    assert chosen.loc["reads 10 %", ["setting", "tail"]].tolist() == ["3R-1W", "1R-3W"]
+    assert set(chosen["tail"]) == {"1R-3W"}
 
 
 def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
