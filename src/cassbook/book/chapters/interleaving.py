@@ -227,13 +227,10 @@ def primary_values(halves: pd.DataFrame, named: Mapping[str, Source]) -> dict[st
     """Return what the prose quotes of `primary_half_widths`, by what prose calls the runs."""
     found: dict[str, float | int] = {}
     for name, source in named.items():
-        of_run = halves.loc[source.label]
-        found |= {f"half_{figure}_{name}": float(of_run.loc[figure, "median"]) for figure in PRIMARY_FIGURES}
-        found[f"half_absolute_{name}"] = float(of_run.loc["mean", "absolute"])
-        found |= {
-            f"ratios_{name}": int(of_run.loc["mean", "ratios"]),
-            f"within_{name}": int(of_run.loc["mean", "within"]),
-        }
+        of_run = halves.loc[[source.label]].droplevel("run").to_dict("index")
+        found |= {f"half_{figure}_{name}": float(of_run[figure]["median"]) for figure in PRIMARY_FIGURES}
+        found[f"half_absolute_{name}"] = float(of_run["mean"]["absolute"])
+        found |= {f"{what}_{name}": int(of_run["mean"][what]) for what in ("ratios", "within")}
     return found
 
 
