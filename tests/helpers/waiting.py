@@ -21,5 +21,6 @@ def wait_for_cells(process, folder, count):
 
 
 def heed_ctrl_c():
-    """Undo in a child what a shell does to jobs in the background: they ignore SIGINT."""
-    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    """Undo in a child what a shell, or nohup, does to jobs in the background: they ignore SIGINT, or SIGHUP."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
