@@ -57,17 +57,17 @@ def test_a_run_without_mixes_has_nothing_to_hold_against():
 
 
 @pytest.mark.parametrize(
-    ("name", "points", "most_percent"),
+    ("name", "points", "most_percent", "most_bias"),
     [
-        ("standard-2.1.20", 180, 15),
-        ("standard-5.0.9", 180, 19),
-        ("quick-2.1.20", 45, 31),
-        ("strong-2.1.20", 90, 21),
-        ("uniform-2.1.20", 18, 26),
-        ("foretold-5.0.9", 40, 17),
+        ("standard-2.1.20", 180, 15, 10),
+        ("standard-5.0.9", 180, 19, 12),
+        ("quick-2.1.20", 45, 31, 10),
+        ("strong-2.1.20", 90, 21, 12),
+        ("uniform-2.1.20", 18, 26, 10),
+        ("foretold-5.0.9", 40, 17, 10),
     ],
 )
-def test_every_recorded_run_with_pure_and_mixed_cells_says_how_far_off_it_is(name, points, most_percent):
+def test_every_recorded_run_with_pure_and_mixed_cells_says_how_far_off_it_is(name, points, most_percent, most_bias):
     """Off by 12 to 29 % at p99 on average: tails of mixes are roughly those of their parts."""
     run = RecordedRun(name)
     table = mixed_accuracy(run.statistics, run.histograms).set_index(["made_from", "percentile"])
@@ -75,4 +75,4 @@ def test_every_recorded_run_with_pure_and_mixed_cells_says_how_far_off_it_is(nam
     assert p99["points"] == points
     assert 5 < p99["mean_percent"] < most_percent
     assert p99["mean_percent"] < p99["worst_percent"]
-    assert abs(p99["bias_percent"]) < 13
+    assert abs(p99["bias_percent"]) < most_bias

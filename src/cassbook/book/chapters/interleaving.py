@@ -10,7 +10,6 @@ import pandas as pd
 
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
-from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.lab.load.slices import balanced_order
@@ -170,8 +169,7 @@ def _rules(results: Results) -> pd.DataFrame:
 def predecessors(sources: Sequence[Source]) -> pd.DataFrame:
     """Return by how many percent a level differs behind each other level in runs: index (operation, level, after)."""
     found = {source.label: _behind(source).map("{:+.1f}".format) for source in sources}
-    settings = {f"{one.read_cl}/{one.write_cl}": one.name for one in STRONG_SETTINGS}
-    return pd.DataFrame(found).fillna("").rename(index=settings)
+    return pd.DataFrame(found).fillna("").rename(index=price.SETTINGS)
 
 
 def predecessor_values(named: Mapping[str, Source]) -> dict[str, float | int]:

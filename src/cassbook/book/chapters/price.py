@@ -16,7 +16,8 @@ from cassbook.latency import percentiles, prices
 #: From so many threads on the machine is busy; below, the price of a level is that of a round trip more.
 BUSY_THREADS = 100
 LACKING = "too few operations"
-_SETTINGS = {f"{setting.read_cl}/{setting.write_cl}": setting.name for setting in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
+#: Names of settings, by their pair of levels.
+SETTINGS = {f"{setting.read_cl}/{setting.write_cl}": setting.name for setting in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
 
 
 def ratios(source: Source, figure: str = "mean", kind: str = "pure") -> pd.DataFrame:
@@ -62,7 +63,7 @@ def table(sources: Sequence[Source], kind: str = "pure", by: Sequence[str] = ("o
         of_source = ratios(source, figure, kind)
         over = prices.pooled(of_source[of_source["threads"] >= BUSY_THREADS], (*by, "level", "base")).reset_index()
         for row in over.to_dict("records"):
-            ratio = "/".join(_SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
+            ratio = "/".join(SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
             found.setdefault((source.label, *(row[name] for name in by), ratio), {})[figure] = row["ratio"]
     keys = [key for source in sources for key in sorted(found) if key[0] == source.label]
     index = pd.MultiIndex.from_tuples(keys, names=["run", *by, "ratio"])

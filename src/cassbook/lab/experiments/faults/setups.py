@@ -7,11 +7,8 @@ from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 def every() -> FaultTrial:
     """All schedules that every version can have, in random order: one record of what each fault costs."""
-    return of_names(
-        "faults-kill", "faults-commit-log", "faults-kill-two", "faults-pause", "faults-restart", "faults-links",
-        "faults-no-hints", "faults-hint-window", "faults-disk", "faults-lost-disk", "faults-members", "faults-clock",
-        "faults-drivers", "faults-region", "faults-random",
-    )  # fmt: skip
+    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random)
+    return FaultTrial({name: profile for part in parts for name, profile in part().profiles.items()})
 
 
 def kill() -> FaultTrial:
