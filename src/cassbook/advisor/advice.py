@@ -110,12 +110,6 @@ class Advice:
         return tuple(s for s in self.too_few if min(s.survives(self.replicas)) >= self.survive)
 
     @property
-    def margin_percent(self) -> float:
-        """By how much the runner-up is slower, in percent of the best; NaN where there is none."""
-        second = self.runner_up
-        return float("nan") if second is None else (second.latency_us.value / self.best.latency_us.value - 1) * 100
-
-    @property
     def p_value(self) -> float:
         """Of best and runner-up being alike (see `alike`); NaN where there is no runner-up."""
         second = self.runner_up
