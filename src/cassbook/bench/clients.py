@@ -14,7 +14,6 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -62,14 +61,14 @@ def ratios(turns: pd.DataFrame) -> pd.DataFrame:
         operation, level, threads ('all' in the last row), ratio, low, high, rounds.
     """
     sums = turns.pivot_table("throughput_per_s", [*_POINT, "round"], "where", aggfunc="sum", sort=False)
-    logs = (sums["worker"] / sums["local"]).map(np.log).reset_index(name="log")
-    groups: list[tuple[Any, pd.DataFrame]] = list(logs.groupby(_POINT, sort=False))
+    over = (sums["worker"] / sums["local"]).reset_index(name="ratio")
+    groups: list[tuple[Any, pd.DataFrame]] = list(over.groupby(_POINT, sort=False))
     rows = []
-    for key, group in [*groups, (("all", "all", "all"), logs)]:
-        ratio = Estimate.mean(group["log"])
-        bounds = {name: float(np.exp(getattr(ratio, name))) for name in ("value", "low", "high")}
+    for key, group in [*groups, (("all", "all", "all"), over)]:
+        ratio = Estimate.ratio(group["ratio"])
+        bounds = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
         rows.append(dict(zip(_POINT, key, strict=True)) | bounds | {"rounds": ratio.n})
-    return pd.DataFrame(rows).rename(columns={"value": "ratio"})
+    return pd.DataFrame(rows)
 
 
 def compare(log: Callable[[str], None] = print) -> pd.DataFrame:

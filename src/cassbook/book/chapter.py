@@ -24,6 +24,7 @@ from cassbook.core.errors import InputError
 from cassbook.ingest.folder import open_run
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
+from cassbook.records.faults import AdvisedRun, FaultRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
 from cassbook.records.staleness import StalenessRun
@@ -45,6 +46,10 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "interleaving-designs": Results,
     "interleaving-carry-over": Results,
     "interleaving-same": Results,
+    "faults-all": FaultRun,
+    "faults-tables-2.1": FaultRun,
+    "faults-tables-5.0": FaultRun,
+    "adviser-failing": AdvisedRun,
 }
 
 

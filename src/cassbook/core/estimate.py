@@ -151,6 +151,15 @@ class Estimate:
             return ""
         return f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%"
 
+    @property
+    def half_width_percent(self) -> float:
+        """Half the interval's width on the logarithmic scale, in percent, as suits ratios and what is `positive`.
+
+        >>> round(Estimate(2.0, 1.0, 4.0, 5).half_width_percent)
+        100
+        """
+        return 100 * (float(np.sqrt(self.high / self.low)) - 1)
+
     def as_dict(self, digits: int | None = None) -> dict[str, float | None]:
         """Return value, low and high as JSON takes them: None for NaN, rounded to `digits` if given."""
         bounds = {"value": self.value, "low": self.low, "high": self.high}

@@ -115,8 +115,7 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for key, group in ratios.groupby([*KEYS, "level", "base"], sort=False):
         estimate = Estimate.ratio(np.exp(group["log_ratio"]))
-        half_percent = 100 * (np.sqrt(estimate.high / estimate.low) - 1)
-        rows.append((*key, estimate.value, estimate.low, estimate.high, half_percent, estimate.n))
+        rows.append((*key, estimate.value, estimate.low, estimate.high, estimate.half_width_percent, estimate.n))
     return pd.DataFrame(rows, columns=[*KEYS, "level", "base", "ratio", "low", "high", "half_width_percent", "blocks"])
 
 

@@ -16,22 +16,24 @@ from cassbook.latency.summaries import mixed_cells
 _REPLICAS = 3
 
 
-def against_contained(cell_stats: pd.DataFrame) -> pd.DataFrame:
+def against_contained(cell_stats: pd.DataFrame, figure: str = "latency_us") -> pd.DataFrame:
     """Compare each wider setting with those it contains: more replicas on one side, no fewer on the other.
 
     Parameters
     ----------
     cell_stats : DataFrame
         From `summaries.cell_statistics`; mixed cells are used.
+    figure : str
+        What is compared: the mean, or a percentile (see `percentiles.COLUMNS`).
 
     Returns
     -------
     DataFrame
-        Index (wider, instead of); ratio (`Estimate`: latency of the wider by that of the other, geometric mean over
-        workloads, over blocks), faster (in how many workloads the mean is lower), told_faster (in how many of those
-        that holds at 5 %, paired within blocks), workloads.
+        Index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean over
+        workloads, over blocks), faster (in how many workloads it is lower on average), told_faster (in how many of
+        those that holds at 5 %, paired within blocks), workloads.
     """
-    table = mixed_cells(cell_stats).pivot_table("latency_us", ["block", *WORKLOAD], "setting")
+    table = mixed_cells(cell_stats).pivot_table(figure, ["block", *WORKLOAD], "setting")
     waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
     rows = {}
     for more, less in product(WIDER_SETTINGS, STRONG_SETTINGS):
@@ -48,8 +50,8 @@ def against_contained(cell_stats: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
 
 
-def times_best(cell_stats: pd.DataFrame) -> tuple[int, int]:
-    """Count the workloads in which a wider setting has the least mean latency of all six, and all workloads."""
-    means = mixed_cells(cell_stats).pivot_table("latency_us", WORKLOAD, "setting").dropna()
+def times_best(cell_stats: pd.DataFrame, figure: str = "latency_us") -> tuple[int, int]:
+    """Count the workloads in which a wider setting is, on average, the fastest of all six, and all workloads."""
+    means = mixed_cells(cell_stats).pivot_table(figure, WORKLOAD, "setting").dropna()
     names = {setting.name for setting in WIDER_SETTINGS}
     return int(means.idxmin(axis=1).isin(names).sum()), len(means)

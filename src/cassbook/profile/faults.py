@@ -11,11 +11,13 @@ from pydantic import Field, model_validator
 
 from cassbook.profile.fields import Distinct, Positive, PositiveSeconds, Section, Settings, Share
 
-#: What can be done to a node's process, and to what lies between hosts.
-Fault = Literal["kill", "stop", "pause", "restart", "replace", "add", "decommission", "cut", "slow", "clock", "fill"]
+#: What can be done to a node's process, and to what lies between hosts; `repair` mends what others have done.
+Fault = Literal[
+    "kill", "stop", "pause", "restart", "replace", "add", "decommission", "repair", "cut", "slow", "clock", "fill"
+]
 _OF_LINKS = ("cut", "slow")
 #: Faults that are over when they are done, however long that takes.
-OWN_LENGTH = ("restart", "replace", "add", "decommission")
+OWN_LENGTH = ("restart", "replace", "add", "decommission", "repair")
 _MOST_MS = 5000.0
 #: Ways in which the driver handles a request that goes wrong: see `experiments.faults.drivers`.
 Driver = Literal["default", "round_robin", "no_retry", "next_host", "speculative"]
@@ -69,8 +71,9 @@ class FaultEvent(Section):
     `cut` and `slow` are of the links between `nodes` and `to`, which by default are all other hosts and the client.
     `restart` takes several nodes in turn; `replace` kills a node and gives it empty disks, at once or, with `for_s`,
     after it has been away for so long; `add` has nodes join, numbered behind those of the cluster, and `decommission`
-    has such a node leave in order. `clock` sets a node's clock ahead by `by_ms`, or back if that is negative; `fill`
-    fills its disk. Without `for_s` a fault lasts to the end.
+    has such a node leave in order; `repair` has a node compare its rows with those of the other replicas. `clock` sets
+    a node's clock ahead by `by_ms`, or back if that is negative; `fill` fills its disk. Without `for_s` a fault lasts
+    to the end.
     """
 
     at_s: Annotated[float, Field(ge=0)]

@@ -39,16 +39,15 @@ def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
         One row per (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
         stress_cpu_us_per_op (medians), pairs.
     """
-    logs = np.log(pairs["ours_per_s"] / pairs["stress_per_s"])
     rows = []
     for key, group in pairs.groupby(POINT, sort=False):
-        ratio = Estimate.mean(logs[group.index])
+        ratio = Estimate.ratio(group["ours_per_s"] / group["stress_per_s"])
         medians = group[["ours_per_s", "stress_per_s", "ours_cpu_us_per_op", "stress_cpu_us_per_op"]].median()
-        bounds = {name: float(np.exp(getattr(ratio, name))) for name in ("value", "low", "high")}
+        bounds = {"ratio": ratio.value, "low": ratio.low, "high": ratio.high}
         rows.append(
             dict(zip(("operation", "level", "threads"), key, strict=True)) | bounds | dict(medians) | {"pairs": ratio.n}
         )
-    table = pd.DataFrame(rows).rename(columns={"value": "ratio"})
+    table = pd.DataFrame(rows)
     places = table["level"].map(LEVELS.index)
     return (
         table.assign(place=places)

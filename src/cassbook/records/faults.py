@@ -62,6 +62,11 @@ class FaultRun:
         """Names of the schedules."""
         return list(self.results.manifest["setups"])
 
+    @property
+    def engine(self) -> str:
+        """Cassandra's version."""
+        return str(self.results.manifest["engine"])
+
     def title(self, setup: str) -> str:
         """What a schedule does, in words."""
         return str(self.results.manifest["numbers"]["profiles"][setup]["title"])
@@ -172,3 +177,69 @@ def _made_of(during: pd.DataFrame, bins: pd.DataFrame, ends_s: float, until_s: f
         "stale_per_million": _MILLION * counts["stale"] / counts["n"] if counts["n"] else np.nan,
         "back_per_million": _MILLION * counts["back"] / counts["n"] if counts["n"] else np.nan,
     }  # fmt: skip
+
+
+class AdvisedRun(FaultRun):
+    """A record of `cassbook experiment adviser-failing`: settings are switched while nodes fail.
+
+    Attributes
+    ----------
+    steps : DataFrame
+        What the advisers did: start, setup, at_s, member, kind, setting, wanted, reason.
+
+    Raises
+    ------
+    InputError
+        As `FaultRun`.
+    """
+
+    #: The table that the advisers switch.
+    SAFE = "safe"
+
+    def __init__(self, name_or_path: str) -> None:
+        super().__init__(name_or_path)
+        self.steps = self.results.table("steps").drop(columns="panel")
+        self._replies = self.results.table_or_empty("replies", [*_ROW, "table", "operation", "ended_s"])
+
+    def kept(self, setup: str) -> pd.DataFrame:
+        """Return what became of each table's requests over all starts: index table.
+
+        Columns reads and writes (asked), failed (share that was not answered), stale, back and lost (how many).
+        """
+        rows = self.results.rows[self.results.rows["setup"] == setup]
+        asked = rows.pivot_table(index="table", columns="operation", values="n", aggfunc="sum", sort=False)
+        bins = self.bins[self.bins["setup"] == setup].groupby("table")[["ok", "n"]].sum()
+        flaws = rows.groupby("table", sort=False)[["stale", "back", "lost"]].sum()
+        counts = asked.rename(columns={"READ": "reads", "UPDATE": "writes"}).rename_axis(columns=None)
+        return counts.assign(failed=1 - bins["ok"] / bins["n"]).join(flaws)
+
+    def escapes(self, setup: str) -> pd.DataFrame:
+        """Return each fault at which an adviser said that the setting in force cannot be served.
+
+        Returns
+        -------
+        DataFrame
+            start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
+            fault struck), failed_s (the first failed reply of a request of the safe table, since then; NaN for none),
+            left_s (from that reply until both clients were in a setting that is served; NaN where they did not get
+            there before the next fault).
+        """
+        rows = []
+        steps, replies = (table[table["setup"] == setup] for table in (self.steps, self._replies))
+        for fault in _each(self.faults(setup)):
+            own = steps[(steps["start"] == fault.start) & steps["at_s"].between(fault.begins_s, fault.until_s)]
+            told = own[own["kind"] == "escape"]
+            if told.empty:
+                continue
+            first = told.iloc[0]
+            safe = replies[(replies["start"] == fault.start) & (replies["table"] == self.SAFE)]["ended_s"]
+            failed_s = safe[safe.between(fault.begins_s, fault.until_s)].min()
+            there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
+            rows.append(
+                {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node}
+                | {"setting": first["setting"], "reason": first["reason"], "told_s": first["at_s"] - fault.begins_s}
+                | {"failed_s": failed_s - fault.begins_s}
+                | {"left_s": there.groupby("member")["at_s"].min().max() - failed_s}
+            )  # fmt: skip
+        columns = ["start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s"]
+        return pd.DataFrame(rows, columns=columns)

@@ -133,6 +133,15 @@ def test_a_node_may_join_and_leave(written):
     assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
 
 
+def test_a_node_that_was_away_may_be_repaired(written):
+    profile = written(
+        "  events:\n    - {at_s: 5, do: kill, nodes: [2], for_s: 9}\n    - {at_s: 40, do: repair, nodes: [2]}"
+    )
+    assert [(order.fault, order.begins) for order in orders(profile)] == [
+        ("kill", True), ("kill", False), ("repair", True),
+    ]  # fmt: skip
+
+
 def test_clocks_and_disks_that_fail_are_told_to_the_cluster_beforehand(written):
     faults = "{at_s: 5, do: clock, nodes: [2], by_ms: -300}, {at_s: 9, do: fill, nodes: [3], for_s: 3}"
     profile = written(f"  events: [{faults}]")

@@ -8,7 +8,7 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.latency.under_faults import ENDS
-from cassbook.records.faults import FaultRun
+from cassbook.records.faults import AdvisedRun, FaultRun
 from tests.helpers.experiments import written
 
 LENGTH_S, BIN_S = 30.0, 0.5
@@ -98,3 +98,60 @@ def test_other_schedules_and_other_records_are_refused(run, tmp_path):
     written(other, [{"start": 1, "setup": "x", "panel": 1}], numbers={})
     with pytest.raises(InputError, match=r"is no record of `cassbook experiment faults-\*`"):
         FaultRun(str(other))
+
+
+def advised_record(folder):
+    """Two faults; the setting is left at the first, where one of the advisers' own requests failed."""
+    setup = "faults-advised"
+    rows = [
+        {"start": 1, "setup": setup, "panel": panel, "setting": "2R-2W", "driver": "default", "table": table,
+         "operation": operation, "n": 600, "errors": "", "stale": stale, "back": 0, "lost": 0}
+        for panel, (table, operation, stale) in enumerate(
+            (("safe", "READ", 0), ("safe", "UPDATE", 0), ("naive", "READ", 4), ("naive", "UPDATE", 0)), 1
+        )
+    ]  # fmt: skip
+    place = {"start": 1, "setup": setup, "panel": 1}
+    struck = pd.DataFrame(
+        [(1, "kill", True, 2, 10.0, 10.0, 10.0), (1, "kill", False, 2, 18.0, 18.0, 20.0),
+         (2, "pause", True, 3, 24.0, 24.0, 24.0)],
+        columns=["number", "fault", "begins", "node", "at_s", "ordered_s", "done_s"],
+    )  # fmt: skip
+    steps = pd.DataFrame(
+        [(12.5, "a", "escape", "1R-3W", "1R-3W", "to 2R-2W: 2 of 3 replicas are alive"),
+         (12.6, "a", "epoch", "2R-3W", "2R-2W", "on the way"), (13.0, "a", "epoch", "2R-2W", "2R-2W", "in force"),
+         (13.4, "b", "epoch", "2R-2W", "2R-2W", "in force")],
+        columns=["at_s", "member", "kind", "setting", "wanted", "reason"],
+    )  # fmt: skip
+    replies = pd.DataFrame(
+        [("naive", "UPDATE", 11.0), ("safe", "UPDATE", 12.0), ("safe", "UPDATE", 12.8)],
+        columns=["table", "operation", "ended_s"],
+    )
+    tables = {
+        "bins": pd.concat([bins(1, 0, 0), bins(2, 10, 13), bins(3, 0, 0), bins(4, 10, 20)]).assign(setup=setup),
+        **{name: table.assign(**place) for name, table in
+           (("struck", struck), ("steps", steps), ("replies", replies))},
+    }  # fmt: skip
+    profile = {"title": "At random", "load": {"steady_s": LENGTH_S}}
+    written(folder, rows, tables, numbers={"profiles": {setup: profile}}, setups={setup: {}}, starts=1)
+    return AdvisedRun(str(folder))
+
+
+@pytest.fixture
+def advised(tmp_path):
+    return advised_record(tmp_path)
+
+
+def test_each_table_has_what_became_of_its_requests(advised):
+    kept = advised.kept("faults-advised")
+    assert kept.index.tolist() == ["safe", "naive"]
+    assert kept.loc["safe", ["reads", "writes", "stale", "lost"]].tolist() == [600, 600, 0, 0]
+    assert kept.loc["safe", "failed"] == pytest.approx(60 / 1200)
+    assert kept.loc["naive", "stale"] == 4
+
+
+def test_an_escape_is_timed_from_the_first_failed_reply_of_the_advisers_own_table(advised):
+    escapes = advised.escapes("faults-advised")
+    assert escapes["number"].tolist() == [1], "at the second fault nobody had to leave"
+    (escape,) = escapes.to_dict("records")
+    assert (escape["setting"], escape["reason"].partition(":")[0]) == ("1R-3W", "to 2R-2W")
+    assert [escape[name] for name in ("told_s", "failed_s", "left_s")] == pytest.approx([2.5, 2.0, 1.4])

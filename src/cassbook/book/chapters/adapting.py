@@ -22,9 +22,13 @@ from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch
 
+Blocks = list[pd.DataFrame]
+
 _REPLICAS = 3
 _MS = 1000.0
 NAIVE = "naive"
+#: What the page calls those who set levels; a fixed setting has its name.
+REGIMES = {payback.ADAPTIVE: "the adviser", NAIVE: "the paper's switching", payback.FREE: "a switch that costs nothing"}
 STAYS = tuple(np.geomspace(1, 1000, 61))
 
 
@@ -39,9 +43,9 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (now, then); what can be lost (by the argument), lost (reads that missed an acknowledged write, of all
-        reads, paper's switch), at worst after, ms (how long that write had been acknowledged), lost by the safe one,
-        it takes, s (with interval over repeats).
+        Index (now, then); what can be missed (by the argument), by the paper's switch (reads that missed an
+        acknowledged write, of all reads), at worst after, ms (how long that write had been acknowledged), by the safe
+        one, it takes, s (with interval over repeats).
     """
     sums = by_switch(switches).sort_index()
     took = switches[switches["how"] == "safe"].groupby(["now", "then"])["switched_s"]
@@ -51,10 +55,10 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
         plain, safe = naive.loc[now, then], safe_ones.loc[now, then]
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
-            "what can be lost": ", ".join(broken) or "nothing",
-            "lost": f"{plain['violations']:.0f} of {plain['reads']:.0f}",
+            "what can be missed": ", ".join(broken) or "nothing",
+            "by the paper's switch": f"{plain['violations']:.0f} of {plain['reads']:.0f}",
             "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
-            "lost by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
+            "by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
             "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
@@ -85,13 +89,13 @@ def switch_values(switches: pd.DataFrame) -> dict[str, object]:
 
 
 def comparison(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return actors over the whole schedule, with 95 % intervals over cluster starts.
+    """Return the five regimes over the whole schedule, with 95 % intervals over cluster starts.
 
     Returns
     -------
     DataFrame of str
-        Index actor, from fast to slow; mean, ms; by the adaptive one's (of the same start; starred where it differs at
-        5 %); p99, ms; by the adaptive one's; watchers' reads that missed a write.
+        Index regime, from fast to slow; mean, ms; times the adviser's (of the same start; starred where it differs at
+        5 %); p99, ms; times the adviser's; watchers' reads that missed a write.
     """
     columns = {}
     order: list[str] = []
@@ -99,10 +103,10 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
         figures = rides.figures(figure)
         order = order or list(figures["estimate"].map(lambda e: e.value).sort_values().index)
         columns[title] = figures["estimate"].map(_ms)
-        columns[f"{title.partition(',')[0]}, by the adaptive one's"] = _ratios(figures)
+        columns[f"times the adviser's {title.partition(',')[0]}"] = _ratios(figures)
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
     columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']} of {sums['reads']}", axis=1)
-    return pd.DataFrame(columns).loc[order]
+    return pd.DataFrame(columns).loc[order].rename(index=REGIMES).rename_axis("regime")
 
 
 def verdict(rides: ScheduleRuns) -> dict[str, Any]:
@@ -132,11 +136,15 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
 
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
-    """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s."""
+    """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s; and phase_sweeps,
+    how many sweeps beside the load a phase lasts.
+    """
     notes, terms = rides.manifest, terms_of(rides)
+    phase_s = notes["schedule"][0]["seconds"]
     return {
         "schedule_starts": notes["blocks"], "rows": f"{notes['records']:,}", "window_s": notes["window_s"],
-        "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": notes["schedule"][0]["seconds"],
+        "horizon_s": terms.horizon_s, "margin": terms.margin * 100, "phase_s": phase_s,
+        "phase_sweeps": f"{phase_s / mean_sweep(rides).seconds:.1f}",
     }  # fmt: skip
 
 
@@ -156,13 +164,13 @@ def _ratios(figures: pd.DataFrame) -> pd.Series:
 
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return the mean latency in ms, by phase and actor, means over cluster starts; the lowest of each phase
+    """Return the mean latency in ms, by phase and regime, means over cluster starts; the lowest of each phase
     starred.
     """
     phases = rides.phases[rides.phases["phase"] > 0]
     table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
-    return table.set_axis(pd.Index(names, name="phase"))
+    return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
 
 
 def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
@@ -202,9 +210,9 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
     Returns
     -------
     DataFrame of str
-        Index actor; 'forecast, ms', 'measured, ms', 'forecast, by the adaptive one's', 'measured, by ...'. The row
-        'free switch' is measured as a ride put together from the fixed ones, of each phase that in the setting which
-        the map holds to be the fastest.
+        Index regime; 'forecast, ms', 'measured, ms', and both by the adviser's. A switch that costs nothing is
+        measured as a ride put together from the fixed ones, of each phase that in the setting which the map holds to
+        be the fastest.
     """
     schedule, terms = schedule_of(rides), terms_of(rides)
     forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
@@ -220,12 +228,12 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
         {
             "forecast, ms": (forecasts / _MS).map("{:.1f}".format),
             "measured, ms": measured["estimate"].map(_ms),
-            "forecast, by the adaptive one's": ratio.map("{:.2f}".format),
-            "measured, by the adaptive one's": measured["ratio"].map("{:.2f}".format),
+            "forecast, times the adviser's": ratio.map("{:.2f}".format),
+            "measured, times the adviser's": measured["ratio"].map("{:.2f}".format),
         }
     )
-    table.loc[payback.ADAPTIVE, "measured, by the adaptive one's"] = "1"
-    return table.loc[list(forecasts.sort_values(kind="stable").index)].rename_axis("actor")
+    table.loc[payback.ADAPTIVE, "measured, times the adviser's"] = "1"
+    return table.loc[list(forecasts.sort_values(kind="stable").index)].rename(index=REGIMES).rename_axis("regime")
 
 
 def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
@@ -265,29 +273,55 @@ def stays(
     }
 
 
-def break_even(by_map: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+def stays_of_blocks(
+    cell_stats: Mapping[str, pd.DataFrame], schedule: Sequence[Phase], slowdown: float
+) -> dict[str, Blocks]:
+    """Return `stays` by the map of each block alone, from the statistics of runs' cells."""
+    return {
+        label: [
+            payback.over_stays(LatencyMap(block, label), schedule, slowdown, STAYS)
+            for _, block in cells.groupby("block")
+        ]
+        for label, cells in cell_stats.items()
+    }
+
+
+def break_even(by_map: Mapping[str, pd.DataFrame], by_block: Mapping[str, Blocks]) -> pd.DataFrame:
     """Return from what stay on adapting pays, and what it saves at most.
 
     Parameters
     ----------
     by_map : mapping of str to DataFrame
         From `stays`.
+    by_block : mapping of str to list of DataFrame
+        From `stays_of_blocks`.
 
     Returns
     -------
     DataFrame of str
         Index source; 'pays from, sweeps' (see `payback.pays_from`; 'never' within those looked at), 'saves at most, %',
-        'a free switch would save, %'.
+        'a free switch would save, %'; each with the least and the most by the map of one block.
     """
-    rows = {}
-    for label, table in by_map.items():
-        stay = payback.pays_from(table)
-        rows[label] = {
-            "pays from, sweeps": "never" if np.isnan(stay) else f"{stay:.0f}",
-            "saves at most, %": f"{(1 - table[payback.ADAPTIVE].min()) * 100:.1f}",
-            "a free switch would save, %": f"{(1 - table[payback.FREE].min()) * 100:.1f}",
+    figures = {
+        "pays from, sweeps": (payback.pays_from, "{:.0f}"),
+        "saves at most, %": (lambda table: (1 - table[payback.ADAPTIVE].min()) * 100, "{:.1f}"),
+        "a free switch would save, %": (lambda table: (1 - table[payback.FREE].min()) * 100, "{:.1f}"),
+    }
+    rows = {
+        label: {
+            name: _with_blocks(figure(table), [figure(block) for block in by_block[label]], shown)
+            for name, (figure, shown) in figures.items()
         }
+        for label, table in by_map.items()
+    }
     return pd.DataFrame(rows).T.rename_axis("source")
+
+
+def _with_blocks(value: float, of_blocks: Sequence[float], shown: str) -> str:
+    """Return a figure with its least and most of blocks; NaN, which is never, is more than all."""
+    text = lambda x: shown.format(x) if np.isfinite(x) else "never"  # noqa: E731
+    known = np.where(np.isnan(of_blocks), np.inf, of_blocks)
+    return f"{text(value)} [{text(known.min())}, {text(known.max())}]"
 
 
 def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:

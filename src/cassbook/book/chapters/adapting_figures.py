@@ -10,6 +10,7 @@ from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.advisor.payback import ADAPTIVE, FREE
 from cassbook.book import palette
+from cassbook.book.chapters.adapting import REGIMES
 from cassbook.book.figure_style import done, panels
 from cassbook.records.schedule_runs import ScheduleRuns
 
@@ -41,7 +42,7 @@ def violations(switches: pd.DataFrame) -> Figure:
 
 
 def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
-    """Draw one block of the shifting load: latency of each actor over time, below it the levels that two of them
+    """Draw one block of the shifting load: latency of each regime over time, below it the levels that two of them
     used.
     """
     figure, axes = panels(3, 1, width=9.5, height=2.4, sharex=True)
@@ -49,7 +50,9 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
     for actor, seconds in rides.seconds(block).items():
         smooth = seconds["mean_us"].rolling(_SMOOTH_S, center=True, min_periods=1).mean() / _MS
         width = 1.8 if actor == "adaptive" else 1.0
-        axes[0, 0].plot(seconds["second"], smooth, color=_COLOURS[actor], linewidth=width, label=actor)
+        axes[0, 0].plot(
+            seconds["second"], smooth, color=_COLOURS[actor], linewidth=width, label=REGIMES.get(actor, actor)
+        )
     axes[0, 0].set(ylabel="mean latency, ms", yscale="log")
     axes[0, 0].yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axes[0, 0].yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -64,7 +67,7 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
             panel.step(
                 times, [*(levels[name] + shift), levels[name].iloc[-1] + shift], where="post", color=colour, label=name
             )
-        panel.set(ylabel=f"{actor}:\nreplicas waited for", yticks=[1, 2, 3], ylim=(0.7, 3.3))
+        panel.set(ylabel=f"{REGIMES[actor]}:\nreplicas waited for", yticks=[1, 2, 3], ylim=(0.7, 3.3))
     axes[1, 0].legend(fontsize=8)
     _phases(axes, phases)
     axes[-1, 0].set_xlabel("time, s; above: requests in flight, reads in percent")

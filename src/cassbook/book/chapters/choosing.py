@@ -10,7 +10,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book.paper_tables import estimated, signs
 from cassbook.book.source import Source
 from cassbook.core.estimate import Estimate
-from cassbook.latency import mix_excess, model_selection, policies, validation, wider_settings
+from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
 from cassbook.latency.mixing import mix_label
 
 _CELL = ("setting", "read_share", "threads")
@@ -147,16 +147,22 @@ def regret_figures(source: Source, suffix: str) -> dict[str, str]:
 
 
 def wider_table(source: Source) -> pd.DataFrame:
-    """Return `wider_settings.against_contained` for readers."""
-    pairs = wider_settings.against_contained(source.cell_stats)
-    return pd.DataFrame(
-        {
-            "times as slow": [f"{ratio:.2f}" for ratio in pairs["ratio"]],
-            "faster in": [f"{n} of {m}" for n, m in zip(pairs["faster"], pairs["workloads"], strict=True)],
-            "significant": pairs["told_faster"],
-        },
-        index=pairs.index,
-    )
+    """Return `wider_settings.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+    columns: dict[tuple[str, str], pd.Series] = {}
+    for figure in ("mean", "p99"):
+        pairs = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
+        columns |= {
+            (figure, "times as slow"): pairs["ratio"].map("{:.2f}".format),
+            (figure, "faster in"): pairs["faster"].astype(str) + " of " + pairs["workloads"].astype(str),
+            (figure, "significant"): pairs["told_faster"],
+        }
+    return pd.DataFrame(columns)
+
+
+def wider_values(source: Source) -> dict[str, int]:
+    """Return in how many workloads a wider setting is the fastest of all six, by mean and by p99, and of how many."""
+    best = {name: wider_settings.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
+    return {f"wider_best_{name}": count for name, (count, _) in best.items()} | {"wider_all": best["mean"][1]}
 
 
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import setting
+from cassbook.core.estimate import Estimate
 from cassbook.deployment.availability import at_least
 from cassbook.latency.under_faults import between, failed_share
 from cassbook.records.faults import FaultRun
 
 #: What the book calls operations.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+#: Settings of the schedules on one data centre.
+SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
 DRIVER = "driver"
 _REPLICAS = 3
 _PERCENT = 100
@@ -58,20 +61,38 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     return table.rename(index=OPERATIONS, level=0)
 
 
-def overview(run: FaultRun) -> pd.DataFrame:
+def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
+    """Return a table of each run, under one another: the version stands before its index."""
+    return pd.concat({run.engine: table(run) for run in runs}, names=["version"])
+
+
+def overview(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     """Return what each setting made of each schedule, reads and writes together: index (schedule's title, setting).
 
     From when its first fault struck until the load ended; the worst of its faults for p99 and recovery. Values are
     medians over cluster starts, with the least and the most; lost writes are counted over all starts. Of several
-    drivers and tables the first is taken.
+    drivers and tables the first is taken. By default of all schedules.
     """
-    parts = {run.title(setup): _of_schedule(run, setup) for setup in run.setups}
+    parts = {run.title(setup): _of_schedule(run, setup) for setup in setups or run.setups}
     return pd.concat(parts, names=["schedule"])
 
 
-def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
-    made = run.by_fault(setup)
-    made = made[(made["driver"] == made["driver"].iloc[0]) & (made["table"] == made["table"].iloc[0])]
+def unanswered(run: FaultRun, settings: Sequence[str]) -> pd.DataFrame:
+    """Return the percent of requests that were not answered, as `overview` does: index schedule, columns settings.
+
+    Medians over cluster starts, of the schedules that have all of the settings.
+    """
+    parts = {}
+    for setup in run.setups:
+        failed = _by_start(run, setup)["failed"].groupby(level="setting").median()
+        if set(settings) <= set(failed.index):
+            parts[run.title(setup)] = _PERCENT * failed[list(settings)]
+    return pd.DataFrame(parts).T
+
+
+def _by_start(run: FaultRun, setup: str) -> pd.DataFrame:
+    """What a setting made of a schedule in each cluster start: index (setting, start)."""
+    made = of_one(run.by_fault(setup))
     reads = made["operation"] == "READ"
     weighed = made.assign(
         failed=made["failed"] * made["n"], reads=made["n"].where(reads, 0),
@@ -79,14 +100,23 @@ def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
     )  # fmt: skip
     of = weighed.groupby(["setting", "start"], sort=False)
     sums, worst = of[["failed", "n", "stale", "reads"]].sum(), of[["worst_p99_ms", "recovered_s"]].max()
-    found = worst.assign(failed=sums["failed"] / sums["n"], stale_per_million=sums["stale"] / sums["reads"])
-    settings = found.groupby(level="setting", sort=False)
+    return worst.assign(failed=sums["failed"] / sums["n"], stale_per_million=sums["stale"] / sums["reads"])
+
+
+def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
+    settings = _by_start(run, setup).groupby(level="setting", sort=False)
     columns = ("failed", "worst_p99_ms", "recovered_s", "stale_per_million")
     table = pd.DataFrame({head: settings[column].apply(spread, shown) for column, (head, shown) in
                           ((column, _SHOWN[column]) for column in columns)})  # fmt: skip
     lost = run.results.rows.query("setup == @setup and operation == 'UPDATE'").groupby("setting")["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).map(_count)
     return table
+
+
+def of_one(table: pd.DataFrame, driver: str = "") -> pd.DataFrame:
+    """Return what one driver did on one table: of several the first, unless a driver is named."""
+    chosen = driver or table["driver"].iloc[0]
+    return table[(table["driver"] == chosen) & (table["table"] == table["table"].iloc[0])]
 
 
 def _count(value: float) -> str:
@@ -142,8 +172,8 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index setting; p50_ms and p99_ms (medians of half seconds before the first fault, over starts), failed (share of
-        requests that were due in the fault), each with its least and most over starts (failed_least, ...).
+        Index setting; estimates over cluster starts: p50_ms and p99_ms (of each start the median of half seconds before
+        the first fault), failed (share of requests that were due in the fault).
     """
     rows = []
     bins = run.bins[run.bins["setup"] == setup]
@@ -155,10 +185,14 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
             before, during = own[own["bin_s"] < first_s - 1], between(own, begins_s, until_s)
             rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
     table = pd.DataFrame(rows, columns=["setting", "p50_ms", "p99_ms", "failed"]).groupby("setting", sort=False)
-    found = table.median()
-    for name in ("p50_ms", "p99_ms", "failed"):
-        found[f"{name}_least"], found[f"{name}_most"] = table[name].min(), table[name].max()
-    return found
+    over = {"p50_ms": Estimate.positive, "p99_ms": Estimate.positive, "failed": _mean_share}
+    return pd.DataFrame({name: table[name].apply(estimate) for name, estimate in over.items()})
+
+
+def _mean_share(shares: pd.Series) -> Estimate:
+    """Mean over starts of shares, none of which is below 0 or above 1."""
+    mean = Estimate.mean(shares).at_least(0.0)
+    return Estimate(mean.value, mean.low, float(np.minimum(mean.high, 1.0)), mean.n)
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
@@ -199,6 +233,26 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     table["by nodes down, %"] = [percent(value) for value in told]
     table["k of n, %"] = [percent(value) for value in independent]
     return table.rename(index=OPERATIONS, level=0)
+
+
+def flaws(run: FaultRun) -> pd.DataFrame:
+    """Return what the checker found in all schedules together: index setting.
+
+    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three.
+    """
+    rows = run.results.rows.assign(schedule=run.results.rows["setup"].map(run.title))
+    by_operation = {name: rows[rows["operation"] == name].groupby("setting", sort=False) for name in OPERATIONS}
+    reads, writes = by_operation["READ"][["n", "stale", "back"]].sum(), by_operation["UPDATE"][["n", "lost"]].sum()
+    flawed = rows[rows[["stale", "back", "lost"]].sum(axis=1) > 0]
+    where = flawed.groupby("setting")["schedule"].agg(lambda titles: "; ".join(dict.fromkeys(titles)))
+    table = reads.rename(columns={"n": "reads"}).join(writes.rename(columns={"n": "writes"}))
+    return table.assign(where=where.reindex(table.index).fillna(""))
+
+
+def example(run: FaultRun, kind: str, setup: str, name: str) -> pd.DataFrame:
+    """Return the first told history of a kind (see `FaultRun.stories`) of a schedule and a setting; empty if none."""
+    found = [told for told in run.stories(kind) if (told["setup"].iloc[0], told["setting"].iloc[0]) == (setup, name)]
+    return story(found[0]) if found else pd.DataFrame()
 
 
 def story(told: pd.DataFrame) -> pd.DataFrame:

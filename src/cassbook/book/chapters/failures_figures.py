@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 import numpy as np
 import pandas as pd
+import seaborn as sns
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
-from cassbook.book.chapters.failures import OPERATIONS
+from cassbook.book.chapters.failures import OPERATIONS, of_one
 from cassbook.book.figure_style import done, panels
+from cassbook.core.estimate import Estimate
 from cassbook.records.faults import FaultRun
 
 _BAND = "#bbbbbb"
@@ -20,45 +24,72 @@ def colours(names: list[str]) -> dict[str, str]:
     return {name: palette.setting(name, place) for place, name in enumerate(names)}
 
 
-def answered(run: FaultRun, setup: str) -> Figure:
+def answered(runs: Sequence[FaultRun], setup: str) -> Figure:
     """Draw the share of requests that are answered by when they were due, and faults as bands.
 
-    One row for reads and one for writes, one panel per setting; a line per cluster start.
+    Two rows for each run, reads and writes, and one panel per setting; a line per cluster start.
     """
-    bins = run.bins[run.bins["setup"] == setup]
-    names = bins["setting"].drop_duplicates().tolist()
+    return _over_time(runs, setup, dict(OPERATIONS), "ok", "")
+
+
+def stale(runs: Sequence[FaultRun], setup: str, driver: str = "") -> Figure:
+    """Draw the share of reads that are stale by when they were due, as `answered` does; of one driver."""
+    return _over_time(runs, setup, {"READ": "stale"}, "stale", driver)
+
+
+def _over_time(
+    runs: Sequence[FaultRun], setup: str, rows: Mapping[str, str], what: str, driver: str
+) -> Figure:  # fmt: skip
+    binned = [of_one(run.bins[run.bins["setup"] == setup], driver) for run in runs]
+    names = binned[0]["setting"].drop_duplicates().tolist()
     chosen = colours(names)
-    figure, axes = panels(len(OPERATIONS), len(names), width=2.5, height=2.0, sharex=True, sharey=True)
-    for row, (operation, word) in enumerate(OPERATIONS.items()):
-        for column, name in enumerate(names):
-            panel = axes[row, column]
+    figure, axes = panels(len(runs) * len(rows), len(names), width=2.3, height=1.5, sharex=True, sharey=True)
+    lines = [(run, bins, operation) for run, bins in zip(runs, binned, strict=True) for operation in rows]
+    for row, (run, bins, operation) in zip(axes, lines, strict=True):
+        for panel, name in zip(row, names, strict=True):
             bands(panel, run, setup)
             own = bins[(bins["operation"] == operation) & (bins["setting"] == name)]
             for _, of_start in own.groupby("start"):
-                share = 100 * of_start["ok"] / of_start["n"]
+                share = 100 * of_start[what] / of_start["n"]
                 panel.plot(of_start["bin_s"], share, color=chosen[name], linewidth=1.0, alpha=0.7)
-            if row == 0:
-                panel.set_title(name, fontsize=10)
-        axes[row, 0].set_ylabel(f"{word}, %")
+        row[0].set_ylabel(f"{run.engine}\n{rows[operation]}, %")
+    for panel, name in zip(axes[0], names, strict=True):
+        panel.set_title(name, fontsize=10)
     for panel in axes[-1]:
-        panel.set(xlabel="s", ylim=(-3, 103))
+        panel.set_xlabel("s")
+    axes[0, 0].set_ylim((-3, 103) if what == "ok" else (0, None))
     return done(figure)
 
 
-def response_times(run: FaultRun, setup: str) -> Figure:
+def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
     """Draw the 99th percentile of response time by half seconds, medians over starts, and faults as bands."""
-    bins = run.bins[run.bins["setup"] == setup]
-    names = bins["setting"].drop_duplicates().tolist()
-    chosen = colours(names)
-    figure, axes = panels(1, len(OPERATIONS), width=5.0, height=3.2, sharey=True)
-    for panel, (operation, word) in zip(axes[0], OPERATIONS.items(), strict=True):
-        bands(panel, run, setup)
-        own = bins[bins["operation"] == operation].groupby(["setting", "bin_s"])["p99_ms"].median()
-        for name in names:
-            panel.plot(own[name].index, own[name], color=chosen[name], linewidth=1.2, label=name)
-        panel.set(title=word, xlabel="s", yscale="log")
-    axes[0, 0].set_ylabel("p99 of half a second, ms")
-    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(names))
+    figure, axes = panels(len(runs), len(OPERATIONS), width=5.0, height=2.8, sharex=True, sharey=True)
+    for row, run in zip(axes, runs, strict=True):
+        bins = of_one(run.bins[run.bins["setup"] == setup])
+        chosen = colours(bins["setting"].drop_duplicates().tolist())
+        for panel, (operation, word) in zip(row, OPERATIONS.items(), strict=True):
+            bands(panel, run, setup)
+            own = bins[bins["operation"] == operation].groupby(["setting", "bin_s"])["p99_ms"].median()
+            for name, colour in chosen.items():
+                panel.plot(own[name].index, own[name], color=colour, linewidth=1.2, label=name)
+            panel.set(title=f"{run.engine}, {word}", yscale="log")
+        row[0].set_ylabel("p99 of half a second, ms")
+    for panel in axes[-1]:
+        panel.set_xlabel("s")
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(chosen))
+    return done(figure)
+
+
+def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
+    """Draw `failures.unanswered` as a map, one panel per version: the darker, the more requests went unanswered."""
+    rows = max(len(table) for table in tables.values())
+    figure, axes = panels(1, len(tables), width=4.6, height=0.34 * rows + 1.0, sharey=True)
+    for panel, (title, table) in zip(axes[0], tables.items(), strict=True):
+        sns.heatmap(
+            table, ax=panel, vmin=0, vmax=100, cmap="Blues", annot=True, fmt=".1f", annot_kws={"fontsize": 8},
+            cbar=False, linewidths=0.5,
+        )  # fmt: skip
+        panel.set(title=title, xlabel="", ylabel="")
     return done(figure)
 
 
@@ -70,25 +101,32 @@ def bands(panel: Axes, run: FaultRun, setup: str) -> None:
         panel.axvspan(fault["begins_s"].median(), ends_s, color=_BAND, alpha=0.35, linewidth=0)
 
 
-def trade_off(table: pd.DataFrame, by: str = "p99_ms") -> Figure:
-    """Draw latency when all is well against requests that fail in a fault: a point per setting, with least and most.
+def trade_off(tables: Mapping[str, pd.DataFrame], by: str = "p99_ms") -> Figure:
+    """Draw latency when all is well against requests that fail in a fault: a point per setting, with intervals.
 
     Parameters
     ----------
-    table : DataFrame
-        `failures.trade_off`.
+    tables : mapping of str to DataFrame
+        `failures.trade_off` by the title of their panel.
     by : str
         p50_ms or p99_ms.
     """
-    figure, axes = panels(1, 1, width=6.0, height=4.0)
-    panel = axes[0, 0]
-    for name, colour in colours(table.index.tolist()).items():
-        row = table.loc[name]
-        x, y = row[by], 100 * row["failed"]
-        bars = [np.abs([[row[f"{of}_least"] * k - at], [row[f"{of}_most"] * k - at]]) for of, at, k in
-                (("failed", y, 100), (by, x, 1))]  # fmt: skip
-        panel.errorbar(x, y, yerr=bars[0], xerr=bars[1], fmt="o", color=colour, markersize=7, capsize=2)
-        panel.annotate(name, (x, y), xytext=(7, 5), textcoords="offset points", color=colour, fontsize=10)
-    panel.set(xlabel=f"{by.removesuffix('_ms')} of response time when all is well, ms", ylim=(0, None))
-    panel.set_ylabel("requests not answered in the fault, %")
+    figure, axes = panels(1, len(tables), width=4.8, height=3.8, sharey=True)
+    for panel, (title, table) in zip(axes[0], tables.items(), strict=True):
+        for name, colour in colours(table.index.tolist()).items():
+            latency, failed = table[by][name], table["failed"][name].times(100)
+            panel.errorbar(
+                latency.value, failed.value, xerr=_bars(latency), yerr=_bars(failed), fmt="o", color=colour,
+                markersize=7, capsize=2,
+            )  # fmt: skip
+            panel.annotate(name, (latency.value, failed.value), xytext=(7, 5), textcoords="offset points", color=colour)
+        panel.set(title=title, xlabel=f"{by.removesuffix('_ms')} of response time when all is well, ms", xscale="log")
+    axes[0, 0].set(ylabel="requests not answered in the fault, %", ylim=(0, None))
     return done(figure)
+
+
+def _bars(estimate: Estimate) -> np.ndarray | None:
+    """How far an interval reaches down and up, as error bars take it; none where there is no interval."""
+    if np.isnan(estimate.low):
+        return None
+    return np.array([[estimate.value - estimate.low], [estimate.high - estimate.value]])

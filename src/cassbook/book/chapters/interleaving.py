@@ -82,8 +82,7 @@ def _half_of_absolute(source: Source, figure: str) -> float:
     cells = labelled(source.cell_stats)
     cells = cells[cells["kind"].isin(["pure", "mixed"]) & (cells["threads"] >= price.BUSY_THREADS)]
     groups = cells.groupby(["operation", "level", "threads"])[percentiles.COLUMNS[figure]]
-    over = [Estimate.ratio(group) for _, group in groups]
-    return float(np.median([_PERCENT * (np.sqrt(estimate.high / estimate.low) - 1) for estimate in over]))
+    return float(np.median([Estimate.ratio(group).half_width_percent for _, group in groups]))
 
 
 def half_widths(results: Results) -> pd.DataFrame:
@@ -225,7 +224,7 @@ def same_table(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
 
 def primary_values(halves: pd.DataFrame, named: Mapping[str, Source]) -> dict[str, float | int]:
     """Return what the prose quotes of `primary_half_widths`, by what prose calls the runs."""
-    found: dict[str, float | int] = {}
+    found: dict[str, float | int] = {"busy_threads": price.BUSY_THREADS, "planned_percent": round(PLANNED_PERCENT)}
     for name, source in named.items():
         of_run = halves.loc[[source.label]].droplevel("run").to_dict("index")
         found |= {f"half_{figure}_{name}": float(of_run[figure]["median"]) for figure in PRIMARY_FIGURES}

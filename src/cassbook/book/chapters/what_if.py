@@ -102,6 +102,8 @@ def what_if_values(run: CalibrationRun, jobs: int = 64) -> dict[str, object]:
         question = replace(QUORUM_READ, **changed)
         per_s[name] = run.predict(question, [jobs], **others).throughput_per_s[0].value
     first = per_s["as measured"]
-    names = {"processors": "four processors", "nodes": "six nodes on the same machine",
-             "replicas": "two replicas", "disks": "disks that take 8 ms a look"}  # fmt: skip
+    names = {
+        "processors": "four processors", "nodes": "six nodes on the same machine", "replicas": "two replicas",
+        "asked": "all replicas asked", "disks": "disks that take 8 ms a look",
+    }  # fmt: skip
     return {"jobs": jobs} | {f"by_{short}": per_s[name] / first for short, name in names.items()}

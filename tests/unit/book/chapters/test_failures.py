@@ -7,10 +7,11 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book.chapters import failures, failures_figures
+from cassbook.book.chapters import failures, failures_adviser, failures_figures
 from cassbook.latency.under_faults import ENDS
 from cassbook.records.faults import FaultRun
 from tests.helpers.experiments import written
+from tests.unit.records.test_faults import advised_record
 
 LENGTH_S = 60.0
 SETUP = "faults-kill-two"
@@ -39,7 +40,8 @@ def run(tmp_path_factory):
                 panel = 1 + len(rows) % 6
                 rows.append(
                     place | {"panel": panel, "setting": name, "driver": "default", "table": "plain", "n": 1200,
-                             "operation": operation, "errors": "", "lost": int(name == "ONE/ONE" and start == 1)}
+                             "operation": operation, "errors": "", "stale": 0, "back": 0,
+                             "lost": int(name == "ONE/ONE" and start == 1)}
                 )  # fmt: skip
                 parts.append(bins(panel, start, needed))
         for number, (node, at_s) in enumerate(((2, 10.0), (3, 30.0)), 1):
@@ -54,7 +56,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
     tables = {"bins": pd.concat(parts), "struck": struck, "notices": notices}
     profile = {"title": "Two die", "load": {"steady_s": LENGTH_S}}
-    written(folder, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}})
+    written(folder, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, engine="2.1.20")
     return FaultRun(str(folder))
 
 
@@ -77,6 +79,12 @@ def test_an_overview_has_a_line_per_schedule_and_setting(run):
     assert table.loc[("Two die", "2R-2W"), "stale, per million"] == "0"
 
 
+def test_what_went_unanswered_is_one_map_of_schedules_and_settings(run):
+    table = failures.unanswered(run, list(SETTINGS))
+    assert table.loc["Two die"].tolist() == pytest.approx([0.0, 40.0, 40.0])
+    assert failures.unanswered(run, ["LOCAL_ONE/LOCAL_ONE"]).empty
+
+
 def test_each_level_stops_where_too_few_replicas_are_left(run):
     table = failures.answered_by_dead(run, SETUP)
     assert list(table.columns) == ["no dead", "1 dead", "2 dead"]
@@ -93,9 +101,10 @@ def test_who_noticed_when(run):
 
 def test_latency_is_held_against_what_is_lost(run):
     table = failures.trade_off(run, SETUP, 1)
-    assert table.loc["2R-2W", ["p50_ms", "failed"]].tolist() == [2, 0]
-    assert table.loc["3R-1W", "failed"] == pytest.approx(0.5)  # all reads, no writes
-    assert table.loc["2R-2W", ["p99_ms_least", "p99_ms_most"]].tolist() == [9, 11]
+    assert [table.loc["2R-2W", name].value for name in ("p50_ms", "failed")] == pytest.approx([2, 0])
+    assert table.loc["3R-1W", "failed"].value == pytest.approx(0.5)  # all reads, no writes
+    p99_ms = table.loc["2R-2W", "p99_ms"]
+    assert p99_ms.low < 9 < p99_ms.value < 11 < p99_ms.high
 
 
 def test_availability_is_measured_and_foretold(run):
@@ -129,13 +138,32 @@ def test_a_story_reads_as_one():
     assert table["result"].tolist() == ["unknown whether it took effect", "answered after 10 ms"]
 
 
+def test_what_the_checker_found_is_summed_by_setting(run):
+    table = failures.flaws(run)
+    assert table.loc["ONE/ONE", ["reads", "writes", "lost"]].tolist() == [3600, 3600, 1]
+    assert table["where"].tolist() == ["Two die", "", ""]
+    assert failures.example(run, "stale", SETUP, "ONE/ONE").empty
+
+
+def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_path):
+    advised = advised_record(tmp_path)
+    table = failures_adviser.kept(advised)
+    assert table.loc[("At random", "the adviser"), ["reads", "not answered, %", "stale"]].tolist() == [600, 5.0, 0]
+    assert table.loc[("At random", "the paper's switching"), "stale"] == 4
+    (escape,) = failures_adviser.escapes(advised).to_dict("records")
+    assert (escape["setting"], escape["to"], escape["left after that reply, s"]) == ("1R-3W", "2R-2W", 1.4)
+    values = failures_adviser.escape_values(advised)
+    assert (values["escapes"], values["stuck"], values["advised_min"]) == (1, 0, 0.5)
+
+
 def test_every_figure_can_be_drawn(run):
     for figure in (
-        failures_figures.answered(run, SETUP),
-        failures_figures.response_times(run, SETUP),
-        failures_figures.trade_off(failures.trade_off(run, SETUP)),
+        failures_figures.unanswered({"2.1.20": failures.unanswered(run, list(SETTINGS))}),
+        failures_figures.stale([run], SETUP),
+        failures_figures.response_times([run, run], SETUP),
+        failures_figures.trade_off({"two die": failures.trade_off(run, SETUP)}),
     ):
         assert isinstance(figure, Figure)
-    panels = failures_figures.answered(run, SETUP).axes
-    assert len(panels) == 6
+    panels = failures_figures.answered([run, run], SETUP).axes
+    assert len(panels) == 12
     assert len(panels[0].lines) == 3

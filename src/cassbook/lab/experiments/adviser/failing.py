@@ -30,6 +30,7 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.status import Event
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.core.schema import OK
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.experiment import AnySetup, Row
@@ -41,6 +42,8 @@ from cassbook.profile.profile import Profile, load_profile
 SAFE, NAIVE = "safe", "naive"
 #: What the advisers did: moment since the schedule began, `Event.kind`, the setting in force and the one wanted, why.
 STEPS = ("at_s", "member", "kind", "setting", "wanted", "reason")
+#: When requests of a table were told that they failed: the first such reply of each half second.
+REPLIES = ("table", "operation", "ended_s")
 _START = "2R-2W"
 _SWITCH_EVERY_S, _MEMBER_LIVES_S = 12.0, 30.0
 #: By how much the reading client learns of a naive switch later.
@@ -94,13 +97,13 @@ class FailingExperiment:
         return self._trial.rows(setup)
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """As `FaultTrial.measure`; with the first row also a table steps (`STEPS`)."""
+        """As `FaultTrial.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
         profile = self.profiles[setup]
         acting = _Acting(self.latency_map, profile, cluster, np.random.default_rng(rng.integers(2**32)))
         seen = measured(profile, cluster, rng, acting.senders, acting.switch)
-        steps = acting.steps(seen.begun_s)
+        beside = {"steps": acting.steps(seen.begun_s), "replies": _failed_replies(profile, seen.requests)}
         for place, row in enumerate(rows(profile, seen)):
-            yield row | {"steps": steps if place == 0 else steps.head(0)}
+            yield row | {name: table if place == 0 else table.head(0) for name, table in beside.items()}
 
 
 @dataclass(slots=True)
@@ -172,6 +175,14 @@ class _Acting:
             for name, event in self._events
         ]
         return pd.DataFrame(told, columns=list(STEPS))
+
+
+def _failed_replies(profile: Profile, requests: pd.DataFrame) -> pd.DataFrame:
+    tables = [variant.table for variant in variants(profile)]
+    failed = requests[requests["outcome"] != OK]
+    replies = failed.assign(table=failed["variant"].map(dict(enumerate(tables)))).sort_values("ended_s")
+    half = np.floor(replies["ended_s"] * 2).rename("half")
+    return replies.groupby([replies["table"], replies["operation"], half])["ended_s"].min().reset_index()[list(REPLIES)]
 
 
 def _live(addresses: list[str], protocol: int, keyspace: str, name: str) -> None:

@@ -25,7 +25,9 @@ from cassbook.profile.faults import OWN_LENGTH, Order
 #: answers.
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
-_LEAVES_S = 300.0
+_NODETOOL_S = 300.0
+#: From here on nodetool repairs only what was not repaired yet, unless told otherwise.
+_INCREMENTAL = (2, 2)
 _clock = time.perf_counter
 
 
@@ -111,7 +113,7 @@ class Striker:
             self._note(order, node, begun_s, ordered_s)
             if order.fault in OWN_LENGTH and order.alone:
                 ended_s = _clock()
-                if order.fault != "decommission":
+                if order.fault not in ("decommission", "repair"):
                     self._bring_back(node, order.fault == "replace", over)
                 self._note(replace(order, begins=False), node, begun_s, ended_s)
 
@@ -123,7 +125,9 @@ class Striker:
         elif order.fault == "pause":
             self._resume(node)
         elif order.fault == "decommission":
-            self._decommission(node)
+            self._nodetool(node, "decommission")
+        elif order.fault == "repair":
+            self._nodetool(node, *_repair(cluster))
         elif order.fault == "clock":
             cluster.set_clock(node, order.by_ms if order.begins else 0.0)
             (self._off.add if order.begins else self._off.discard)(node)
@@ -139,14 +143,15 @@ class Striker:
         elif not order.begins:
             self._bring_back(node, order.fault == "replace", over)
 
-    def _decommission(self, node: int) -> None:
-        """Have a node hand its rows to the others and leave the ring; its process goes on."""
+    def _nodetool(self, node: int, *arguments: str) -> None:
+        """Have a node do something by nodetool: leave the ring, which its process survives, or repair its rows."""
         (there,) = [one for one in manual.status() if one.folder == self._cluster.folder]
         state = NodeState(f"node{node}", "", manual.RUNNING, self._cluster.node_process(node).pid)
-        command = tools.nodetool(replace(there, nodes=[state]), state.name, ["decommission"])
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_LEAVES_S)
+        command = tools.nodetool(replace(there, nodes=[state]), state.name, arguments)
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_NODETOOL_S)
         if done.returncode:
-            raise LaboratoryError(f"node{node} does not leave: {done.stdout}{done.stderr}")
+            said = f"{done.stdout}{done.stderr}"
+            raise LaboratoryError(f"node{node}: `nodetool {' '.join(arguments)}` failed: {said}")
 
     def _resume(self, node: int) -> None:
         with suppress(psutil.NoSuchProcess, LaboratoryError):
@@ -189,6 +194,11 @@ class Striker:
             for pair in _pairs(order, self._cluster):
                 links[pair] = _broken(order, links[pair])
         self._cluster.relay.set_links(links)
+
+
+def _repair(cluster: CassandraCluster) -> list[str]:
+    """What nodetool is asked for, to compare all rows of a node."""
+    return ["repair", *(["-full"] if cluster.release.major >= _INCREMENTAL else []), cluster.keyspace]
 
 
 def _pairs(order: Order, cluster: DistantCluster) -> list[tuple[str, str]]:
