@@ -59,12 +59,15 @@ class Known(Protocol):
         Replicas.
     basis : str
         What the answers rest on.
+    engine : str
+        Cassandra's version; empty where it is not known.
     settings : set of (int, int)
         R and W that it can answer for.
     """
 
     n: int
     basis: str
+    engine: str
     settings: set[tuple[int, int]]
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
@@ -132,8 +135,10 @@ class Probed:
         self._panels = of_setup[of_setup["threads"] == self._threads]
         self.n = int(self._panels["n"].iloc[0])
         self.settings = {(int(r), int(w)) for r, w in zip(self._panels["r"], self._panels["w"], strict=True)}
-        engine = run.results.manifest["engine"]
-        self.basis = f"measured by the probe, Cassandra {engine}, {self._setup}, with {self._threads} threads of load"
+        self.engine = run.results.manifest["engine"]
+        self.basis = (
+            f"measured by the probe, Cassandra {self.engine}, {self._setup}, with {self._threads} threads of load"
+        )
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting.
@@ -179,6 +184,7 @@ class FromLatencies:
         self.n = int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor", 3))
         self.settings = set(product(levels(self.n), levels(self.n)))
         delays = {operation: self._one_way(operation) for operation in ("READ", "WRITE")}
+        self.engine = str(run.manifest.get("engine", ""))
         self._wars = Wars(delays["WRITE"], delays["WRITE"], delays["READ"], delays["READ"])
         self.basis = (
             f"predicted from latencies at ALL alone, {run.name}, {self._threads} threads: replicas taken to be "

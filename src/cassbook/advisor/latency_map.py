@@ -101,6 +101,11 @@ class LatencyMap:
         self._usable = usable
         self._tails = None if by == "mean" else self._made_tails()
 
+    @property
+    def engine(self) -> str:
+        """Cassandra's version; empty where the cells do not say."""
+        return str(self._cell_stats["engine"].iloc[0]) if "engine" in self._cell_stats else ""
+
     @classmethod
     def of_run(
         cls,

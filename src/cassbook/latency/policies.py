@@ -17,6 +17,8 @@ from cassbook.latency.summaries import mixed_cells
 
 #: A rule of thumb turns to a setting that is cheap to write at below this share of reads.
 WRITE_HEAVY = 0.25
+#: The rule of thumb that follows it, by name.
+RULE = "1R-3W, at < 25 % reads 3R-1W"
 #: Chooses by what the other cluster starts measured of the very mixes it is asked about.
 OTHER_STARTS = "the mixes themselves, other starts"
 
@@ -101,7 +103,7 @@ def fixed_choices(workloads: pd.MultiIndex) -> dict[str, Choices]:
     return {
         **{f"always {setting.name}": always(setting.name)(workloads) for setting in STRONG_SETTINGS},
         "1R-3W, at < 25 % reads 2R-2W": quorum_for_writes(workloads),
-        "1R-3W, at < 25 % reads 3R-1W": write_heavy(workloads),
+        RULE: write_heavy(workloads),
     }
 
 

@@ -12,6 +12,8 @@ from cassbook.core.errors import InputError
 from cassbook.latency.under_faults import between, failed_share, recovered_after_s
 from cassbook.records.experiment import Results
 
+#: What those of the load are called in answers and tables.
+OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
 #: What tells the requests of a schedule apart.
 VARIANT = ("setting", "driver", "table", "operation")
 _ROW = ("start", "setup", "panel")

@@ -17,7 +17,7 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
-from cassbook.records import price_tables
+from cassbook.records import fault_costs, price_tables
 from cassbook.records.compare import Run
 
 _WIDTH = 120
@@ -147,7 +147,9 @@ def surviving(run: Shown, of: Results) -> list[str]:
         return []
     counts = pairs.drop_duplicates("level")[["level", "survives_reads", "survives_writes"]]
     said = [f"at {level} {survival(int(reads), int(writes))}" for level, reads, writes in counts.to_numpy()]
-    return [f"With {n} replicas: {'; '.join(said)}."]
+    waits = [(n - int(reads), n - int(writes)) for _, reads, writes in counts.to_numpy()]
+    measured = fault_costs.said(waits, n, str(run.manifest.get("engine", "")))
+    return [f"With {n} replicas: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
 
 
 def as_text(run: Shown) -> str:

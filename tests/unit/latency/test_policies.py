@@ -38,7 +38,7 @@ def test_a_fixed_setting_costs_what_it_is_slower(cells):
 
 def test_the_rule_of_thumb_turns_at_a_quarter(cells):
     _, chosen = choices(cells)
-    rule = chosen["1R-3W, at < 25 % reads 3R-1W"]
+    rule = chosen[policies.RULE]
     assert set(rule.xs(0.1, level="read_share")) == {"3R-1W"}
     assert set(rule.xs(0.5, level="read_share")) == {"1R-3W"}
 

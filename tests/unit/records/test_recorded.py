@@ -17,12 +17,12 @@ DATA = project_root() / "data"
 #: Cells, and the median over cells of mean latency, us.
 RUNS = {
     "distance-2.1.20": (732, 179783.3),
-    "foretold-5.0.9": (256, 19065.5),
+    "foretold-5.0.9": (256, 8899.8),
     "quick-2.1.20": (200, 40483.4),
     "standard-2.1.20": (1889, 52023.4),
     "standard-5.0.9": (1889, 43371.0),
     "strong-2.1.20": (436, 14177.7),
-    "thesis-1-3.11.4": (219, 104394.0),
+    "thesis-1-3.11.4": (219, 31122.3),
     "thesis-2-3.11.4": (543, 115500.7),
     "uniform-2.1.20": (124, 24895.2),
 }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -11,10 +11,8 @@ from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.availability import at_least
 from cassbook.latency.under_faults import between, failed_share
-from cassbook.records.faults import FaultRun
+from cassbook.records.faults import OPERATIONS, FaultRun
 
-#: What the book calls operations.
-OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
 DRIVER = "driver"
@@ -59,6 +57,28 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     lost = rows[rows["setup"] == setup].groupby(keys)["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).where(table.index.get_level_values(0) == "UPDATE").map(_count)
     return table.rename(index=OPERATIONS, level=0)
+
+
+def quoted(
+    pair: Mapping[str, FaultRun], setup: str, wanted: Mapping[str, tuple[str, str, str]], number: int = 1
+) -> dict[str, str]:
+    """Return what the prose quotes of `by_fault`, of each run under the name by which prose calls it.
+
+    Parameters
+    ----------
+    pair : mapping of str to FaultRun
+    setup : str
+    wanted : mapping of str to (str, str, str)
+        By name: operation, setting and column.
+    number : int
+        Of the fault.
+    """
+    tables = {suffix: by_fault(run, setup, number) for suffix, run in pair.items()}
+    return {
+        f"{name}_{suffix}": str(table.loc[(operation, of), column])
+        for suffix, table in tables.items()
+        for name, (operation, of, column) in wanted.items()
+    }
 
 
 def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
@@ -185,14 +205,8 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
             before, during = own[own["bin_s"] < first_s - 1], between(own, begins_s, until_s)
             rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
     table = pd.DataFrame(rows, columns=["setting", "p50_ms", "p99_ms", "failed"]).groupby("setting", sort=False)
-    over = {"p50_ms": Estimate.positive, "p99_ms": Estimate.positive, "failed": _mean_share}
+    over = {"p50_ms": Estimate.positive, "p99_ms": Estimate.positive, "failed": Estimate.mean_share}
     return pd.DataFrame({name: table[name].apply(estimate) for name, estimate in over.items()})
-
-
-def _mean_share(shares: pd.Series) -> Estimate:
-    """Mean over starts of shares, none of which is below 0 or above 1."""
-    mean = Estimate.mean(shares).at_least(0.0)
-    return Estimate(mean.value, mean.low, float(np.minimum(mean.high, 1.0)), mean.n)
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:

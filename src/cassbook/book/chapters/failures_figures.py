@@ -11,10 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
-from cassbook.book.chapters.failures import OPERATIONS, of_one
+from cassbook.book.chapters.failures import of_one
 from cassbook.book.figure_style import done, panels
 from cassbook.core.estimate import Estimate
-from cassbook.records.faults import FaultRun
+from cassbook.records.faults import OPERATIONS, FaultRun
 
 _BAND = "#bbbbbb"
 

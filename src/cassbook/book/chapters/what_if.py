@@ -19,7 +19,7 @@ _PERCENT = 100.0
 TITLES = {"parts_off": "parts: off, %", "mixes_off": "mixes: off, %", "above": "mix above its parts, %"}
 #: Ways of choosing a setting that the chapter compares, besides fixed ones and rules of thumb.
 NETWORK, WEIGHTED = "the network", "the calibration's pure cells, weighted"
-_QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS}
+_QUOTED = {"network": NETWORK, "weighted": WEIGHTED, "others": policies.OTHER_STARTS, "rule": policies.RULE}
 
 
 def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame) -> dict[str, object]:
@@ -31,7 +31,7 @@ def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame
     above = every["above"]
     return {
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
-        "mixes_off": rows["off_percent"].abs().mean(), "parts_off": -every["parts_off"].value, "above": above.value,
+        "mixes_off": f"{every['mixes_off']:.0f}", "parts_off": f"{every['parts_off']:.0f}", "above": above.value,
         "above_low": above.low, "above_high": above.high,
         "above_foretold": _PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],

@@ -14,6 +14,7 @@ from cassbook.cli.answers import advise_notes as notes
 from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
 from cassbook.core.estimate import Estimate
 from cassbook.latency.ranking import ALIKE, UNKNOWN
+from cassbook.records import fault_costs
 
 FORMATS = ("text", "json", "csv")
 #: Behind the winner of a point on the map.
@@ -84,12 +85,18 @@ def _lines(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -
         made = "weighted means" if advice.by == "mean" else "mixed from the distributions"
         lines.append(f"  {made} of reads and writes alone: no mix was measured there, and mixes may be slower")
     lines += [*notes.on_support(advice), *notes.on_one_start(advice), *notes.on_accuracy(latency_map)]
-    lines += notes.on_marks(advice)
+    lines += [*notes.on_marks(advice), *(f"  {line}" for line in _failing(latency_map, advice))]
     return lines + _other_workloads(latency_map) + _gaps(advice.replicas)
 
 
 def _by(latency_map: LatencyMap) -> str:
     return "" if latency_map.by == "mean" else f", by {latency_map.by}"
+
+
+def _failing(latency_map: LatencyMap, advice: Advice) -> list[str]:
+    """What the setting recommended and the fastest leave unanswered while a node is dead."""
+    named = [choice.setting for choice in (advice.recommended, advice.best) if choice is not None]
+    return fault_costs.said([setting.waits(advice.replicas) for setting in named], advice.replicas, latency_map.engine)
 
 
 def _other_workloads(latency_map: LatencyMap) -> list[str]:
@@ -217,6 +224,7 @@ def _as_dict(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None)
             "from_mixes": advice.mixed,
             "without_levels": without_levels(advice.replicas),
             "settings": list(rows.values()),
+            "failing": _failing(latency_map, advice),
             "marks": notes.marks_as_dict(advice),
         }
         | _on_figure(latency_map, advice)

@@ -10,6 +10,7 @@ import numpy as np
 from cassbook.advisor.freshness import Freshness, Known, stronger
 from cassbook.core.consistency import survival
 from cassbook.core.estimate import Estimate
+from cassbook.records import fault_costs
 
 
 def text(known: Known, r: int, w: int, t_ms: float) -> str:
@@ -24,6 +25,7 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
     ]
     if r + w > known.n:
         lines.append("  the quorums meet: always consistent, whatever t")
+    lines += [f"  {line}" for line in _failing(known, [fresh, *more])]
     if more:
         lines.append("next stronger:")
     for other in more:
@@ -32,6 +34,10 @@ def text(known: Known, r: int, w: int, t_ms: float) -> str:
             f"writes {_change(fresh.write_ms, other.write_ms)}; {survival(known.n - other.r, known.n - other.w)}"
         )
     return "\n".join(lines)
+
+
+def _failing(known: Known, settings: list[Freshness]) -> list[str]:
+    return fault_costs.said([(fresh.r, fresh.w) for fresh in settings], known.n, known.engine)
 
 
 def _chance(fresh: Freshness) -> str:
@@ -53,10 +59,10 @@ def _change(before: Estimate, after: Estimate) -> str:
 
 def as_json(known: Known, r: int, w: int, t_ms: float) -> str:
     """For programs."""
-    fresh = known.at(r, w, t_ms)
+    fresh, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
     answer = {
         "basis": known.basis, "replicas": known.n, "t_ms": t_ms, **_as_dict(fresh, known.n),
-        "stronger": [_as_dict(other, known.n) for other in stronger(known, r, w, t_ms)],
+        "stronger": [_as_dict(other, known.n) for other in more], "failing": _failing(known, [fresh, *more]),
     }  # fmt: skip
     return json.dumps(answer, indent=2)
 

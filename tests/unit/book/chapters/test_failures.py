@@ -69,6 +69,16 @@ def test_a_fault_is_told_by_setting_with_the_spread_over_starts(run):
     assert table.loc[("reads", "ONE/ONE"), "lost writes"] == ""
 
 
+def test_prose_quotes_cells_of_the_table_of_each_run(run):
+    wanted = {"killed": ("writes", "2R-2W", "worst p99, ms"), "all": ("reads", "3R-1W", "not answered, %")}
+    quoted = failures.quoted({"recorded": run, "today": run}, SETUP, wanted)
+    assert quoted == {
+        "killed_recorded": "10 [9, 11]", "all_recorded": "100.0", "killed_today": "10 [9, 11]", "all_today": "100.0",
+    }  # fmt: skip
+    stacked = failures.by_version([run], lambda one: failures.by_fault(one, SETUP))
+    assert stacked.index.names == ["version", "operation", "setting"]
+
+
 def test_an_overview_has_a_line_per_schedule_and_setting(run):
     table = failures.overview(run)
     assert table.index.tolist() == [("Two die", name) for name in SETTINGS]

@@ -1,0 +1,103 @@
+"""What a failure costs a setting, as answers on latency say it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from cassbook.advisor.freshness import of_run
+from cassbook.advisor.latency_map import LatencyMap
+from cassbook.cli.answers import advise, stale
+from cassbook.latency.under_faults import ENDS
+from cassbook.records import fault_costs, result_tables
+from cassbook.records.faults import FaultRun
+from cassbook.records.run import RecordedRun
+from tests.helpers import made_runs
+from tests.helpers.experiments import written
+
+LENGTH_S, SETUP = 40.0, "faults-kill"
+SETTINGS = {"ONE/ONE": (1, 1), "1R-3W": (1, 3), "2R-2W": (2, 2), "3R-1W": (3, 1)}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A node is dead from 10 to 30 s: what needs all three replicas fails, and of the rest 1, 2 or 3 of a hundred."""
+    rows, bins, struck = [], [], []
+    for start in (1, 2, 3):
+        place = {"start": start, "setup": SETUP}
+        for name, needs in SETTINGS.items():
+            for operation, needed in zip(("READ", "UPDATE"), needs, strict=True):
+                panel = 1 + len(rows) % (2 * len(SETTINGS))
+                rows.append(
+                    place | {"panel": panel, "setting": name, "driver": "default", "table": "plain", "n": 8000,
+                             "operation": operation, "errors": "", "stale": 0, "back": 0, "lost": 0}
+                )  # fmt: skip
+                at_s = np.arange(0, LENGTH_S, 0.5)
+                failed = np.where((at_s >= 10) & (at_s < 30), 100 if needed == 3 else start, 0)
+                table = pd.DataFrame({"bin_s": at_s, "n": 100, **dict.fromkeys(ENDS, 0)})
+                bins.append(
+                    table.assign(ok=100 - failed, unavailable=failed, p50_ms=1.0, p95_ms=2.0, p99_ms=3.0, max_ms=4.0,
+                                 stale=0, back=0, panel=panel, **place)
+                )  # fmt: skip
+        common = place | {"panel": 1, "number": 1, "fault": "kill", "node": 2}
+        for begins, moment_s in ((True, 10.0), (False, 30.0)):
+            struck.append(common | {"begins": begins, "at_s": moment_s, "ordered_s": moment_s, "done_s": moment_s})
+    made = tmp_path_factory.mktemp("faults")
+    profile = {"title": "One dies", "load": {"steady_s": LENGTH_S}}
+    tables = {"bins": pd.concat(bins), "struck": struck}
+    written(made, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, engine="2.1.20")
+    return str(made)
+
+
+@pytest.fixture
+def recorded(folder, monkeypatch):
+    monkeypatch.setattr(fault_costs, "record_for", lambda engine: folder if engine else None)
+
+
+def test_shares_are_of_the_time_that_the_node_was_dead(folder):
+    table = fault_costs.while_dead(FaultRun(folder))
+    assert table.loc["1R-3W", "writes"].value == 1
+    assert (table.loc["1R-3W", "writes"].low, table.loc["1R-3W", "writes"].high) == (1, 1)
+    assert table.loc["2R-2W", "reads"].value == pytest.approx(0.02)
+    assert table.loc["2R-2W", "reads"].low == 0, "no share is below nought"
+
+
+def test_a_sentence_names_the_settings_that_were_measured(recorded):
+    (sentence,) = fault_costs.said([(2, 2), (1, 3), (3, 3), (2, 2)], 3, "2.1.20")
+    assert sentence.count("2R-2W leaves 2.0 [0.0, 4.5] % of reads and 2.0 [0.0, 4.5] % of writes unanswered") == 1
+    assert "1R-3W leaves 2.0 [0.0, 4.5] % of reads and 100.0 [100.0, 100.0] % of writes unanswered" in sentence
+    assert "3R-3W" not in sentence
+    assert fault_costs.said([(2, 2)], 5, "2.1.20") == []
+    assert fault_costs.said([(3, 3)], 3, "2.1.20") == []
+    assert fault_costs.said([(2, 2)], 3, "") == []
+
+
+def test_each_version_takes_the_record_on_its_side_of_4(monkeypatch, tmp_path):
+    monkeypatch.setattr(fault_costs, "runs_dir", lambda: tmp_path)
+    assert fault_costs.record_for("5.0.9") is None, "there is none"
+    for name in (fault_costs.BEFORE_4, fault_costs.SINCE_4):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "manifest.json").write_text("{}")
+    sides = {"2.1.20": fault_costs.BEFORE_4, "3.11.4": fault_costs.BEFORE_4, "4.1.3": fault_costs.SINCE_4}
+    assert {engine: fault_costs.record_for(engine) for engine in sides} == sides
+    assert fault_costs.record_for("logs") is None
+
+
+def test_advice_says_what_its_setting_and_the_fastest_cost_in_a_failure(recorded):
+    cells = made_runs.run(noise=0.01).assign(engine="2.1.20")
+    lines = advise.point(LatencyMap(cells, "known"), 100, 0.9, "text").splitlines()
+    (line,) = [line for line in lines if "is dead" in line]
+    assert line.index("2R-2W leaves") < line.index("1R-3W leaves"), "the one recommended comes first"
+    told = json.loads(advise.point(LatencyMap(cells, "known"), 100, 0.9, "json"))
+    assert told["failing"] == [line.strip()]
+
+
+def test_staleness_and_results_say_it_too(recorded):
+    text = stale.text(of_run("stale-three-2.1.20"), 1, 1, 5.0)
+    assert "1R-1W leaves 2.0 [0.0, 4.5] % of reads" in text
+    run = RecordedRun("strong-2.1.20")
+    noted = result_tables.surviving(run, result_tables.of_run(run))
+    assert [note.partition(":")[0].partition(" (")[0] for note in noted] == [
+        "With 3 replicas", "Measured while one of 3 nodes is dead",
+    ]  # fmt: skip
