@@ -1,11 +1,13 @@
 """The experiments at a distance, short, on one cluster: each shows what it is there to show."""
 
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from cassbook.book.chapters.scenes import scene
 from cassbook.deployment.distances import Distances, from_table, placed
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
@@ -17,6 +19,7 @@ from cassbook.lab.experiments.distance.retrying import Fixed, Observed
 from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutTrial
 from cassbook.lab.experiments.experiment import Setup
 from cassbook.lab.experiments.staleness.panels import StalenessTrial
+from cassbook.lab.experiments.staleness.scenes import ScenesTrial
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
@@ -84,6 +87,20 @@ def test_conditions_under_load(cluster):
     assert (table["n_ok"] > 0).all()
     assert table["distance_off_ms"].notna().all()
     # The hosts are back where they were.
+    assert cluster.placement.distances.name == "client at 20 ms"
+
+
+def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
+    trial = ScenesTrial(repeats=1)
+    played = list(islice(trial.measure("only", cluster, np.random.default_rng(1)), 3))  # the hint's takes too long
+    told = {row["scene"]: scene(row["requests"], row["events"], trial.notes()) for row in played}
+    assert {name: bool(one.version) for name, one in told.items()} == {"repair": True, "naive": False, "safe": True}
+    brought = [
+        message for message in told["repair"].messages if (message.lane, message.to, message.writes) == (2, 3, True)
+    ]
+    assert brought, "the read writes to the node that lacked the row"
+    unseen = {(message.lane, message.to) for message in told["naive"].messages if not message.seen}
+    assert (1, 3) in unseen, "the write is still on its way"
     assert cluster.placement.distances.name == "client at 20 ms"
 
 

@@ -39,6 +39,7 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "three": StalenessRun,
     "five": StalenessRun,
     "study": Results,
+    "scenes": Results,
     "oracle": OracleRun,
     "calibration": CalibrationRun,
     "adviser-shift": ScheduleRuns,

@@ -41,7 +41,7 @@ def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
     -------
     DataFrame
         One row per bin with requests, in order: columns `BINS`. bin_s is where it begins; times are response times of
-        answered requests, from when they were due, in milliseconds: NaN where none was answered.
+        answered requests, from when they were due, in milliseconds (hundredths): NaN where none was answered.
     """
     place = np.floor(requests["due_s"] / width_s).astype(int)
     ends = requests["outcome"].map(end_of)
@@ -50,7 +50,7 @@ def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
     response_ms = ((requests["ended_s"] - requests["due_s"]) * 1000)[good].groupby(place[good])
     quantiles = pd.DataFrame({name: response_ms.quantile(q) for name, q in _QUANTILES.items()})
     flags = requests[["stale", "back"]].astype(int).groupby(place).sum()
-    table = counts.assign(n=counts.sum(axis=1)).join(quantiles.round(3)).join(flags)
+    table = counts.assign(n=counts.sum(axis=1)).join(quantiles.round(2).astype("float32")).join(flags)
     table = table.assign(bin_s=np.round(table.index.to_numpy() * width_s, 6)).reset_index(drop=True)
     return table[list(BINS)].rename_axis(columns=None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -173,6 +174,20 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
         for row in _rows(table)
     ]  # fmt: skip
     return pd.DataFrame(rows, table.index).fillna("").assign(**{"fastest by p99": table["tail"]})
+
+
+def with_evidence(words: pd.DataFrame, source: Source, probed: StalenessRun) -> pd.DataFrame:
+    """Return a table of the page with the record behind each row, and its day, in a last column *measured*."""
+    assert source.run is not None  # noqa: S101 - only runs have levels that alternate
+    run = _recorded(source.run.name, source.run.manifest)
+    probe = _recorded(probed.name, probed.results.manifest)
+    behind = {"dead replicas": "by definition", "side by side": probe, "three regions": probe}
+    found = [next((of for start, of in behind.items() if str(row).startswith(start)), run) for row in words.index]
+    return words.assign(measured=found)
+
+
+def _recorded(name: str, notes: Mapping[str, Any]) -> str:
+    return f"{name}, {notes['begun'][:10]}" if "begun" in notes else name
 
 
 def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:

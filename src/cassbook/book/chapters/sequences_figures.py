@@ -10,6 +10,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
+from cassbook.book.chapters.scenes import NODES, PAUSE_MS, Scene
 from cassbook.book.chapters.sequences import Sequence
 from cassbook.book.figure_style import done, panels
 
@@ -30,13 +31,8 @@ def side_by_side(sequences: Mapping[str, Sequence], nodes: Names[str]) -> Figure
     figure, axes = panels(1, len(sequences), width=4.8, height=4.6, sharey=True)
     for panel, (title, sequence) in zip(axes[0], sequences.items(), strict=True):
         _draw(panel, sequence)
-        lanes = ["client", *nodes]
-        panel.set_xticks(range(len(lanes)), lanes, fontsize=8)
-        panel.xaxis.tick_top()
+        _lanes(panel, ["client", *nodes])
         panel.set_title(f"{title}: the read {'sees the write' if sequence.sees else 'misses the write'}", fontsize=10)
-        panel.grid(visible=False, axis="x")
-        for lane in range(len(lanes)):
-            panel.axvline(lane, color=palette.GREY, linewidth=0.8, zorder=0)
     last = max(np.max(s.answered_ms[list(s.used)]) for s in sequences.values())
     late = max(s.acknowledged_ms.max() for s in sequences.values())
     axes[0, 0].set(ylabel="ms", ylim=(1.06 * max(last, late), -0.04 * max(last, late)))
@@ -69,3 +65,35 @@ def _draw(panel: Axes, sequence: Sequence) -> None:
 def _arrow(panel: Axes, lane: int, ms: float, to: int, at_ms: float, colour: str, dashed: bool = False) -> None:
     line = {"arrowstyle": "->", "color": colour, "linewidth": 1.1, "linestyle": "--" if dashed else "-"}
     panel.annotate("", xy=(to, at_ms), xytext=(lane, ms), arrowprops=line)
+
+
+def scenes(told: Mapping[str, Scene]) -> Figure:
+    """Draw recorded scenes next to each other: arrows are messages of traced requests, time runs downwards.
+
+    Dashed is a message that nobody waits for; a dotted line across stands for a long pause.
+    """
+    figure, axes = panels(1, len(told), width=3.9, height=5.0)
+    for panel, (title, scene) in zip(axes[0], told.items(), strict=True):
+        for message in scene.messages:
+            colour = _WRITE if message.writes else _READ
+            dashed = not message.seen
+            _arrow(panel, message.lane, message.at_ms, message.to, message.until_ms, colour, dashed)
+            if message.writes and message.to and message.at_ms < message.until_ms:
+                panel.plot(message.to, message.until_ms, "s", color=colour, markersize=4)
+        for at_ms, seconds in scene.pauses:
+            panel.axhline(at_ms + PAUSE_MS / 2, color=palette.GREY, linestyle=":", linewidth=1.2)
+            panel.text(0.5, at_ms + PAUSE_MS / 2, f"{seconds:.0f} s later", fontsize=8, ha="center", va="bottom")
+        _lanes(panel, ["client", *(f"node {node}" for node in range(1, NODES + 1))])
+        panel.set_title(f"{title}: the read {'sees the write' if scene.version else 'misses the write'}", fontsize=10)
+        last = max(message.until_ms for message in scene.messages if message.seen)
+        panel.set_ylim(1.08 * last, -0.04 * last)
+    axes[0, 0].set_ylabel("ms")
+    return done(figure)
+
+
+def _lanes(panel: Axes, lanes: Names[str]) -> None:
+    panel.set_xticks(range(len(lanes)), lanes, fontsize=8)
+    panel.xaxis.tick_top()
+    panel.grid(visible=False, axis="x")
+    for lane in range(len(lanes)):
+        panel.axvline(lane, color=palette.GREY, linewidth=0.8, zorder=0)

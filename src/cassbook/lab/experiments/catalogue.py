@@ -87,6 +87,10 @@ CATALOGUE: Catalogue = {
         "How long do reads and writes take in each setting of the ccm study, on eight nodes with three replicas?",
         40, "staleness.setups:study", _BEFORE_4, before="study",
     ),
+    "staleness-scenes": Entry(
+        "Message by message, what is a read repair, a hint, and a naive and a safe switch of setting?",
+        10, "staleness.scenes:scenes",
+    ),
     "staleness-oracle": Entry(
         "What does Cassandra 1.2's own predictor say, and what do its reads return?",
         60, "staleness.setups:oracle", (STUDY.version,), before="oracle",

@@ -165,6 +165,9 @@ def write_rows(path: Path, rows: list[Row]) -> None:
         if parts:
             joined = pd.concat(parts, ignore_index=True).assign(start=start, setup=name)
             with whole(path.with_name(f"{path.stem}-{table}.parquet")) as draft:
-                parquet = pa.Table.from_pandas(joined, preserve_index=False)
-                pq.write_table(parquet, draft, compression="zstd", compression_level=19)
+                # Most are small: what pandas and Arrow would note of their types is longer than the rows.
+                parquet = pa.Table.from_pandas(joined, preserve_index=False).replace_schema_metadata(None)
+                pq.write_table(
+                    parquet, draft, compression="zstd", compression_level=19, write_statistics=False, store_schema=False
+                )
     write_text(path, pd.DataFrame(rows).to_csv(index=False, lineterminator="\n"))

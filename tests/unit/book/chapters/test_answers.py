@@ -61,6 +61,13 @@ def test_only_quorums_on_both_sides_are_strong_and_survive_on_both_sides(steps):
     assert words.loc["reads, mean", "1R-3W"] == "1"
 
 
+def test_each_row_names_the_record_behind_it_and_its_day(steps, source):
+    words = answers.with_evidence(answers.in_words(steps), source, open_record(PROBED))["measured"]
+    assert words["reads, mean"].startswith(f"{source.run.name}, 20")
+    assert words["side by side: fresh at once, %"].startswith(PROBED)
+    assert words["dead replicas, reads"] == "by definition"
+
+
 def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
     assert mixes["setting"].to_dict() == {"reads 90 %": "1R-3W", "reads 10 %": "2R-2W"}
     assert set(mixes["tail"]) == {"2R-2W"}, "at p99 no interval lies below 1"

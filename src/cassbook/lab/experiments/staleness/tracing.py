@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 from cassandra import ConsistencyLevel
@@ -65,12 +66,27 @@ def fetch(
     ids = [uuid.UUID(text) for text in traced["session_id"]]
     durations = _durations(session, ids)
     asked = asked_of(traced, durations, nodes, replicas)
+    return asked, events_of([tuple(row) for row in _events(session, ids)])
+
+
+def events(session: Session, ids: list[uuid.UUID]) -> list[Any]:
+    """Return the events of traced requests, once all are written: named tuples as `EVENTS` of `message_delays`.
+
+    Raises
+    ------
+    LaboratoryError
+        If traces do not come.
+    """
+    _durations(session, ids)
+    return _events(session, ids)
+
+
+def _events(session: Session, ids: list[uuid.UUID]) -> list[Any]:
     select = _prepared(
         session, "SELECT session_id, source, source_elapsed, activity FROM system_traces.events WHERE session_id = ?"
     )
     results = execute_concurrent_with_args(session, select, [(i,) for i in ids], concurrency=_CONCURRENCY)
-    rows = [tuple(row) for _, result in results for row in result if row.source_elapsed is not None]
-    return asked, events_of(rows)
+    return [row for _, result in results for row in result if row.source_elapsed is not None]
 
 
 def _prepared(session: Session, select: str) -> PreparedStatement:

@@ -1,0 +1,146 @@
+"""Recorded scenes of single requests, message by message, for sequence diagrams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import pandas as pd
+
+from cassbook.records.experiment import Results
+from cassbook.staleness.exchanges import exchanges
+
+NODES = 3
+#: A pause between two requests that is longer is drawn as long as `PAUSE_MS`, and named.
+LONG_MS, PAUSE_MS = 1000.0, 30.0
+_KEYS = ["start", "setup", "panel"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Message:
+    """One arrow: from a lane at a moment to a lane at another, ms; lane 0 is the client, 1 to 3 are nodes.
+
+    Attributes
+    ----------
+    lane, to : int
+    at_ms, until_ms : float
+    writes : bool
+        Whether it carries a write, or acknowledges one.
+    seen : bool
+        False for a message whose answer is in no trace: it arrives later than anybody waits for.
+    """
+
+    lane: int
+    to: int
+    at_ms: float
+    until_ms: float
+    writes: bool
+    seen: bool = True
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """A scene that was played.
+
+    Attributes
+    ----------
+    messages : list of Message
+    pauses : list of (float, float)
+        Where a long pause is drawn, ms, and how long it was, s.
+    version : int
+        What its last read returned; 0 if it missed the write.
+    answered_ms : dict of int to float
+        By request, from 1, when its answer was at the client, as drawn.
+    """
+
+    messages: list[Message]
+    pauses: list[tuple[float, float]]
+    version: int
+    answered_ms: dict[int, float]
+
+
+def typical(results: Results, name: str) -> Scene:
+    """Return the scene of that name whose last answer came at the median moment over all repeats."""
+    rows = results.rows[results.rows["scene"] == name][_KEYS]
+    requests = results.table("requests").merge(rows)
+    last = requests.groupby(_KEYS)["answered_ms"].max().sort_values(kind="stable")
+    place = dict(zip(_KEYS, last.index[len(last) // 2], strict=True))
+    own = {name: _of(table, place) for name, table in
+           (("requests", requests), ("events", results.table("events")))}  # fmt: skip
+    return scene(own["requests"], own["events"], results.manifest["numbers"])
+
+
+def _of(table: pd.DataFrame, place: dict[str, Any]) -> pd.DataFrame:
+    return table[(table[list(place)] == pd.Series(place)).all(axis=1)]
+
+
+def scene(requests: pd.DataFrame, events: pd.DataFrame, numbers: dict[str, Any]) -> Scene:
+    """Put the messages of a scene's requests one after the other.
+
+    Parameters
+    ----------
+    requests : DataFrame
+        `scenes.REQUESTS` of the experiment, in order.
+    events : DataFrame
+        `scenes.EVENTS`.
+    numbers : dict
+        way_ms, late_ms and addresses: what the experiment noted.
+    """
+    messages: list[Message] = []
+    pauses: list[tuple[float, float]] = []
+    answered: dict[int, float] = {}
+    ended_ms = float(requests["sent_ms"].iloc[0])
+    shift_ms = -ended_ms
+    for request in _each(requests):
+        gap_ms = request.sent_ms - ended_ms
+        if gap_ms > LONG_MS:
+            pauses.append((ended_ms + shift_ms, gap_ms / 1000))
+            shift_ms -= gap_ms - PAUSE_MS
+        messages += _messages(request, events, shift_ms, numbers)
+        ended_ms = request.answered_ms
+        answered[request.step] = ended_ms + shift_ms
+    reads = requests[requests["kind"] == "READ"]
+    return Scene(messages, pauses, int(reads["version"].iloc[-1]), answered)
+
+
+def _messages(request: Any, events: pd.DataFrame, shift_ms: float, numbers: dict[str, Any]) -> Iterator[Message]:
+    way_ms, writes, node = numbers["way_ms"], request.kind == "UPDATE", int(request.coordinator)
+    begun_ms, ended_ms = request.sent_ms + shift_ms, request.answered_ms + shift_ms
+    yield Message(0, node, begun_ms, begun_ms + way_ms, writes)
+    own = events[events["session_id"] == request.session_id]
+    if len(own):
+        for sent in _each(exchanges(own, node, numbers["addresses"])):
+            at_ms = begun_ms + way_ms + sent.sent_ms
+            if pd.isna(sent.back_ms):
+                late = (node, sent.peer) == tuple(numbers["late"])
+                arrives_ms = at_ms + (numbers["late_ms"] if late else way_ms)
+                yield Message(node, sent.peer, at_ms, arrives_ms, sent.writes, seen=False)
+                continue
+            back_ms = begun_ms + way_ms + sent.back_ms
+            middle_ms = (at_ms + back_ms) / 2
+            yield Message(node, sent.peer, at_ms, middle_ms, sent.writes)
+            yield Message(sent.peer, node, middle_ms, back_ms, sent.writes)
+    yield Message(node, 0, ended_ms - way_ms, ended_ms, writes)
+
+
+def _each(table: pd.DataFrame) -> Iterator[Any]:
+    return table.itertuples()
+
+
+def values(results: Results) -> dict[str, float]:
+    """Return what the prose quotes: by scene how often the last read missed the write, and how long the hint took.
+
+    Returns
+    -------
+    dict
+        missed_NAME, played_NAME; late_ms; hint_s: from the answer of the write until the node that was away had it.
+    """
+    requests = results.table("requests").merge(results.rows[[*_KEYS, "scene"]])
+    last = requests[requests["kind"] == "READ"].groupby(["scene", *_KEYS])["version"].last()
+    by_scene = last.eq(0).groupby(level="scene")
+    found = {f"missed_{name}": int(count) for name, count in by_scene.sum().items()}
+    found |= {f"played_{name}": int(count) for name, count in by_scene.size().items()}
+    hint = requests[requests["scene"] == "hint"].groupby(_KEYS)["answered_ms"]
+    hint_s = float((hint.last() - hint.first()).median()) / 1000
+    return found | {"late_ms": results.manifest["numbers"]["late_ms"], "hint_s": hint_s}

@@ -1,0 +1,60 @@
+"""Which messages a coordinator sent for a traced request, and when their answers came, as a sequence diagram needs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import pandas as pd
+
+from cassbook.core.errors import InputError
+
+#: Verbs of answers: the coordinator's own, to others, are no part of its request.
+_ANSWERS = frozenset({"REQUEST_RESPONSE", "MUTATION_RSP", "READ_RSP", "READ_REPAIR_RSP", "INTERNAL_RESPONSE"})
+_WRITES = frozenset({"MUTATION", "MUTATION_REQ", "READ_REPAIR", "READ_REPAIR_REQ", "HINT", "HINT_REQ"})
+_PEER = r"/?(?P<peer>\d+(?:\.\d+){3})"
+_SENT = re.compile(rf"Sending (?P<verb>\w+) message to {_PEER}")
+_CAME = re.compile(rf"(?P<verb>\w+) message received from {_PEER}")
+COLUMNS = ("peer", "writes", "sent_ms", "back_ms")
+
+
+def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> pd.DataFrame:
+    """Return the messages of one traced request to other nodes, each with the moment at which its answer was back.
+
+    The k-th answer of a node is taken to be to the k-th message to it; a coordinator sends the next one to a node when
+    the answer to the one before is there, or is not waited for.
+
+    Parameters
+    ----------
+    events : DataFrame
+        Of one trace, in order: node (from 1), elapsed_us, activity.
+    coordinator : int
+        From 1.
+    nodes : sequence of str
+        What nodes call each other.
+
+    Returns
+    -------
+    DataFrame
+        `COLUMNS`, in order of sending: peer (from 1), writes (True for what is to be written there), sent_ms and
+        back_ms since the request came to its coordinator; NaN where no answer is in the trace.
+
+    Raises
+    ------
+    InputError
+        If the coordinator has no events in the trace.
+    """
+    own = events[events["node"] == coordinator]
+    if own.empty:
+        raise InputError(f"trace: node{coordinator}, which coordinated, has no events in it")
+    number = {address: place for place, address in enumerate(nodes, 1)}
+    sent: list[list[object]] = []
+    waiting: dict[int, list[int]] = {}
+    for at_us, activity in zip(own["elapsed_us"], own["activity"], strict=True):
+        if (match := _SENT.search(activity)) and match["verb"] not in _ANSWERS:
+            peer = number[match["peer"]]
+            waiting.setdefault(peer, []).append(len(sent))
+            sent.append([peer, match["verb"] in _WRITES, at_us / 1000, float("nan")])
+        elif (match := _CAME.search(activity)) and match["verb"] in _ANSWERS and waiting.get(number[match["peer"]]):
+            sent[waiting[number[match["peer"]]].pop(0)][-1] = at_us / 1000
+    return pd.DataFrame(sent, columns=list(COLUMNS))
