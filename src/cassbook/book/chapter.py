@@ -12,7 +12,7 @@ from typing import Any
 import myst_nb
 import pandas as pd
 from IPython.core.getipython import get_ipython
-from IPython.display import Markdown, display
+from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
@@ -230,7 +230,7 @@ def show(tables: Mapping[str, pd.DataFrame]) -> None:
 
 
 def glue(**figures: Any) -> None:
-    """Glue figures under their names, formatted as prose quotes them, and tables and drawings as they are.
+    """Glue figures under their names, formatted as prose quotes them; tables, drawings and HTML as they are.
 
     Parameters
     ----------
@@ -238,7 +238,7 @@ def glue(**figures: Any) -> None:
         `read_slowdown=1.8` is quoted as `read-slowdown`: three significant digits, or whole numbers from 1,000.
     """
     for name, value in figures.items():
-        if isinstance(value, pd.DataFrame | Figure):
+        if isinstance(value, pd.DataFrame | Figure | HTML):
             myst_nb.glue(name.replace("_", "-"), value, display=False)
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004

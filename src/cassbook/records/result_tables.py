@@ -140,7 +140,7 @@ def notes(run: Shown, of: Results) -> list[str]:
 
 
 def surviving(run: Shown, of: Results) -> list[str]:
-    """Say what the pairs of levels of a run survive, where its replication factor is known."""
+    """Say what a run's pairs of levels survive, where its replication factor is known, and what a dead node costs."""
     n, table = replication(run), of.table
     pairs = table[table["survives_reads"].notna() & table["survives_writes"].notna()]
     if n is None or pairs.empty:

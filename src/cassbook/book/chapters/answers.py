@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from IPython.display import HTML
 
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
@@ -190,6 +191,32 @@ def _recorded(name: str, notes: Mapping[str, Any]) -> str:
     return f"{name}, {notes['begun'][:10]}" if "begun" in notes else name
 
 
+def five(quoted: Mapping[str, object], source: Source, probed: StalenessRun) -> HTML:
+    """Return the front page's five answers, a sentence or two each, from `values` of the same run and record."""
+    assert source.run is not None  # noqa: S101 - only runs have levels that alternate
+    weak, safe = (_far_read_ms(probed, *pair) for pair in ((1, 1), (2, 2)))
+    said = (
+        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its reads take {safe_read_mean} times as long "
+        "as at ONE on average and {safe_read_p99} times at the 99th percentile; its writes {safe_write_mean} and "
+        "{safe_write_p99} times.",
+        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which takes {most_mean} times 2R-2W's mean and "
+        "{most_p99} times its 99th percentile, and {most_stops}.",
+        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged where "
+        "replicas are side by side, and {far_fresh} % in three regions.",
+        f"<b>In three regions</b> a read of 2R-2W takes {safe:.0f} ms, one at ONE {weak:.1f} ms.",
+        "<b>Is strong strong?</b> Of {overlapping_reads} reads whose quorums overlap the writes', "
+        "{overlapping_stale} were stale (at most {overlapping_most} %).",
+    )
+    items = "".join(f"<li>{sentence.format(**quoted)}</li>" for sentence in said)
+    head = f"Five answers, with Cassandra {source.run.manifest['engine']} and 95 % intervals:"
+    return HTML(f"<p>{head}</p><ol>{items}</ol>")
+
+
+def _far_read_ms(probed: StalenessRun, r: int, w: int) -> Estimate:
+    panels = probed.panels.query("setup == 'far' and versions == 1 and r == @r and w == @w")
+    return Estimate.positive(panels.loc[panels["threads"] == panels["threads"].min(), "read_ms"])
+
+
 def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
     """Return what the prose quotes of `ladder` and `choices`, with intervals, and how many strong reads were stale."""
     safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
@@ -197,6 +224,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
     gains, most = chosen[chosen["setting"] != SAFE], chosen.iloc[0]
     tails = chosen["tail"].value_counts()
     reads, stale = staleness_results.strong_checked(probed)
+    most_stale = Estimate.share(stale, reads).high
     return {
         **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
         "most_mix": f"{str(chosen.index[0]).removeprefix('reads ').removesuffix(' %')} %",
@@ -209,6 +237,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},
         "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
         "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,
+        "overlapping_most": f"{100 * most_stale:.2f}",
         **{f"far_{name}_{kind}": steps[f"far_{kind}_ms"].astype(float)[of]
            for name, of in (("weak", "1R-1W"), ("safe", SAFE)) for kind in ("read", "write")},
     }  # fmt: skip

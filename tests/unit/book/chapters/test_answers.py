@@ -1,5 +1,7 @@
 """The answers say what the records behind them say, and no more than their intervals allow."""
 
+import re
+
 import pandas as pd
 import pytest
 
@@ -86,6 +88,16 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
     assert (quoted["tail_setting"], quoted["tail_mixes"]) == ("2R-2W", "2 of 2")
     assert quoted["far_half_ms"] <= quoted["safe_half_ms"]
     assert quoted["overlapping_stale"] == 0
+
+
+def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mixes):
+    probed = open_record(PROBED)
+    text = answers.five(answers.values(steps, mixes, probed), source, probed).data
+    assert text.count("<li>") == 5
+    assert text.startswith("<p>Five answers, with Cassandra 2.1.20")
+    assert "{" not in text
+    assert text.count("[") >= 8
+    assert re.search(r"a read of 2R-2W takes \d+ \[\d+, \d+\] ms", text)
 
 
 def test_in_the_recorded_run_the_tail_names_another_setting_than_the_mean_where_writes_prevail(source):

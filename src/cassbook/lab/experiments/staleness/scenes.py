@@ -78,7 +78,7 @@ class ScenesTrial:
         Returns
         -------
         iterator of dict
-            One row per scene played: panel, scene, repeat; tables requests (`REQUESTS`) and events (`EVENTS`).
+            One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
         """
         assert isinstance(cluster, DistantCluster)  # noqa: S101 - of these setups
         stage = _Stage(cluster)
@@ -104,7 +104,8 @@ class _Stage:
         tracing.keep_everywhere(self.session, cluster.replication)
         self._write, self._read = _create(self.session, cluster)
         self._hosts = {host.endpoint.address: host for host in self.session.cluster.metadata.all_hosts()}
-        self._row, self._requests, self._begun_s = 0, [], 0.0  # type: int, list[tuple[Any, ...]], float
+        self._requests: list[tuple[Any, ...]] = []
+        self._row, self._begun_s = 0, 0.0
 
     def close(self) -> None:
         """Put the hosts side by side again, and leave."""
