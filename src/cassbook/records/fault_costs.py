@@ -32,11 +32,10 @@ def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
         Index setting, columns reads and writes: means over cluster starts, of shares from 0 to 1.
     """
     shares = []
-    for fault in run.faults(setup).query("number == 1").itertuples():
-        bins = run.bins[(run.bins["setup"] == setup) & (run.bins["start"] == fault.start)]
-        sums = (
-            between(bins, fault.begins_s, fault.ends_s).groupby(["setting", "operation"], sort=False)[["ok", "n"]].sum()
-        )
+    for fault in run.faults(setup).query("number == 1").to_dict("records"):
+        bins = run.bins[(run.bins["setup"] == setup) & (run.bins["start"] == fault["start"])]
+        own = between(bins, fault["begins_s"], fault["ends_s"])
+        sums = own.groupby(["setting", "operation"], sort=False)[["ok", "n"]].sum()
         shares.append(1 - sums["ok"] / sums["n"])
     over = pd.concat(shares).groupby(level=["setting", "operation"], sort=False)
     return over.apply(Estimate.mean_share).unstack("operation").rename(columns=OPERATIONS)  # noqa: PD010 - of objects
@@ -77,12 +76,11 @@ def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[s
 @cache
 def _costs(name: str) -> dict[tuple[int, int], str]:
     """By replicas waited for, what is left unanswered, in words."""
-    table = while_dead(FaultRun(name))
-    return {
-        setting(pair).waits(_REPLICAS): f"{_percent(row['reads'])} of reads and {_percent(row['writes'])} of writes "
-        "unanswered"
-        for pair, row in table.iterrows()
-    }
+    costs = {}
+    for pair, row in while_dead(FaultRun(name)).iterrows():
+        reads, writes = (_percent(row[operation]) for operation in ("reads", "writes"))
+        costs[setting(str(pair)).waits(_REPLICAS)] = f"{reads} of reads and {writes} of writes unanswered"
+    return costs
 
 
 def _percent(share: Estimate) -> str:
