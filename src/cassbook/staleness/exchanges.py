@@ -47,14 +47,18 @@ def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> p
     own = events[events["node"] == coordinator]
     if own.empty:
         raise InputError(f"trace: node{coordinator}, which coordinated, has no events in it")
-    number = {address: place for place, address in enumerate(nodes, 1)}
+    # A coordinator that asks its own replica again sends itself a message, under an address of its own.
+    others = {address: place for place, address in enumerate(nodes, 1) if place != coordinator}
     sent: list[list[object]] = []
     waiting: dict[int, list[int]] = {}
     for at_us, activity in zip(own["elapsed_us"], own["activity"], strict=True):
-        if (match := _SENT.search(activity)) and match["verb"] not in _ANSWERS:
-            peer = number[match["peer"]]
+        match = _SENT.search(activity) or _CAME.search(activity)
+        if match is None or match["peer"] not in others:
+            continue
+        peer, answers = others[match["peer"]], match["verb"] in _ANSWERS
+        if match.re is _SENT and not answers:
             waiting.setdefault(peer, []).append(len(sent))
             sent.append([peer, match["verb"] in _WRITES, at_us / 1000, float("nan")])
-        elif (match := _CAME.search(activity)) and match["verb"] in _ANSWERS and waiting.get(number[match["peer"]]):
-            sent[waiting[number[match["peer"]]].pop(0)][-1] = at_us / 1000
+        elif match.re is _CAME and answers and waiting.get(peer):
+            sent[waiting[peer].pop(0)][-1] = at_us / 1000
     return pd.DataFrame(sent, columns=list(COLUMNS))

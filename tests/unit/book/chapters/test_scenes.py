@@ -29,6 +29,7 @@ def came(session_id, node, elapsed_us, verb, peer):
 EVENTS = pd.DataFrame([
     event("w", 1, 10, "Parsing UPDATE"), sent("w", 1, 100, "MUTATION_REQ", 2), sent("w", 1, 120, "MUTATION_REQ", 3),
     came("w", 2, 5, "MUTATION_REQ", 1), sent("w", 2, 300, "MUTATION_RSP", 1), came("w", 1, 10_500, "MUTATION_RSP", 2),
+    event("r", 2, 150, "Sending READ_REQ message to /127.0.0.2"), came("r", 2, 160, "READ_REQ", 2),
     sent("r", 2, 200, "READ_REQ", 1), sent("r", 2, 210, "READ_REQ", 3), came("r", 2, 10_400, "READ_RSP", 3),
     came("r", 2, 10_600, "READ_RSP", 1), sent("r", 2, 11_000, "READ_REPAIR_REQ", 3),
     came("r", 2, 21_500, "READ_REPAIR_RSP", 3),
