@@ -177,18 +177,16 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, table.index).fillna("").assign(**{"fastest by p99": table["tail"]})
 
 
-def with_evidence(words: pd.DataFrame, source: Source, probed: StalenessRun) -> pd.DataFrame:
-    """Return a table of the page with the record behind each row, and its day, in a last column *measured*."""
+def evidence(source: Source, probed: StalenessRun) -> dict[str, str]:
+    """Return which records stand behind the page's costs and freshness, with their days: costs_from, fresh_from."""
     assert source.run is not None  # noqa: S101 - only runs have levels that alternate
-    run = _recorded(source.run.name, source.run.manifest)
-    probe = _recorded(probed.name, probed.results.manifest)
-    behind = {"dead replicas": "by definition", "side by side": probe, "three regions": probe}
-    found = [next((of for start, of in behind.items() if str(row).startswith(start)), run) for row in words.index]
-    return words.assign(measured=found)
-
-
-def _recorded(name: str, notes: Mapping[str, Any]) -> str:
-    return f"{name}, {notes['begun'][:10]}" if "begun" in notes else name
+    behind = {
+        "costs_from": (source.run.name, source.run.manifest),
+        "fresh_from": (probed.name, probed.results.manifest),
+    }
+    return {
+        key: f"{name}, {notes['begun'][:10]}" if "begun" in notes else name for key, (name, notes) in behind.items()
+    }
 
 
 def five(quoted: Mapping[str, object], source: Source, probed: StalenessRun) -> HTML:

@@ -13,7 +13,7 @@ from cassbook.staleness.exchanges import exchanges
 
 NODES = 3
 #: A pause between two requests that is longer is drawn as long as `PAUSE_MS`, and named.
-LONG_MS, PAUSE_MS = 1000.0, 30.0
+LONG_MS, PAUSE_MS = 500.0, 30.0
 _KEYS = ["start", "setup", "panel"]
 
 
@@ -27,6 +27,8 @@ class Message:
     at_ms, until_ms : float
     writes : bool
         Whether it carries a write, or acknowledges one.
+    applies : bool
+        Whether the write is applied where it arrives.
     seen : bool
         False for a message whose answer is in no trace: it arrives later than anybody waits for.
     """
@@ -36,6 +38,7 @@ class Message:
     at_ms: float
     until_ms: float
     writes: bool
+    applies: bool = False
     seen: bool = True
 
 
@@ -107,7 +110,7 @@ def scene(requests: pd.DataFrame, events: pd.DataFrame, numbers: dict[str, Any])
 def _messages(request: Any, events: pd.DataFrame, shift_ms: float, numbers: dict[str, Any]) -> Iterator[Message]:
     way_ms, writes, node = numbers["way_ms"], request.kind == "UPDATE", int(request.coordinator)
     begun_ms, ended_ms = request.sent_ms + shift_ms, request.answered_ms + shift_ms
-    yield Message(0, node, begun_ms, begun_ms + way_ms, writes)
+    yield Message(0, node, begun_ms, begun_ms + way_ms, writes, applies=writes)
     own = events[events["session_id"] == request.session_id]
     if len(own):
         for sent in _each(exchanges(own, node, numbers["addresses"])):
@@ -115,11 +118,11 @@ def _messages(request: Any, events: pd.DataFrame, shift_ms: float, numbers: dict
             if pd.isna(sent.back_ms):
                 late = (node, sent.peer) == tuple(numbers["late"])
                 arrives_ms = at_ms + (numbers["late_ms"] if late else way_ms)
-                yield Message(node, sent.peer, at_ms, arrives_ms, sent.writes, seen=False)
+                yield Message(node, sent.peer, at_ms, arrives_ms, sent.writes, applies=sent.writes, seen=False)
                 continue
             back_ms = begun_ms + way_ms + sent.back_ms
             middle_ms = (at_ms + back_ms) / 2
-            yield Message(node, sent.peer, at_ms, middle_ms, sent.writes)
+            yield Message(node, sent.peer, at_ms, middle_ms, sent.writes, applies=sent.writes)
             yield Message(sent.peer, node, middle_ms, back_ms, sent.writes)
     yield Message(node, 0, ended_ms - way_ms, ended_ms, writes)
 

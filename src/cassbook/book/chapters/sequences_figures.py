@@ -62,7 +62,7 @@ def _draw(panel: Axes, sequence: Sequence) -> None:
     _arrow(panel, reader, answered, _CLIENT, answered + (sequence.asked_ms - sequence.told_ms), _READ)
 
 
-def _arrow(panel: Axes, lane: int, ms: float, to: int, at_ms: float, colour: str, dashed: bool = False) -> None:
+def _arrow(panel: Axes, lane: int, ms: float, to: float, at_ms: float, colour: str, dashed: bool = False) -> None:
     line = {"arrowstyle": "->", "color": colour, "linewidth": 1.1, "linestyle": "--" if dashed else "-"}
     panel.annotate("", xy=(to, at_ms), xytext=(lane, ms), arrowprops=line)
 
@@ -74,19 +74,21 @@ def scenes(told: Mapping[str, Scene]) -> Figure:
     """
     figure, axes = panels(1, len(told), width=3.9, height=5.0)
     for panel, (title, scene) in zip(axes[0], told.items(), strict=True):
+        end_ms = 1.08 * max(message.until_ms for message in scene.messages if message.seen)
         for message in scene.messages:
             colour = _WRITE if message.writes else _READ
-            dashed = not message.seen
-            _arrow(panel, message.lane, message.at_ms, message.to, message.until_ms, colour, dashed)
-            if message.writes and message.to and message.at_ms < message.until_ms:
+            part = min(1.0, (end_ms - message.at_ms) / max(message.until_ms - message.at_ms, 1e-9))  # within the panel
+            to, until_ms = (a + part * (b - a) for a, b in
+                            ((message.lane, message.to), (message.at_ms, message.until_ms)))  # fmt: skip
+            _arrow(panel, message.lane, message.at_ms, to, until_ms, colour, dashed=not message.seen)
+            if message.applies and part == 1:
                 panel.plot(message.to, message.until_ms, "s", color=colour, markersize=4)
         for at_ms, seconds in scene.pauses:
             panel.axhline(at_ms + PAUSE_MS / 2, color=palette.GREY, linestyle=":", linewidth=1.2)
-            panel.text(0.5, at_ms + PAUSE_MS / 2, f"{seconds:.0f} s later", fontsize=8, ha="center", va="bottom")
+            panel.text(0.5, at_ms + PAUSE_MS / 2, f"{seconds:.1f} s later", fontsize=8, ha="center", va="bottom")
         _lanes(panel, ["client", *(f"node {node}" for node in range(1, NODES + 1))])
         panel.set_title(f"{title}: the read {'sees the write' if scene.version else 'misses the write'}", fontsize=10)
-        last = max(message.until_ms for message in scene.messages if message.seen)
-        panel.set_ylim(1.08 * last, -0.04 * last)
+        panel.set_ylim(end_ms, -0.04 * end_ms)
     axes[0, 0].set_ylabel("ms")
     return done(figure)
 

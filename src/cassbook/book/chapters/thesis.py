@@ -92,7 +92,7 @@ def maxima(source: Source) -> dict[str, str]:
     stats = source.level_stats
     most = stats.groupby(["operation", "level"], as_index=False)["throughput_per_s"].max()
     columns = (most[name] for name in ("operation", "level", "throughput_per_s"))
-    quoted = {f"{op}_{level}".lower(): f"{value:.0f}" for op, level, value in zip(*columns, strict=True)}
+    quoted = {f"{op}_{level}".lower(): f"{value:,.0f}" for op, level, value in zip(*columns, strict=True)}
     slowest = stats.pivot_table("latency_us", ["operation", "threads"], "level").idxmax(axis=1)
     return quoted | {"all_slowest": f"{(slowest == 'ALL').sum()} of {len(slowest)}"}
 
