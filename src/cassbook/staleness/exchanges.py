@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 import pandas as pd
 
 from cassbook.core.errors import InputError
+from cassbook.staleness.message_delays import CAME, SENT
 
 #: Verbs of answers: the coordinator's own, to others, are no part of its request.
 _ANSWERS = frozenset({"REQUEST_RESPONSE", "MUTATION_RSP", "READ_RSP", "READ_REPAIR_RSP", "INTERNAL_RESPONSE"})
 _WRITES = frozenset({"MUTATION", "MUTATION_REQ", "READ_REPAIR", "READ_REPAIR_REQ", "HINT", "HINT_REQ"})
-_PEER = r"/?(?P<peer>\d+(?:\.\d+){3})"
-_SENT = re.compile(rf"Sending (?P<verb>\w+) message to {_PEER}")
-_CAME = re.compile(rf"(?P<verb>\w+) message received from {_PEER}")
 COLUMNS = ("peer", "writes", "sent_ms", "back_ms")
 
 
@@ -52,13 +49,13 @@ def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> p
     sent: list[list[object]] = []
     waiting: dict[int, list[int]] = {}
     for at_us, activity in zip(own["elapsed_us"], own["activity"], strict=True):
-        match = _SENT.search(activity) or _CAME.search(activity)
+        match = SENT.search(activity) or CAME.search(activity)
         if match is None or match["peer"] not in others:
             continue
         peer, answers = others[match["peer"]], match["verb"] in _ANSWERS
-        if match.re is _SENT and not answers:
+        if match.re is SENT and not answers:
             waiting.setdefault(peer, []).append(len(sent))
             sent.append([peer, match["verb"] in _WRITES, at_us / 1000, float("nan")])
-        elif match.re is _CAME and answers and waiting.get(peer):
+        elif match.re is CAME and answers and waiting.get(peer):
             sent[waiting[peer].pop(0)][-1] = at_us / 1000
     return pd.DataFrame(sent, columns=list(COLUMNS))

@@ -34,8 +34,8 @@ EVENTS = ("session_id", "source", "source_elapsed", "activity")
 
 _ADDRESS = r"/?(?P<peer>\d+(?:\.\d+){3})"
 # Cassandra 1.2 does not say what a message is for: there, between two nodes, the first one in each direction counts.
-_SENT = re.compile(rf"Sending (?:(?P<verb>\w+) )?message to {_ADDRESS}")
-_CAME = re.compile(rf"(?:(?P<verb>\w+) m|^M)essage received from {_ADDRESS}")
+SENT = re.compile(rf"Sending (?:(?P<verb>\w+) )?message to {_ADDRESS}")
+CAME = re.compile(rf"(?:(?P<verb>\w+) m|^M)essage received from {_ADDRESS}")
 _ANSWERED = re.compile(rf"Processing response from {_ADDRESS}")
 _APPLYING = re.compile(r"Adding to \S+ memtable")
 _LOOKED = re.compile(r"Merging memtable|Merging data from memtables|Merged data from memtables")
@@ -284,16 +284,16 @@ class _TraceEvents:
 
     def sent(self, source: str, peer: str) -> float | None:
         """When `source` put its message to `peer` on the wire."""
-        return self._first(source, _SENT, peer)
+        return self._first(source, SENT, peer)
 
     def came(self, source: str) -> float | None:
         """When the request's message came to a replica."""
-        return self._first(source, _CAME, asks=True)
+        return self._first(source, CAME, asks=True)
 
     def forwarder(self, coordinator: str, replica: str) -> str | None:
         """Who handed the message on to a replica: in another data centre, the one that the coordinator had sent it."""
         for source, _, activity in self._rows:
-            if source == replica and (match := _CAME.search(activity)):
+            if source == replica and (match := CAME.search(activity)):
                 return match["peer"] if match["peer"] != coordinator else None
         return None
 
@@ -322,7 +322,7 @@ class _TraceEvents:
 
     def returned(self, source: str, peer: str) -> float | None:
         """When a replica's answer came to the coordinator."""
-        return self._first(source, _CAME, peer, asks=False)
+        return self._first(source, CAME, peer, asks=False)
 
     def answered(self, source: str, peer: str) -> float | None:
         """When the coordinator counted it."""

@@ -180,9 +180,8 @@ class _Acting:
 def _failed_replies(profile: Profile, requests: pd.DataFrame) -> pd.DataFrame:
     tables = [variant.table for variant in variants(profile)]
     failed = requests[requests["outcome"] != OK]
-    replies = failed.assign(table=failed["variant"].map(dict(enumerate(tables)))).sort_values("ended_s")
-    half = np.floor(replies["ended_s"] * 2).rename("half")
-    return replies.groupby([replies["table"], replies["operation"], half])["ended_s"].min().reset_index()[list(REPLIES)]
+    replies = failed.assign(table=failed["variant"].map(dict(enumerate(tables))), half=np.floor(failed["ended_s"] * 2))
+    return replies.groupby(["table", "operation", "half"])["ended_s"].min().reset_index()[list(REPLIES)]
 
 
 def _live(addresses: list[str], protocol: int, keyspace: str, name: str) -> None:

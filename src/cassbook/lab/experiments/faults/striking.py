@@ -25,6 +25,8 @@ from cassbook.profile.faults import OWN_LENGTH, Order
 #: answers.
 STRUCK = ("number", "fault", "begins", "node", "at_s", "ordered_s", "done_s")
 _POLL_S = 0.05
+#: Done while the node runs, by nodetool.
+_BY_NODETOOL = ("decommission", "repair")
 _NODETOOL_S = 300.0
 #: From here on nodetool repairs only what was not repaired yet, unless told otherwise.
 _INCREMENTAL = (2, 2)
@@ -113,7 +115,7 @@ class Striker:
             self._note(order, node, begun_s, ordered_s)
             if order.fault in OWN_LENGTH and order.alone:
                 ended_s = _clock()
-                if order.fault not in ("decommission", "repair"):
+                if order.fault not in _BY_NODETOOL:
                     self._bring_back(node, order.fault == "replace", over)
                 self._note(replace(order, begins=False), node, begun_s, ended_s)
 
@@ -124,10 +126,8 @@ class Striker:
             self._paused.add(node)
         elif order.fault == "pause":
             self._resume(node)
-        elif order.fault == "decommission":
-            self._nodetool(node, "decommission")
-        elif order.fault == "repair":
-            self._nodetool(node, *_repair(cluster))
+        elif order.fault in _BY_NODETOOL:
+            self._nodetool(node, *(_repair(cluster) if order.fault == "repair" else [order.fault]))
         elif order.fault == "clock":
             cluster.set_clock(node, order.by_ms if order.begins else 0.0)
             (self._off.add if order.begins else self._off.discard)(node)
