@@ -49,3 +49,8 @@ def chance_to_meet(pair: QuorumPair, replicas: int) -> Interval:
     """Chance that a read asks a replica that the write waited for, both chosen at random (hypergeometric)."""
     read, write = pair
     return 1 - exactly(comb(replicas - write, read)) / comb(replicas, read)
+
+
+def fewest_missing(level: str) -> int:
+    """How many replicas that do not answer suffice for a request at a level to fail, of REPLICATION_FACTOR."""
+    return REPLICATION_FACTOR - replicas_waited_for(level, REPLICATION_FACTOR) + 1

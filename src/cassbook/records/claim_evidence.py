@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Sequence
+from functools import cache
 
 import pandas as pd
 
 from cassbook import published
 from cassbook.claims.statement import PAPERS, Evidence, Paper, Verdict
-from cassbook.core.consistency import LEVELS
+from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.inferred_regions import by_deployment
@@ -16,6 +17,8 @@ from cassbook.latency import changepoint, cold_cells, cold_start
 from cassbook.latency.summaries import pure_cells
 from cassbook.records import trial_ratios
 from cassbook.records.experiment import Results
+from cassbook.records.fault_costs import while_dead
+from cassbook.records.faults import FaultRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
 from cassbook.staleness import curves
@@ -30,6 +33,8 @@ Said = dict[str, tuple[str, Verdict]]
 _AT_MS, _ONE = 1500.0, 0.9995
 #: Probabilities that its predictor tells apart, from 10,000 trials.
 _DECIMALS = 2
+#: Of requests that fail, or are answered, while a node is dead: the first seconds are of both kinds.
+_NEARLY_ALL = 0.9
 _CLUSTERS = {"none": "no distance", "regions": "four regions"}
 
 
@@ -222,20 +227,78 @@ def _volatile(name: str) -> tuple[Said, str]:
     }, run.manifest["engine"]
 
 
-#: The paper whose claims a record tests, and how.
-_OF_RECORDS: Mapping[str, tuple[Paper, Callable[[str], tuple[Said, str]]]] = {
-    "standard-2.1.20": ("g20", _cold),
-    "oracle-1.2.0": ("pbs", _predictor),
-    "study-2.1.20": ("pbs", _study),
-    "distance-2.1.20": ("g21", _volatile),
-    "uplinks-2.1.20": ("g21", _uplinks),
-    "coordinators-2.1.20": ("g21", _coordinators),
-    "proxy-2.1.20": ("g21", _proxy),
-    "asynchronous-2.1.20": ("g21", _asynchronous),
-    "timeouts-2.1.20": ("g21", _timeouts),
-    "thesis-1-3.11.4": ("thesis", _thesis_alone),
-    "thesis-2-3.11.4": ("thesis", _thesis_mixes),
-}
+_faults = cache(FaultRun)
+
+
+def _failing_strong(name: str) -> tuple[Said, str]:
+    run = _faults(name)
+    strong = run.results.rows[run.results.rows["setting"].isin([pair.name for pair in STRONG_SETTINGS])]
+    reads = strong[strong["operation"] == "READ"]
+    by_schedule = reads.groupby("setup", sort=False)["stale"].sum()
+    listed = "; ".join(
+        f"{count:,.0f} where {(title := run.title(str(setup)))[0].lower()}{title[1:]}"
+        for setup, count in by_schedule.sort_values(ascending=False).items() if count
+    )  # fmt: skip
+    return {
+        "g20-always-strong": (
+            f"{by_schedule.sum():,.0f} of {reads['n'].sum():,} reads at settings with R + W > N were stale among "
+            f"failing nodes: {listed}",
+            _whether(by_schedule.sum() == 0),
+        ),
+        "g20-read-all-fails": _failed_at_all(run, "3R-1W", "reads"),
+    }, run.engine  # fmt: skip
+
+
+def _failed_at_all(run: FaultRun, setting: str, operation: str) -> tuple[str, Verdict]:
+    """What became of requests at ALL while one node of three was dead."""
+    share = while_dead(run).loc[setting, operation]
+    words = f"{share.times(100):.1f} % of {operation} at ALL were not answered while one node of three was dead"
+    return words, _above(share, _NEARLY_ALL)
+
+
+def _failing_thesis(name: str) -> tuple[Said, str]:
+    run = _faults(name)
+    dead = while_dead(run).loc["ONE/ONE"]
+    answered = ", ".join(f"{100 - share.value * 100:.1f} % of {operation}" for operation, share in dead.items())
+    return {
+        "thesis-write-all-fails": _failed_at_all(run, "1R-3W", "writes"),
+        "thesis-read-all-fails": _failed_at_all(run, "3R-1W", "reads"),
+        "thesis-one-node-fails": (
+            f"at ONE {answered} were answered while one node of three was dead",
+            _whether(all(share.high < 1 - _NEARLY_ALL for share in dead)),
+        ),
+    }, run.engine  # fmt: skip
+
+
+def _failing_pbs(name: str) -> tuple[Said, str]:
+    run = _faults(name)
+    killed = run.struck[run.struck["begins"] & (run.struck["fault"] == "kill")]
+    starts = len(killed[["start", "setup"]].drop_duplicates())
+    return {
+        "pbs-local": (
+            f"{len(killed)} nodes of local clusters were killed under load, in {starts} cluster starts",
+            "not_reproduced",
+        ),
+    }, run.engine  # fmt: skip
+
+
+#: Records, the paper whose claims each tests, and how.
+_OF_RECORDS: Sequence[tuple[str, Paper, Callable[[str], tuple[Said, str]]]] = (
+    ("standard-2.1.20", "g20", _cold),
+    ("faults-2.1.20", "g20", _failing_strong),
+    ("faults-2.1.20", "pbs", _failing_pbs),
+    ("faults-2.1.20", "thesis", _failing_thesis),
+    ("oracle-1.2.0", "pbs", _predictor),
+    ("study-2.1.20", "pbs", _study),
+    ("distance-2.1.20", "g21", _volatile),
+    ("uplinks-2.1.20", "g21", _uplinks),
+    ("coordinators-2.1.20", "g21", _coordinators),
+    ("proxy-2.1.20", "g21", _proxy),
+    ("asynchronous-2.1.20", "g21", _asynchronous),
+    ("timeouts-2.1.20", "g21", _timeouts),
+    ("thesis-1-3.11.4", "thesis", _thesis_alone),
+    ("thesis-2-3.11.4", "thesis", _thesis_mixes),
+)
 
 
 def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
@@ -257,7 +320,7 @@ def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
         If a record is missing or damaged.
     """
     found: dict[str, Evidence] = {}
-    for name, (paper, of_record) in _OF_RECORDS.items():
+    for name, paper, of_record in _OF_RECORDS:
         if paper in papers:
             said, engine = of_record(name)
             found |= {claim: Evidence(measured, verdict, engine, name) for claim, (measured, verdict) in said.items()}

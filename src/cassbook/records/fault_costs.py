@@ -41,6 +41,15 @@ def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
     return over.apply(Estimate.mean_share).unstack("operation").rename(columns=OPERATIONS)  # noqa: PD010 - of objects
 
 
+def by_level(run: FaultRun) -> dict[tuple[str, int], Estimate]:
+    """Return `while_dead` by reads or writes and how many replicas they wait for, of the first setting that does so."""
+    found: dict[tuple[str, int], Estimate] = {}
+    for name, row in while_dead(run).iterrows():
+        for operation, waits in zip(("reads", "writes"), setting(str(name)).waits(_REPLICAS), strict=True):
+            found.setdefault((operation, waits), row[operation])
+    return found
+
+
 def record_for(engine: str) -> str | None:
     """Name the record for a version of Cassandra; None for what is none, or where no record is there."""
     major = engine.partition(".")[0]

@@ -14,6 +14,8 @@ from cassbook.records.experiment import Results
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
+#: What became of a member of the advisers' register that has no requests, in the table of steps.
+KILLED = "killed"
 #: What tells the requests of a schedule apart.
 VARIANT = ("setting", "driver", "table", "operation")
 _ROW = ("start", "setup", "panel")
@@ -187,7 +189,8 @@ class AdvisedRun(FaultRun):
     Attributes
     ----------
     steps : DataFrame
-        What the advisers did: start, setup, at_s, member, kind, setting, wanted, reason.
+        What members of the register did: start, setup, at_s, member, kind (`KILLED`, or as an adviser tells it),
+        setting, wanted, reason.
 
     Raises
     ------
@@ -224,9 +227,10 @@ class AdvisedRun(FaultRun):
             start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
             fault struck), failed_s (the first failed reply of a request of the safe table, since then; NaN for none),
             left_s (from that reply until both clients were in a setting that is served; NaN where they did not get
-            there before the next fault).
+            there before the next fault), lived (no member had been killed for a lease, nor was one until then).
         """
         rows = []
+        lease_s = self.results.manifest["numbers"]["lease_s"]
         steps, replies = (table[table["setup"] == setup] for table in (self.steps, self._replies))
         for fault in _each(self.faults(setup)):
             own = steps[(steps["start"] == fault.start) & steps["at_s"].between(fault.begins_s, fault.until_s)]
@@ -237,11 +241,13 @@ class AdvisedRun(FaultRun):
             safe = replies[(replies["start"] == fault.start) & (replies["table"] == self.SAFE)]["ended_s"]
             failed_s = safe[safe.between(fault.begins_s, fault.until_s)].min()
             there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
+            left_at_s = there.groupby("member")["at_s"].min().max()
+            died_s = steps[(steps["start"] == fault.start) & (steps["kind"] == KILLED)]["at_s"]
             rows.append(
                 {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node}
                 | {"setting": first["setting"], "reason": first["reason"], "told_s": first["at_s"] - fault.begins_s}
                 | {"failed_s": failed_s - fault.begins_s}
-                | {"left_s": there.groupby("member")["at_s"].min().max() - failed_s}
+                | {"left_s": left_at_s - failed_s, "lived": not died_s.between(failed_s - lease_s, left_at_s).any()}
             )  # fmt: skip
-        columns = ["start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s"]
+        columns = ["start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "lived"]
         return pd.DataFrame(rows, columns=columns)

@@ -10,6 +10,7 @@ from cassbook.core.errors import InputError
 from cassbook.records import claim_evidence
 from cassbook.records.claim_evidence import by_records
 from cassbook.records.experiment import Results
+from cassbook.records.faults import FaultRun
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +37,7 @@ def test_there_is_evidence_of_all_papers_that_measured_and_of_no_other_claims(ev
 def test_only_the_records_of_the_papers_asked_for_are_read(evidence, monkeypatch):
     of_pbs = by_records(["pbs"])
     assert of_pbs == {identity: seen for identity, seen in evidence.items() if identity.startswith("pbs-")}
-    monkeypatch.setattr(claim_evidence, "_OF_RECORDS", {"nothing-2.1.20": ("pbs", claim_evidence._study)})
+    monkeypatch.setattr(claim_evidence, "_OF_RECORDS", [("nothing-2.1.20", "pbs", claim_evidence._study)])
     assert by_records(["g21"]) == {}
     with pytest.raises(InputError, match=r"nothing-2\.1\.20: there is no recorded experiment"):
         by_records(["pbs"])
@@ -64,3 +65,14 @@ def test_the_ledger_keeps_its_own_verdict_beside(evidence):
     assert row.verdict == "untestable"
     assert row.measured_verdict == evidence[row.id].verdict
     assert row.measured_by == "1.2.0, oracle-1.2.0"
+
+
+def test_claims_on_failing_nodes_are_put_to_the_faults(evidence):
+    run = FaultRun("faults-2.1.20")
+    rows = run.results.rows
+    strong = rows[rows["setting"].isin(["1R-3W", "2R-2W", "3R-1W"]) & (rows["operation"] == "READ")]
+    always = evidence["g20-always-strong"]
+    assert always.measured.startswith(f"{strong['stale'].sum():,} of {strong['n'].sum():,} reads")
+    assert (always.verdict == "reproduced") == (strong["stale"].sum() == 0)
+    assert evidence["thesis-write-all-fails"].verdict == "reproduced"
+    assert evidence["pbs-local"].measured.endswith("cluster starts")

@@ -60,7 +60,7 @@ def test_shares_are_of_the_time_that_the_node_was_dead(folder):
     assert table.loc["1R-3W", "writes"].value == 1
     assert (table.loc["1R-3W", "writes"].low, table.loc["1R-3W", "writes"].high) == (1, 1)
     assert table.loc["2R-2W", "reads"].value == pytest.approx(0.02)
-    assert table.loc["2R-2W", "reads"].low == 0, "no share is below nought"
+    assert table.loc["2R-2W", "reads"].low == 0, "no share is below zero"
 
 
 def test_a_sentence_names_the_settings_that_were_measured(recorded):

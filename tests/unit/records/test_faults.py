@@ -8,7 +8,7 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.latency.under_faults import ENDS
-from cassbook.records.faults import AdvisedRun, FaultRun
+from cassbook.records.faults import KILLED, AdvisedRun, FaultRun
 from tests.helpers.experiments import written
 
 LENGTH_S, BIN_S = 30.0, 0.5
@@ -100,8 +100,8 @@ def test_other_schedules_and_other_records_are_refused(run, tmp_path):
         FaultRun(str(other))
 
 
-def advised_record(folder):
-    """Two faults; the setting is left at the first, where one of the advisers' own requests failed."""
+def advised_record(folder, died_s=15.0):
+    """Two faults; the setting is left at the first, where one of the advisers' own requests failed. One member dies."""
     setup = "faults-advised"
     rows = [
         {"start": 1, "setup": setup, "panel": panel, "setting": "2R-2W", "driver": "default", "table": table,
@@ -119,7 +119,7 @@ def advised_record(folder):
     steps = pd.DataFrame(
         [(12.5, "a", "escape", "1R-3W", "1R-3W", "to 2R-2W: 2 of 3 replicas are alive"),
          (12.6, "a", "epoch", "2R-3W", "2R-2W", "on the way"), (13.0, "a", "epoch", "2R-2W", "2R-2W", "in force"),
-         (13.4, "b", "epoch", "2R-2W", "2R-2W", "in force")],
+         (13.4, "b", "epoch", "2R-2W", "2R-2W", "in force"), (died_s, "c1", KILLED, "", "", "")],
         columns=["at_s", "member", "kind", "setting", "wanted", "reason"],
     )  # fmt: skip
     replies = pd.DataFrame(
@@ -132,7 +132,8 @@ def advised_record(folder):
            (("struck", struck), ("steps", steps), ("replies", replies))},
     }  # fmt: skip
     profile = {"title": "At random", "load": {"steady_s": LENGTH_S}}
-    written(folder, rows, tables, numbers={"profiles": {setup: profile}}, setups={setup: {}}, starts=1)
+    numbers = {"profiles": {setup: profile}, "lease_s": 5.0}
+    written(folder, rows, tables, numbers=numbers, setups={setup: {}}, starts=1)
     return AdvisedRun(str(folder))
 
 
@@ -155,3 +156,9 @@ def test_an_escape_is_timed_from_the_first_failed_reply_of_the_advisers_own_tabl
     (escape,) = escapes.to_dict("records")
     assert (escape["setting"], escape["reason"].partition(":")[0]) == ("1R-3W", "to 2R-2W")
     assert [escape[name] for name in ("told_s", "failed_s", "left_s")] == pytest.approx([2.5, 2.0, 1.4])
+    assert escape["lived"], "one died, but after the escape"
+
+
+@pytest.mark.parametrize(("died_s", "lived"), [(6.0, True), (8.0, False), (13.0, False), (14.0, True)])
+def test_an_escape_waits_for_the_lease_of_who_has_died(tmp_path, died_s, lived):
+    assert advised_record(tmp_path, died_s).escapes("faults-advised")["lived"].tolist() == [lived]

@@ -15,6 +15,8 @@ from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, settin
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.records import staleness_results
+from cassbook.records.fault_costs import by_level
+from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
 
 REPLICAS = 3
@@ -28,7 +30,7 @@ _SIDES = {"READ": "read", "WRITE": "write"}
 _BASE = Estimate(1.0, 1.0, 1.0, 0)
 
 
-def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
+def ladder(source: Source, probed: StalenessRun, failing: FaultRun | None = None) -> pd.DataFrame:
     """Return the settings of three replicas, the weakest first.
 
     Parameters
@@ -37,6 +39,8 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
         A run whose levels alternated.
     probed : StalenessRun
         A record with three replicas.
+    failing : FaultRun, optional
+        With the schedule `faults-kill`.
 
     Returns
     -------
@@ -44,7 +48,8 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
         Index setting; read_mean, read_p99, write_mean, write_p99 (Estimate, as multiples of the same at ONE, from
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
         alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
-        reads, writes (how many dead replicas each survives).
+        reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Estimate: share
+        that is not answered while one of three nodes is dead).
 
     Raises
     ------
@@ -57,6 +62,7 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
     prices = _priced(source, "pure")
     fresh = staleness_results.frontier([probed])
     alone = fresh[fresh["threads"] == fresh["threads"].min()].set_index(["setup", "setting"])
+    dead = by_level(failing) if failing else {}
     rows = {}
     for r, w in PAIRS:
         name = setting_waiting_for(r, w)
@@ -64,6 +70,8 @@ def ladder(source: Source, probed: StalenessRun) -> pd.DataFrame:
         for operation, waits in (("READ", r), ("WRITE", w)):
             for figure in ("mean", "p99"):
                 row[f"{_SIDES[operation]}_{figure}"] = _times_one(prices, operation, waits, figure)
+            if dead:
+                row[f"{_SIDES[operation]}_dead"] = dead[f"{_SIDES[operation]}s", waits]
         for setup in ("near", "far"):
             seen = alone.loc[(setup, name)]
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
@@ -112,7 +120,10 @@ def _facts(row: dict[str, Any]) -> dict[str, str]:
         facts[f"{where}: fresh at once, %"] = "always" if met else f"{row[setup].times(100):.0f}"
         facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
     facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
-    return facts | {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
+    facts |= {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
+    dead = {f"one node dead: {side}s not answered, %": row[f"{side}_dead"] for side in _SIDES.values()
+            if f"{side}_dead" in row}  # fmt: skip
+    return facts | {fact: f"{share.times(100):.1f}" for fact, share in dead.items()}
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -9,13 +9,17 @@ import pandas as pd
 
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
-from cassbook.deployment.availability import at_least
+from cassbook.deployment import availability as availabilities
 from cassbook.latency.under_faults import between, failed_share
+from cassbook.records.fault_costs import while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
+#: Schedules that ask what becomes of acknowledged writes when a node is killed.
+MEMORY = ("faults-kill", "faults-no-hints", "faults-hint-window", "faults-commit-log")
 DRIVER = "driver"
+_MINUTES_A_YEAR = 365.25 * 24 * 60
 _REPLICAS = 3
 _PERCENT = 100
 #: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
@@ -60,7 +64,7 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
 
 
 def quoted(
-    pair: Mapping[str, FaultRun], setup: str, wanted: Mapping[str, tuple[str, str, str]], number: int = 1
+    pair: Mapping[str, FaultRun], setup: str, wanted: Mapping[str, tuple[str, ...]], number: int = 1
 ) -> dict[str, str]:
     """Return what the prose quotes of `by_fault`, of each run under the name by which prose calls it.
 
@@ -68,17 +72,50 @@ def quoted(
     ----------
     pair : mapping of str to FaultRun
     setup : str
-    wanted : mapping of str to (str, str, str)
-        By name: operation, setting and column.
+    wanted : mapping of str to tuple of str
+        By name: operation, setting (and driver or table, where there are several), and column.
     number : int
         Of the fault.
     """
     tables = {suffix: by_fault(run, setup, number) for suffix, run in pair.items()}
     return {
-        f"{name}_{suffix}": str(table.loc[(operation, of), column])
+        f"{name}_{suffix}": str(table.loc[tuple(place), column])
         for suffix, table in tables.items()
-        for name, (operation, of, column) in wanted.items()
+        for name, (*place, column) in wanted.items()
     }
+
+
+def unanswered_while_dead(run: FaultRun) -> pd.DataFrame:
+    """Return the percent of requests that are not answered while one node of three is dead: as `while_dead`."""
+    return while_dead(run).map(lambda share: f"{share.times(_PERCENT):.1f}")
+
+
+def quoted_while_dead(pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Return what prose quotes of `unanswered_while_dead`, named as by `quoted`; wanted are setting and operation."""
+    tables = {suffix: unanswered_while_dead(run) for suffix, run in pair.items()}
+    return {f"{name}_{suffix}": str(table.loc[of]) for suffix, table in tables.items() for name, of in wanted.items()}
+
+
+def counted(
+    pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str, str]], driver: str = "", table: str = ""
+) -> dict[str, str]:
+    """Return what the checker found in all cluster starts of a schedule, as '7 of 4,350', named as by `quoted`.
+
+    Parameters
+    ----------
+    pair : mapping of str to FaultRun
+    wanted : mapping of str to (str, str, str)
+        By name: schedule, setting, and what is counted: 'stale' or 'back' of reads, 'lost' of writes.
+    driver, table : str
+        By default the first of the schedule.
+    """
+    found = {}
+    for suffix, run in pair.items():
+        for name, (setup, of, what) in wanted.items():
+            rows = of_one(run.results.rows[run.results.rows["setup"] == setup], driver, table)
+            own = rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
+            found[f"{name}_{suffix}"] = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
+    return found
 
 
 def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
@@ -133,10 +170,10 @@ def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
     return table
 
 
-def of_one(table: pd.DataFrame, driver: str = "") -> pd.DataFrame:
-    """Return what one driver did on one table: of several the first, unless a driver is named."""
-    chosen = driver or table["driver"].iloc[0]
-    return table[(table["driver"] == chosen) & (table["table"] == table["table"].iloc[0])]
+def of_one(requests: pd.DataFrame, driver: str = "", table: str = "") -> pd.DataFrame:
+    """Return what one driver did on one table: of several the first, unless one is named."""
+    chosen = {"driver": driver or requests["driver"].iloc[0], "table": table or requests["table"].iloc[0]}
+    return requests[(requests[list(chosen)] == pd.Series(chosen)).all(axis=1)]
 
 
 def _count(value: float) -> str:
@@ -158,6 +195,16 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
          (("down_s", "taken for down after, s"), ("up_s", "taken for up again after, s"))}
     )  # fmt: skip
     return table.reset_index("number", drop=True)
+
+
+def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict[str, str]:
+    """Return what prose quotes of `noticed` of the first fault of a kind: driver_down, nodes_up, named as by `quoted`."""
+    who = {"driver": "the driver", "nodes": "the other nodes"}
+    heads = {"down": "taken for down after, s", "up": "taken for up again after, s"}
+    return {
+        f"{short}_{state}_{suffix}": str(noticed(run, setup).loc[[(fault, long)], head].iloc[0])
+        for suffix, run in pair.items() for short, long in who.items() for state, head in heads.items()
+    }  # fmt: skip
 
 
 def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.DataFrame:
@@ -243,10 +290,38 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
         reads, writes = setting(name).waits(_REPLICAS)
         needed = reads if operation == "READ" else writes
         told.append(_PERCENT * down[down.index <= _REPLICAS - needed].sum())
-        independent.append(_PERCENT * at_least(needed, [1 - mean_down] * _REPLICAS))
+        independent.append(_PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
     table["by nodes down, %"] = [percent(value) for value in told]
     table["k of n, %"] = [percent(value) for value in independent]
     return table.rename(index=OPERATIONS, level=0)
+
+
+def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.DataFrame:
+    """Return for how many minutes of a year each level is not available, by the model: k of n.
+
+    Parameters
+    ----------
+    up_days, repair_h : float
+        Mean time between a node's failures, and until it is back.
+    region_up : float
+        Availability of each data centre as a whole.
+
+    Returns
+    -------
+    DataFrame
+        Index level; a column for three nodes, for two data centres of three, and for two that fail as a whole too.
+    """
+    up = availabilities.of_node(up_days * 24, repair_h)
+    one, two = {"here": [up] * 3}, {"here": [up] * 3, "there": [up] * 3}
+    whole = dict.fromkeys(two, region_up)
+    levels = ("ONE", "LOCAL_ONE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL")
+    down = {
+        level: [1 - availabilities.of_level(level, one), 1 - availabilities.of_level(level, two),
+                1 - availabilities.of_level(level, two, centre_up=whole)]
+        for level in levels
+    }  # fmt: skip
+    heads = ["one data centre of 3", "two of 3", f"two of 3 that are up {_PERCENT * region_up:g} % of the time"]
+    return (_MINUTES_A_YEAR * pd.DataFrame.from_dict(down, orient="index", columns=heads)).map(lambda m: f"{m:,.2g}")
 
 
 def flaws(run: FaultRun) -> pd.DataFrame:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pandas as pd
 
 from cassbook.records.faults import AdvisedRun
 
 #: What the tables of `cassbook experiment adviser-failing` are switched by.
 SWITCHED_BY = {"safe": "the adviser", "naive": "the paper's switching", "fixed": "nobody: always 2R-2W"}
+#: By when the adviser has promised to have left, if no member of its register has died.
+PROMPT_S = 3.0
 _PERCENT = 100
 
 
@@ -35,16 +38,37 @@ def escapes(run: AdvisedRun) -> pd.DataFrame:
     shown = {
         "told_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",
     }  # fmt: skip
-    table = found[["schedule", "start", "fault", "setting", "to", *shown]].rename(columns=shown)
+    found["members"] = np.where(found["lived"], "all live", "one has died")
+    table = found[["schedule", "start", "fault", "setting", "to", "members", *shown]].rename(columns=shown)
     return table.round(dict.fromkeys(shown.values(), 1)).set_index(["schedule", "start"])
 
 
 def escape_values(run: AdvisedRun) -> dict[str, float | int]:
-    """Return what the prose quotes of `escapes`: how many, and their median and longest time, s."""
-    table = escapes(run)
-    left_s = table["left after that reply, s"][table["to"] != "no safe way"].dropna()
+    """Return what the prose quotes of escapes.
+
+    Returns
+    -------
+    dict
+        escapes (that arrived), stuck (had no safe way), and of those that arrived while no member of the register had
+        died: all_lived, prompt (within `PROMPT_S`), lived_longest_s; others_longest_s; advised_min (of schedule).
+    """
+    found = pd.concat([run.escapes(setup) for setup in run.setups], ignore_index=True)
+    left = found[found["left_s"].notna()]
+    lived = left[left["lived"]]
     return {
-        "escapes": len(left_s), "stuck": int((table["to"] == "no safe way").sum()),
-        "escape_median_s": float(left_s.median()), "escape_longest_s": float(left_s.max()),
+        "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()), "all_lived": len(lived),
+        "prompt": int((lived["left_s"] < PROMPT_S).sum()), "lived_longest_s": float(lived["left_s"].max()),
+        "others_longest_s": float(left.loc[~left["lived"], "left_s"].max()),
         "advised_min": sum(run.length_s(setup) for setup in run.setups) * int(run.results.manifest["starts"]) / 60,
     }  # fmt: skip
+
+
+def kept_values(run: AdvisedRun, setup: str) -> dict[str, str]:
+    """Return what the prose quotes of `kept` of a schedule, by who switches: safe, naive, fixed."""
+    table = run.kept(setup)
+    found = {}
+    for row in table.reset_index().to_dict("records"):
+        for what, of in (("stale", "reads"), ("lost", "writes")):
+            found[f"{row['table']}_{what}"] = f"{row[what]:,} of {row[of]:,}"
+        found[f"{row['table']}_failed"] = f"{_PERCENT * row['failed']:.1f}"
+    return found

@@ -12,9 +12,10 @@ from matplotlib.figure import Figure
 
 from cassbook.book import palette
 from cassbook.book.chapters.failures import of_one
+from cassbook.book.chapters.failures_adviser import SWITCHED_BY
 from cassbook.book.figure_style import done, panels
 from cassbook.core.estimate import Estimate
-from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.records.faults import OPERATIONS, AdvisedRun, FaultRun
 
 _BAND = "#bbbbbb"
 
@@ -24,12 +25,13 @@ def colours(names: list[str]) -> dict[str, str]:
     return {name: palette.setting(name, place) for place, name in enumerate(names)}
 
 
-def answered(runs: Sequence[FaultRun], setup: str) -> Figure:
+def answered(runs: Sequence[FaultRun], setup: str, start: int = 0) -> Figure:
     """Draw the share of requests that are answered by when they were due, and faults as bands.
 
-    Two rows for each run, reads and writes, and one panel per setting; a line per cluster start.
+    Two rows for each run, reads and writes, and one panel per setting; a line per cluster start, or that of one start,
+    where faults are drawn at random.
     """
-    return _over_time(runs, setup, dict(OPERATIONS), "ok", "")
+    return _over_time(runs, setup, dict(OPERATIONS), "ok", start=start)
 
 
 def stale(runs: Sequence[FaultRun], setup: str, driver: str = "") -> Figure:
@@ -38,16 +40,17 @@ def stale(runs: Sequence[FaultRun], setup: str, driver: str = "") -> Figure:
 
 
 def _over_time(
-    runs: Sequence[FaultRun], setup: str, rows: Mapping[str, str], what: str, driver: str
-) -> Figure:  # fmt: skip
+    runs: Sequence[FaultRun], setup: str, rows: Mapping[str, str], what: str, driver: str = "", start: int = 0
+) -> Figure:
     binned = [of_one(run.bins[run.bins["setup"] == setup], driver) for run in runs]
+    binned = [bins[bins["start"] == start] if start else bins for bins in binned]
     names = binned[0]["setting"].drop_duplicates().tolist()
     chosen = colours(names)
     figure, axes = panels(len(runs) * len(rows), len(names), width=2.3, height=1.5, sharex=True, sharey=True)
     lines = [(run, bins, operation) for run, bins in zip(runs, binned, strict=True) for operation in rows]
     for row, (run, bins, operation) in zip(axes, lines, strict=True):
         for panel, name in zip(row, names, strict=True):
-            bands(panel, run, setup)
+            bands(panel, run, setup, start)
             own = bins[(bins["operation"] == operation) & (bins["setting"] == name)]
             for _, of_start in own.groupby("start"):
                 share = 100 * of_start[what] / of_start["n"]
@@ -93,12 +96,39 @@ def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
     return done(figure)
 
 
-def bands(panel: Axes, run: FaultRun, setup: str) -> None:
-    """Shade the time of each fault: from when it struck until its node answered, medians over starts."""
-    length_s = run.length_s(setup)
-    for _, fault in run.faults(setup).groupby(["number", "node"]):
+def bands(panel: Axes, run: FaultRun, setup: str, start: int = 0) -> None:
+    """Shade the time of each fault: from when it struck until its node answered, medians over starts, or of one."""
+    faults, length_s = run.faults(setup), run.length_s(setup)
+    faults = faults[faults["start"] == start] if start else faults
+    for _, fault in faults.groupby(["number", "node"]):
         ends_s = fault["ends_s"].fillna(length_s).median()
         panel.axvspan(fault["begins_s"].median(), ends_s, color=_BAND, alpha=0.35, linewidth=0)
+
+
+def switched(run: AdvisedRun, setup: str, start: int) -> Figure:
+    """Draw a cluster start in which settings are switched: the setting in force, and what is answered by who switches.
+
+    Above, the setting of the two advisers over time; below, for each table, the share of requests answered by when they
+    were due. Faults are bands.
+    """
+    bins = run.bins[(run.bins["setup"] == setup) & (run.bins["start"] == start)]
+    names = bins["table"].drop_duplicates().tolist()
+    figure, axes = panels(1 + len(names), 1, width=9.0, height=1.5, sharex=True)
+    steps = run.steps[(run.steps["setup"] == setup) & (run.steps["start"] == start) & (run.steps["kind"] == "epoch")]
+    order = sorted(steps["setting"].unique())
+    for (member, own), line in zip(steps.groupby("member"), ("-", ":"), strict=False):
+        place = [*own["setting"].map(order.index), order.index(own["setting"].iloc[-1])]
+        moments = [*own["at_s"], run.length_s(setup)]
+        axes[0, 0].step(moments, place, where="post", color=palette.BLACK, linestyle=line, linewidth=1.2, label=member)
+    axes[0, 0].set(yticks=range(len(order)), yticklabels=order, title="setting of the advisers")
+    for panel, name in zip(axes[1:, 0], names, strict=True):
+        of_table = bins[bins["table"] == name].groupby("bin_s")[["ok", "n"]].sum()
+        panel.plot(of_table.index, 100 * of_table["ok"] / of_table["n"], color=palette.BLUE, linewidth=1.0)
+        panel.set(title=f"switched by {SWITCHED_BY.get(name, name)}", ylabel="answered, %", ylim=(-3, 103))
+    for panel in axes[:, 0]:
+        bands(panel, run, setup, start)
+    axes[-1, 0].set(xlabel="s", xlim=(0, run.length_s(setup)))
+    return done(figure)
 
 
 def trade_off(tables: Mapping[str, pd.DataFrame], by: str = "p99_ms") -> Figure:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import pandas as pd
@@ -12,6 +12,8 @@ from cassbook.records.experiment import Results
 from cassbook.staleness.exchanges import exchanges
 
 NODES = 3
+#: The scene in which a node learns of a write later.
+HINT = "hint"
 #: A pause between two requests that is longer is drawn as long as `PAUSE_MS`, and named.
 LONG_MS, PAUSE_MS = 500.0, 30.0
 _KEYS = ["start", "setup", "panel"]
@@ -71,7 +73,16 @@ def typical(results: Results, name: str) -> Scene:
     place = dict(zip(_KEYS, last.index[len(last) // 2], strict=True))
     own = {name: _of(table, place) for name, table in
            (("requests", requests), ("events", results.table("events")))}  # fmt: skip
-    return scene(own["requests"], own["events"], results.manifest["numbers"])
+    told = scene(own["requests"], own["events"], results.manifest["numbers"])
+    return with_hint(told, results.manifest["numbers"]["late"]) if name == HINT else told
+
+
+def with_hint(told: Scene, nodes: Sequence[int]) -> Scene:
+    """Add to a scene the message that no trace has: the hint, from who kept it to whom it is for, in the last pause."""
+    at_ms, _ = told.pauses[-1]
+    begun_ms, arrived_ms = at_ms + 0.6 * PAUSE_MS, at_ms + 0.9 * PAUSE_MS
+    hint = Message(nodes[0], nodes[1], begun_ms, arrived_ms, writes=True, applies=True, seen=False)
+    return replace(told, messages=[*told.messages, hint])
 
 
 def _of(table: pd.DataFrame, place: dict[str, Any]) -> pd.DataFrame:
@@ -131,19 +142,36 @@ def _each(table: pd.DataFrame) -> Iterator[Any]:
     return table.itertuples()
 
 
-def values(results: Results) -> dict[str, float]:
-    """Return what the prose quotes: by scene how often the last read missed the write, and how long the hint took.
+def catching_up(results: Results) -> dict[str, float | str]:
+    """Return what the prose quotes of the repair and the hint.
 
     Returns
     -------
     dict
-        missed_NAME, played_NAME; late_ms; hint_s: from the answer of the write until the node that was away had it.
+        late_node_ms; repaired ('9 of 9': reads at ALL that returned the write); hint_s (median, from the answer of the
+        write until the node that was away had it).
     """
-    requests = results.table("requests").merge(results.rows[[*_KEYS, "scene"]])
-    last = requests[requests["kind"] == "READ"].groupby(["scene", *_KEYS])["version"].last()
-    by_scene = last.eq(0).groupby(level="scene")
-    found = {f"missed_{name}": int(count) for name, count in by_scene.sum().items()}
-    found |= {f"played_{name}": int(count) for name, count in by_scene.size().items()}
-    hint = requests[requests["scene"] == "hint"].groupby(_KEYS)["answered_ms"]
-    hint_s = float((hint.last() - hint.first()).median()) / 1000
-    return found | {"late_ms": results.manifest["numbers"]["late_ms"], "hint_s": hint_s}
+    requests = _requests(results)
+    hint = requests[requests["scene"] == HINT].groupby(_KEYS)["answered_ms"]
+    missed, played = _missed(requests, "repair")
+    return {
+        "late_node_ms": float(results.manifest["numbers"]["late_ms"]), "repaired": f"{played - missed} of {played}",
+        "hint_s": float((hint.last() - hint.first()).median()) / 1000,
+    }  # fmt: skip
+
+
+def switched(results: Results) -> dict[str, str]:
+    """Return how many last reads missed the write after each way of switching: naive_missed, safe_missed."""
+    requests = _requests(results)
+    return {f"{name}_missed": "{} of {}".format(*_missed(requests, name)) for name in ("naive", "safe")}
+
+
+def _requests(results: Results) -> pd.DataFrame:
+    return results.table("requests").merge(results.rows[[*_KEYS, "scene"]])
+
+
+def _missed(requests: pd.DataFrame, name: str) -> tuple[int, int]:
+    """In how many of the times that a scene was played its last read missed the write, and how many there are."""
+    reads = requests[(requests["scene"] == name) & (requests["kind"] == "READ")]
+    last = reads.groupby(_KEYS)["version"].last()
+    return int(last.eq(0).sum()), len(last)

@@ -15,9 +15,16 @@ from cassbook.claims.g20.source import (
 )
 from cassbook.claims.interval import (
     largest,
+    low,
     middle,
 )
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, compared_settings
+from cassbook.claims.quorum_pairs import (
+    REPLICATION_FACTOR,
+    chance_to_meet,
+    compared_settings,
+    fewest_missing,
+    strong_pairs,
+)
 from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.study import Study
@@ -99,6 +106,35 @@ untestable(
     "two",
     "A statement about the software, which no printed number depends on.",
 )
+
+
+@claim(
+    "g20-always-strong",
+    "section II.B",
+    "The sum of nodes written and read being greater than the replication factor always ensures strong data "
+    "consistency when a read never misses a preceding write",
+    "always",
+    asked="6 of 6 pairs",
+)
+def always_meets() -> Answer:
+    """Pairs of replicas read and written, 1 to 3 each, with R + W > 3, in which each read asks one that was written."""
+    every = strong_pairs()
+    return Answer(
+        f"{sum(low(chance_to_meet(pair, REPLICATION_FACTOR)) == 1 for pair in every)} of {len(every)} pairs",
+        note="So it is as long as each replica keeps what it acknowledged, and clocks agree.",
+    )
+
+
+@claim(
+    "g20-read-all-fails",
+    "section II.B",
+    "The read operation will fail even if a single replica does not respond",
+    "a single replica",
+    asked="1",
+)
+def fewest_missing_at_all() -> float:
+    """Replicas of three that must be missing for a read at ALL to fail."""
+    return fewest_missing("ALL")
 
 
 @claim(

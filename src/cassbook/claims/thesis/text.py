@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cassbook.claims.interval import Interval, exactly, low, middle, numbers_in
-from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, pairs, strong
+from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, fewest_missing, pairs, strong
 from cassbook.claims.registry import claim, untestable_in
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import in_words
@@ -140,6 +140,14 @@ untestable(
     "No time is measured in the thesis. The chapter on staleness measures it.",
 )
 untestable(
+    "thesis-one-node-fails",
+    "section 2.2",
+    "If one node fails, the data can still be accessed by another node, and the system will continue to function "
+    "normally",
+    "one node",
+    "No node fails in the thesis. The chapter on failures kills nodes.",
+)
+untestable(
     "thesis-cap",
     "section 2.2",
     "any distributed data store can only provide two of the three",
@@ -193,6 +201,25 @@ def operation_of_table_2_2() -> Answer:
         note=f"The row repeats that of Table 2.1 word for word; the caption is '{caption}'.",
         finding="misprint",
     )
+
+
+@claim(
+    "thesis-read-all-fails",
+    "Table 2.2, ALL",
+    "if one of the replica nodes fails during the write operation, the write operation will fail",
+    "one",
+    asked="1",
+)
+@claim(
+    "thesis-write-all-fails",
+    "Table 2.1, ALL",
+    "if one of the replica nodes fails during the write operation, the write operation will fail",
+    "one",
+    asked="1",
+)
+def fewest_missing_at_all() -> float:
+    """Replicas of three that must be missing for a request at ALL to fail."""
+    return fewest_missing("ALL")
 
 
 @claim("thesis-two-ways", "section 2.5.2", "There are mainly 2 ways for setting consistency in a cluster", "2")

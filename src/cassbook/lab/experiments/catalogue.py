@@ -131,7 +131,7 @@ CATALOGUE: Catalogue = {
         "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
     ),
     "faults-all": Entry(
-        "What does each setting make of each fault: all schedules below but those of tables?", 130,
+        "What does each setting make of each fault: all schedules below but those of tables?", 120,
         "faults.setups:every",
     ),
     "faults-kill": Entry(
@@ -170,13 +170,17 @@ CATALOGUE: Catalogue = {
         "A node is killed: what do retries and speculative executions of the driver make of it?",
         6, "faults.setups:drivers",
     ),
+    "faults-cuts": Entry(
+        "A node is cut off: what do missing hints, a repair, retries and speculative executions make of it?",
+        12, "faults.setups:cuts",
+    ),
     "faults-tables-2.1": Entry(
-        "A node is killed: what do a table's read repair and speculative retry make of it, before 4.0?",
-        7, "faults.setups:tables_before_4", _BEFORE_4,
+        "A node is killed, another cut off: what do a table's read repair and speculative retry do, before 4.0?",
+        8, "faults.setups:tables_before_4", _BEFORE_4,
     ),
     "faults-tables-5.0": Entry(
-        "A node is killed: what do a table's read repair and speculative retry make of it?",
-        6, "faults.setups:tables", _SINCE_4,
+        "A node is killed, another cut off: what do a table's read repair and speculative retry do?",
+        8, "faults.setups:tables", _SINCE_4,
     ),
     "faults-region": Entry(
         "One of two data centres is cut off: which levels go on, and what do they promise then?",

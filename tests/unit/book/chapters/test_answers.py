@@ -11,6 +11,8 @@ from cassbook.book.source import recorded_sources
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
+from cassbook.records import fault_costs
+from cassbook.records.faults import FaultRun
 
 RUN, PROBED = "standard-2.1.20", "stale-three-2.1.20"
 
@@ -97,6 +99,16 @@ def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mix
     assert "{" not in text
     assert text.count("[") >= 8
     assert re.search(r"a read of 2R-2W takes \d+ \[\d+, \d+\] ms", text)
+
+
+def test_a_side_leaves_unanswered_what_its_level_does_while_a_node_is_dead(source):
+    run = FaultRun("faults-2.1.20")
+    steps, dead = answers.ladder(source, open_record(PROBED), run), fault_costs.while_dead(run)
+    assert steps.loc["2R-1W", "read_dead"] == dead.loc["2R-2W", "reads"]
+    assert steps.loc["2R-1W", "write_dead"] == dead.loc["ONE/ONE", "writes"]
+    words = answers.in_words(steps)
+    written = dead.loc["1R-3W", "writes"].times(100)
+    assert words.loc["one node dead: writes not answered, %", "1R-3W"] == f"{written:.1f}"
 
 
 def test_in_the_recorded_run_the_tail_names_another_setting_than_the_mean_where_writes_prevail(source):

@@ -79,6 +79,25 @@ def test_prose_quotes_cells_of_the_table_of_each_run(run):
     assert stacked.index.names == ["version", "operation", "setting"]
 
 
+def test_prose_quotes_what_the_checker_found_and_what_a_dead_node_costs(run):
+    pair = {"recorded": run}
+    assert failures.counted(pair, {"gone": (SETUP, "ONE/ONE", "lost"), "old": (SETUP, "2R-2W", "stale")}) == {
+        "gone_recorded": "1 of 3,600", "old_recorded": "0 of 3,600",
+    }  # fmt: skip
+    noticed = failures.noticed_values(pair, SETUP, "kill")
+    assert noticed["nodes_down_recorded"] == "8.0"
+
+
+def test_the_model_says_for_how_long_each_level_is_gone():
+    table = failures.minutes_per_year(up_days=30, repair_h=12, region_up=0.999)
+    up = 60 / 61
+    alone = table["one data centre of 3"]
+    assert float(alone["QUORUM"].replace(",", "")) == pytest.approx(525960 * (1 - 3 * up**2 + 2 * up**3), rel=0.05)
+    assert alone["LOCAL_QUORUM"] == alone["EACH_QUORUM"] == alone["QUORUM"]
+    whole = table.iloc[:, 2].str.replace(",", "").astype(float)
+    assert whole["EACH_QUORUM"] > whole["QUORUM"] > whole["ONE"]
+
+
 def test_an_overview_has_a_line_per_schedule_and_setting(run):
     table = failures.overview(run)
     assert table.index.tolist() == [("Two die", name) for name in SETTINGS]
@@ -164,6 +183,9 @@ def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_pa
     assert (escape["setting"], escape["to"], escape["left after that reply, s"]) == ("1R-3W", "2R-2W", 1.4)
     values = failures_adviser.escape_values(advised)
     assert (values["escapes"], values["stuck"], values["advised_min"]) == (1, 0, 0.5)
+    assert (values["all_lived"], values["prompt"], values["lived_longest_s"]) == (1, 1, pytest.approx(1.4))
+    quoted = failures_adviser.kept_values(advised, "faults-advised")
+    assert (quoted["naive_stale"], quoted["safe_lost"], quoted["safe_failed"]) == ("4 of 600", "0 of 600", "5.0")
 
 
 def test_every_figure_can_be_drawn(run):
@@ -177,3 +199,13 @@ def test_every_figure_can_be_drawn(run):
     panels = failures_figures.answered([run, run], SETUP).axes
     assert len(panels) == 12
     assert len(panels[0].lines) == 3
+    assert len(failures_figures.answered([run], SETUP, start=2).axes[0].lines) == 1
+
+
+def test_settings_are_drawn_above_what_is_answered(tmp_path):
+    setting, *answered = failures_figures.switched(advised_record(tmp_path), "faults-advised", 1).axes
+    assert [label.get_text() for label in setting.get_yticklabels()] == ["2R-2W", "2R-3W"]
+    assert len(setting.lines) == 2
+    assert [panel.get_title() for panel in answered] == [
+        "switched by the adviser", "switched by the paper's switching",
+    ]  # fmt: skip

@@ -72,6 +72,13 @@ def test_a_long_pause_is_drawn_short_and_named():
     assert told.answered_ms[2] == pytest.approx(21.0 + scenes.PAUSE_MS + 32.0)
 
 
+def test_a_hint_comes_in_the_pause_before_the_read():
+    later = REQUESTS.assign(sent_ms=[2.0, 12_023.0], answered_ms=[23.0, 12_055.0])
+    *_, hint = scenes.with_hint(scenes.scene(later, EVENTS, NUMBERS), NUMBERS["late"]).messages
+    assert (hint.lane, hint.to, hint.applies, hint.seen) == (1, 3, True, False)
+    assert 21.0 < hint.at_ms < hint.until_ms < 21.0 + scenes.PAUSE_MS
+
+
 @pytest.fixture
 def results(tmp_path):
     """The scene three times, of which the second took the median time and the last missed the write; and a hint."""
@@ -90,9 +97,13 @@ def results(tmp_path):
 
 def test_the_typical_scene_is_the_one_of_median_length(results):
     assert scenes.typical(results, "repair").answered_ms[2] == 58.0
-    values = scenes.values(results)
-    assert (values["missed_repair"], values["played_repair"]) == (1, 3)
-    assert (values["hint_s"], values["late_ms"]) == (9.0, 150.0)
+    assert scenes.catching_up(results) == {"late_node_ms": 150.0, "repaired": "2 of 3", "hint_s": 9.0}
+
+
+def test_switches_are_told_by_what_their_last_reads_missed(results):
+    renamed = results.rows.assign(scene=results.rows["scene"].replace({"repair": "naive", "hint": "safe"}))
+    results.rows = renamed
+    assert scenes.switched(results) == {"naive_missed": "1 of 3", "safe_missed": "0 of 1"}
 
 
 def test_scenes_can_be_drawn(results):

@@ -37,10 +37,12 @@ from cassbook.lab.experiments.experiment import AnySetup, Row
 from cassbook.lab.experiments.faults.load import Sender
 from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants
 from cassbook.profile.profile import Profile, load_profile
+from cassbook.records.faults import KILLED
 
 #: Tables of the profile.
 SAFE, NAIVE = "safe", "naive"
-#: What the advisers did: moment since the schedule began, `Event.kind`, the setting in force and the one wanted, why.
+#: What members did: moment since the schedule began, `Event.kind` or `KILLED`, the setting in force and the one wanted,
+#: why.
 STEPS = ("at_s", "member", "kind", "setting", "wanted", "reason")
 #: When requests of a table were told that they failed: the first such reply of each half second.
 REPLIES = ("table", "operation", "ended_s")
@@ -166,6 +168,7 @@ class _Acting:
             over.wait(float(rng.uniform(0.5, 1.5)) * _MEMBER_LIVES_S)
             process.kill()
             process.join()
+            self._events.append((f"c{count}", Event(time.monotonic(), KILLED, "", "", 0, "")))
 
     def steps(self, begun_s: float) -> pd.DataFrame:
         """Return what the advisers did, since the schedule began (on `time.perf_counter`)."""

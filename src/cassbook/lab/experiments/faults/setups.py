@@ -7,7 +7,7 @@ from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 def every() -> FaultTrial:
     """All schedules that every version can have, in random order: one record of what each fault costs."""
-    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random)
+    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random, cuts)
     return FaultTrial({name: profile for part in parts for name, profile in part().profiles.items()})
 
 
@@ -29,6 +29,11 @@ def restart() -> FaultTrial:
 def links() -> FaultTrial:
     """A link between two nodes is cut both ways, then one way, then slow."""
     return of_names("faults-links")
+
+
+def cuts() -> FaultTrial:
+    """A node is cut off: without hints, and under each way in which the driver handles what goes wrong."""
+    return of_names("faults-cut-no-hints", "faults-cut-drivers")
 
 
 def random() -> FaultTrial:
