@@ -24,6 +24,7 @@ Driver = Literal["default", "round_robin", "no_retry", "next_host", "speculative
 Client = Literal["client"]
 #: The driver and the nodes carry more; the client of the faults' load does not.
 _MOST_PER_S = 3000.0
+_MOST_THREADS = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,13 +170,15 @@ class FaultsSection(Section):
     """A schedule of faults, and the load under which they strike.
 
     Requests of all settings, drivers and tables take turns, each at its share of `rate_per_s`, so that all meet the
-    same faults. `load.steady_s` is the length of the schedule, `load.request_timeout_s` the driver's time-out.
+    same faults. Or each of them has `threads` of its own, which send a request when the one before has been answered or
+    given up: that shows what such clients get done, and not how long they would have waited. `load.steady_s` is the length of the schedule, `load.request_timeout_s` the driver's time-out.
     `tables` are the options of tables, by a name; each has rows of its own. Writes bear the client's time, as the
     driver's default is, or with `timestamps: server` that of the node which coordinates them.
     """
 
     settings: Settings
-    rate_per_s: Annotated[float, Field(gt=0, le=_MOST_PER_S)]
+    rate_per_s: Annotated[float, Field(gt=0, le=_MOST_PER_S)] | None = None
+    threads: Annotated[int, Field(ge=1, le=_MOST_THREADS, strict=True)] | None = None
     read_share: Annotated[Share, Field(gt=0, lt=1)] = 0.5
     drivers: Annotated[list[Driver], Field(min_length=1), Distinct] = Field(default=["default"])
     tables: dict[str, dict[str, str | float]] = Field(default={"plain": {}})
@@ -186,11 +189,15 @@ class FaultsSection(Section):
     random: RandomFaults | None = None
 
     @model_validator(mode="after")
-    def _one_schedule(self) -> Self:
+    def _one_schedule_and_load(self) -> Self:
         if (self.events is None) == (self.random is None):
             raise ValueError("give either events or random")
         if not self.tables:
             raise ValueError("tables: name one at least, such as plain: {}")
+        if (self.rate_per_s is None) == (self.threads is None):
+            raise ValueError("give either rate_per_s or threads")
+        if self.threads and self.threads > self.keys:
+            raise ValueError(f"threads: {self.threads} would write {self.keys} rows (keys), each of one writer at a time")
         return self
 
     def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:

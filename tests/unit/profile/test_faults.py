@@ -160,6 +160,20 @@ def test_faults_go_with_no_other_part_and_need_a_length(written):
         written(event, BASE.replace("steady_s: 60", "operations_per_thread: 5"))
 
 
+@pytest.mark.parametrize(
+    ("load", "said"),
+    [
+        ("  rate_per_s: 100\n  threads: 2\n", "give either rate_per_s or threads"),
+        ("", "give either rate_per_s or threads"),
+        ("  threads: 30\n  keys: 20\n", r"threads: 30 would write 20 rows \(keys\)"),
+        ("  threads: 0\n", "threads"),
+    ],
+)
+def test_a_load_is_paced_or_closed_and_each_row_has_one_writer(written, load, said):
+    with pytest.raises(InputError, match=said):
+        written(EVENT % "at_s: 5, do: kill, nodes: [1]", BASE.replace("  rate_per_s: 100\n", load))
+
+
 def test_settings_are_those_of_the_replication_factor(written):
     with pytest.raises(InputError, match=r"faults\.settings: '4R-2W' is unknown"):
         written(EVENT % "at_s: 5, do: kill, nodes: [1]", BASE.replace("2R-2W", "4R-2W"))

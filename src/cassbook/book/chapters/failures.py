@@ -256,6 +256,24 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     return pd.DataFrame({name: table[name].apply(estimate) for name, estimate in over.items()})
 
 
+def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
+    """Return how many requests a second are answered in a closed load: index setting, medians with least and most.
+
+    Before the first fault, while its node is away, and from when the node is back until the end.
+    """
+    bins = run.bins[run.bins["setup"] == setup]
+    rows = []
+    for start, faults in run.faults(setup).groupby("start"):
+        begins_s, ends_s = faults["begins_s"].iloc[0], faults["ends_s"].iloc[0]
+        windows = {"before": (0.0, begins_s - 1), "node dead": (begins_s, ends_s), "back": (ends_s, run.length_s(setup))}
+        for when, window in windows.items():
+            of = between(bins[bins["start"] == start], *window).groupby("setting", sort=False)["ok"].sum()
+            rows.append((of / (window[1] - window[0])).rename(when).rename_axis("setting").reset_index())
+    per_s = pd.concat([row.melt("setting", var_name="when", value_name="per_s") for row in rows])
+    table = per_s.groupby(["setting", "when"], sort=False)["per_s"].apply(spread, lambda value: f"{value:,.0f}")
+    return table.unstack().rename(columns=lambda when: f"{when}, answered per s").rename_axis(columns=None)
+
+
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
     """Return for what part of each start's schedule so many nodes were down: index start, a column per number."""
     rows = {}

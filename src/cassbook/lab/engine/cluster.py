@@ -26,6 +26,8 @@ from cassbook.lab.engine.signals import Cleared
 from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
+#: A session that has not shown all nodes ready is made anew after so long.
+_RENEW_S = 20.0
 
 
 def clusters_dir() -> Path:
@@ -283,6 +285,7 @@ class CassandraCluster(Controlled, Cleared):
                     raise LaboratoryError(f"node{i} does not answer on {address}:9042\n{self._log_end(i)}")
                 time.sleep(0.25)
         session = self.connect()
+        renewed = time.monotonic()
         try:
             for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
                 while missing := question(session, self.spec.nodes):
@@ -290,6 +293,11 @@ class CassandraCluster(Controlled, Cleared):
                     if time.monotonic() > deadline:
                         raise LaboratoryError(f"not all nodes see each other: {missing}")
                     time.sleep(0.25)
+                    if time.monotonic() > renewed + _RENEW_S:
+                        # A session may hold a node for removed that was replaced at its own address while it connected.
+                        session.cluster.shutdown()
+                        session = self.connect()
+                        renewed = time.monotonic()
         finally:
             session.cluster.shutdown()
 

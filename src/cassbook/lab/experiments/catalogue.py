@@ -174,6 +174,10 @@ CATALOGUE: Catalogue = {
         "A node is cut off: what do missing hints, a repair, retries and speculative executions make of it?",
         12, "faults.setups:cuts",
     ),
+    "faults-closed": Entry(
+        "A node is killed under clients that wait for each reply: how much do they still get done?",
+        6, "faults.setups:closed",
+    ),
     "faults-tables-2.1": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do, before 4.0?",
         8, "faults.setups:tables_before_4", _BEFORE_4,

@@ -136,6 +136,13 @@ def test_latency_is_held_against_what_is_lost(run):
     assert p99_ms.low < 9 < p99_ms.value < 11 < p99_ms.high
 
 
+def test_closed_loops_get_less_done_while_a_node_is_dead(run):
+    table = failures.throughput(run, SETUP)
+    assert table.columns.tolist() == [f"{when}, answered per s" for when in ("before", "node dead", "back")]
+    assert table.loc["ONE/ONE"].tolist() == ["40", "40", "40"]
+    assert table.loc["3R-1W"].tolist() == ["40", "20", "40"]
+
+
 def test_availability_is_measured_and_foretold(run):
     assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
         {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01

@@ -1,14 +1,16 @@
 """Finding Java and Cassandra: order of sources, pinned sums, and what is said when something is wrong."""
 
+import itertools
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
 from cassbook.core import files
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import RELEASES, release
-from cassbook.lab.engine import fetch, home, java, preflight, teardown
+from cassbook.lab.engine import cluster, fetch, home, java, preflight, teardown
 from cassbook.lab.engine.cluster import Spec
 
 
@@ -185,3 +187,23 @@ def test_further_jvm_options_come_from_the_environment(monkeypatch):
     assert home.further_options() == ["-XX:TieredStopAtLevel=1", "-verbose:gc"]
     monkeypatch.delenv(home.OPTIONS_VARIABLE)
     assert home.further_options() == []
+
+
+def test_a_session_that_holds_a_node_for_removed_is_made_anew(tmp_path, monkeypatch):
+    """A driver that connects while a node is replaced at its own address may never take it for up again."""
+    monkeypatch.setenv("CASSBOOK_CACHE", str(tmp_path))
+    closed = []
+
+    def session(number):
+        return SimpleNamespace(number=number, cluster=SimpleNamespace(shutdown=lambda: closed.append(number)))
+
+    made = map(session, itertools.count(1))
+    monkeypatch.setattr(cluster, "_RENEW_S", 0.0)
+    monkeypatch.setattr(cluster, "answers", lambda address: True)
+    monkeypatch.setattr(cluster.CassandraCluster, "connect", lambda self: next(made))
+    for question in ("missing_peers", "ensure_probe_table"):
+        monkeypatch.setattr(cluster.probe, question, lambda session, nodes: [])
+    held = "127.0.0.3: Host has been marked down or removed"
+    monkeypatch.setattr(cluster.probe, "read_at_all", lambda session, nodes: [held] if session.number == 1 else [])
+    cluster.CassandraCluster("2.1.20", Spec(nodes=3)).wait_until_whole()
+    assert closed == [1, 2]

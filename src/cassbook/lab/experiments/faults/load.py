@@ -1,8 +1,9 @@
-"""A paced load of several settings, request by request in turn, whose whole history is kept for the checker.
+"""A load of several settings, request by request in turn, whose whole history is kept for the checker.
 
 It goes through the ordinary driver, or an adviser, as an application's does: who coordinates when a node is gone, and
 what is tried again, is the driver's to decide. Each request has a moment at which it is due; its response time counts
-from there, so that one that must wait for the ones before it is not flattered. Every row has one writer at a time,
+from there, so that one that must wait for the ones before it is not flattered. In a closed load, which is for throughput
+alone, it is due when the one before it is settled. Every row has one writer at a time,
 which writes versions 1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
 """
 
@@ -13,7 +14,9 @@ import threading
 import time
 from collections import deque
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from queue import Empty, SimpleQueue
 from typing import Any, Protocol
 
 import numpy as np
@@ -112,7 +115,7 @@ class _Rows:
 
 
 class FaultLoad:
-    """Requests of all variants, in turn, at a steady rate; within a `with` block.
+    """Requests of all variants, in turn at a steady rate, or each in a closed loop; within a `with` block.
 
     Parameters
     ----------
@@ -122,14 +125,16 @@ class FaultLoad:
     variants : sequence of Variant
     keys : int
         Rows of each variant.
-    rate_per_s : float
-        Of all together.
     read_share : float
     rng : numpy.random.Generator
     before_s : float
         For so long requests are made before the time begins that is counted from `begun_s`.
     senders : mapping of int to (Sender, Sender), optional
         Who sends the reads and the writes of a variant, by its number, in place of the driver at its setting's levels.
+    rate_per_s : float, optional
+        Of all together.
+    threads : int, optional
+        In its place, in a closed load: so many requests of each variant are always under way.
 
     Attributes
     ----------
@@ -140,13 +145,17 @@ class FaultLoad:
     """
 
     def __init__(
-        self, session: Session, keyspace: str, variants: Sequence[Variant], keys: int, rate_per_s: float,
-        read_share: float, rng: np.random.Generator, before_s: float = 0.0,
-        senders: Mapping[int, tuple[Sender, Sender]] | None = None,
+        self, session: Session, keyspace: str, variants: Sequence[Variant], keys: int, read_share: float,
+        rng: np.random.Generator, before_s: float = 0.0, senders: Mapping[int, tuple[Sender, Sender]] | None = None,
+        rate_per_s: float | None = None, threads: int | None = None,
     ) -> None:  # fmt: skip
         self._keyspace, self._before_s, self._senders = keyspace, before_s, senders or {}
         self._session, self._variants, self._rng = session, variants, rng
-        self._interval_s, self._read_share = 1 / rate_per_s, read_share
+        self._interval_s, self._read_share = 1 / rate_per_s if rate_per_s else 0.0, read_share
+        self._closed = threads is not None
+        self._next: SimpleQueue[int] = SimpleQueue()  # whose turn it is in a closed load: a place for each thread
+        for number in list(range(len(variants))) * (threads or 0):
+            self._next.put(number)
         self._rows = [self._prepared(keyspace, number, variant, keys) for number, variant in enumerate(variants)]
         self._done: list[tuple[Any, ...]] = []
         self._numbers = itertools.count()
@@ -234,23 +243,36 @@ class FaultLoad:
         return table
 
     def _pace(self) -> None:
+        try:
+            if self._closed:
+                self._send_when_settled()
+            else:
+                self._send_when_due()
+        except BaseException as error:
+            self._failure = error
+
+    def _send_when_settled(self) -> None:
+        """Send a request of a variant for each of its that has been settled."""
+        while not self._stop.is_set():
+            with suppress(Empty):
+                number = self._next.get(timeout=_NAP_S)
+                self._send(number, _READ if self._rng.random() < self._read_share else _UPDATE, _clock())
+
+    def _send_when_due(self) -> None:
         """Send each request when it is due; whose turn it is is drawn anew for every round of all."""
         turns: list[tuple[int, str]] = []
         count = 0
-        try:
-            while not self._stop.is_set():
-                due_s = self.begun_s - self._before_s + count * self._interval_s
-                wait_s = due_s - _clock()
-                if wait_s > 0:
-                    self._stop.wait(min(wait_s, _NAP_S))
-                    continue
-                if not turns:
-                    turns = self._round()
-                number, operation = turns.pop()
-                self._send(number, operation, due_s)
-                count += 1
-        except BaseException as error:
-            self._failure = error
+        while not self._stop.is_set():
+            due_s = self.begun_s - self._before_s + count * self._interval_s
+            wait_s = due_s - _clock()
+            if wait_s > 0:
+                self._stop.wait(min(wait_s, _NAP_S))
+                continue
+            if not turns:
+                turns = self._round()
+            number, operation = turns.pop()
+            self._send(number, operation, due_s)
+            count += 1
 
     def _round(self) -> list[tuple[int, str]]:
         """One request of each variant, in random order."""
@@ -322,6 +344,8 @@ class FaultLoad:
             rows = self._rows[number]
             rows.recent.append(key)
             rows.free.append(key)
+        if self._closed:
+            self._next.put(number)
 
 
 def _future(request: Any) -> Any:

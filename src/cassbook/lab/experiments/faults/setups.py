@@ -7,7 +7,7 @@ from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 def every() -> FaultTrial:
     """All schedules that every version can have, in random order: one record of what each fault costs."""
-    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random, cuts)
+    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random, cuts, closed)
     return FaultTrial({name: profile for part in parts for name, profile in part().profiles.items()})
 
 
@@ -34,6 +34,11 @@ def links() -> FaultTrial:
 def cuts() -> FaultTrial:
     """A node is cut off: without hints, and under each way in which the driver handles what goes wrong."""
     return of_names("faults-cut-no-hints", "faults-cut-drivers")
+
+
+def closed() -> FaultTrial:
+    """One node is killed under clients that wait for each reply."""
+    return of_names("faults-kill-closed")
 
 
 def random() -> FaultTrial:

@@ -238,8 +238,8 @@ def measured(
         notices = Notices(cluster, driver)
         with quiet_driver(), senders(session) as sending:  # it would print every connection that it loses
             load = FaultLoad(
-                session, cluster.keyspace, variants(profile), part.keys, part.rate_per_s, part.read_share, rng,
-                part.before_s, sending,
+                session, cluster.keyspace, variants(profile), part.keys, part.read_share, rng, part.before_s, sending,
+                rate_per_s=part.rate_per_s, threads=part.threads,
             )  # fmt: skip
             first = load.fill()
             with load, ExitStack() as stack:

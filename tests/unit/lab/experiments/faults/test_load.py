@@ -73,8 +73,10 @@ class Store:
         return Future([(self.rows[bound.values[0]],)] if bound.values[0] in self.rows else [])
 
 
-def ran(store, seconds=0.3, rate_per_s=2000.0, keys=20, variants=VARIANTS):
-    load = FaultLoad(store, "ks", variants, keys, rate_per_s, 0.5, np.random.default_rng(1), before_s=0.05)
+def ran(store, seconds=0.3, rate_per_s=2000.0, keys=20, variants=VARIANTS, threads=None):
+    load = FaultLoad(
+        store, "ks", variants, keys, 0.5, np.random.default_rng(1), before_s=0.05, rate_per_s=rate_per_s, threads=threads
+    )
     with load:
         time.sleep(seconds)
     return load
@@ -115,6 +117,26 @@ def test_requests_are_due_at_an_even_pace_from_before_the_time_begins():
     assert (requests["sent_s"] >= requests["due_s"]).all()
 
 
+def test_in_a_closed_load_each_thread_of_a_variant_has_one_request_under_way():
+    store = Store(holds=True)
+    load = FaultLoad(store, "ks", VARIANTS, 10, 0.5, np.random.default_rng(1), threads=3)
+    with load:
+        time.sleep(0.1)
+    assert len(store.levels) == 3 * len(VARIANTS)
+
+
+def test_a_closed_load_sends_the_next_request_when_one_is_settled_however_it_ended():
+    errors = itertools.cycle([None, Unavailable("x"), NoHostAvailable("x", {})])
+    load = ran(Store(lambda query, count: next(errors)), seconds=0.1, rate_per_s=None, threads=2)
+    load.check()
+    requests = load.requests()
+    assert len(requests) > 100
+    assert (requests["sent_s"] - requests["due_s"]).max() < 0.05
+    counts = requests["variant"].value_counts()
+    assert counts.min() > 0.8 * counts.max()
+    assert load.held_up == 0
+
+
 def test_a_history_through_one_copy_of_each_row_is_consistent():
     requests = ran(Store()).requests()
     update = requests["operation"] == "UPDATE"
@@ -152,7 +174,7 @@ def test_errors_are_outcomes_and_the_load_goes_on():
 def test_no_row_has_two_writes_under_way():
     """Nothing is ever answered: each row is written once, and further writes are held up."""
     store = Store(holds=True)
-    load = FaultLoad(store, "ks", VARIANTS[:1], 10, 1000.0, 0.5, np.random.default_rng(1))
+    load = FaultLoad(store, "ks", VARIANTS[:1], 10, 0.5, np.random.default_rng(1), rate_per_s=1000.0)
     with load:
         time.sleep(0.1)
     assert sum(word == "UPDATE" for word, *_ in store.levels) == 10
@@ -162,7 +184,7 @@ def test_no_row_has_two_writes_under_way():
 
 
 def test_a_load_that_cannot_go_on_says_so(monkeypatch):
-    load = FaultLoad(Store(), "ks", VARIANTS, 10, 1000.0, 0.5, np.random.default_rng(1))
+    load = FaultLoad(Store(), "ks", VARIANTS, 10, 0.5, np.random.default_rng(1), rate_per_s=1000.0)
     monkeypatch.setattr(load, "_send", lambda *_: 1 / 0)
     with load:
         time.sleep(0.05)
@@ -193,7 +215,7 @@ class Doubting:
 def test_an_advisers_acknowledgement_counts_only_if_it_believes_it():
     store = Store()
     load = FaultLoad(
-        store, "ks", VARIANTS, 20, 1000.0, 0.5, np.random.default_rng(1), senders={1: (Doubting(store),) * 2}
+        store, "ks", VARIANTS, 20, 0.5, np.random.default_rng(1), senders={1: (Doubting(store),) * 2}, rate_per_s=1000.0
     )
     with load:
         time.sleep(0.2)
