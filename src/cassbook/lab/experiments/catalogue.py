@@ -212,7 +212,7 @@ CATALOGUE: Catalogue = {
     ),
     "adviser-failing": Entry(
         "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
-        45, "adviser.failing:failing", needs="map",
+        60, "adviser.failing:failing", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",

@@ -58,8 +58,12 @@ _IDLE = Load(0.0, float("nan"), 0.0)
 
 
 def failing(map: LatencyMap) -> FailingExperiment:
-    """Switch while nodes fail, and while the register has lost its majority; advisers need a map, whichever it is."""
-    return FailingExperiment(map, {name: load_profile(name) for name in ("faults-advised", "faults-register")})
+    """Switch while nodes fail, with hints and without, and while the register has lost its majority.
+
+    Advisers need a map, whichever it is.
+    """
+    names = ("faults-advised", "faults-register", "faults-advised-no-hints")
+    return FailingExperiment(map, {name: load_profile(name) for name in names})
 
 
 @dataclass(frozen=True, slots=True)
