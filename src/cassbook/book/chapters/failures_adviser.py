@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pandas as pd
 
@@ -63,12 +65,16 @@ def escape_values(run: AdvisedRun) -> dict[str, float | int]:
     }  # fmt: skip
 
 
-def kept_values(run: AdvisedRun, setup: str) -> dict[str, str]:
-    """Return what the prose quotes of `kept` of a schedule, by who switches: safe, naive, fixed."""
-    table = run.kept(setup)
+def kept_values(run: AdvisedRun, setups: Sequence[str] = ()) -> dict[str, str]:
+    """Return what the prose quotes of schedules together, all by default, by who switches: safe, naive, fixed.
+
+    Each with _stale, _back and _lost, as '4 of 600', and _failed, the percent that was not answered.
+    """
+    kept = pd.concat([run.kept(setup) for setup in setups or run.setups])
+    total = kept.assign(failed=kept["failed"] * (kept["reads"] + kept["writes"])).groupby(level="table").sum()
     found = {}
-    for row in table.reset_index().to_dict("records"):
-        for what, of in (("stale", "reads"), ("lost", "writes")):
+    for row in total.reset_index().to_dict("records"):
+        for what, of in (("stale", "reads"), ("back", "reads"), ("lost", "writes")):
             found[f"{row['table']}_{what}"] = f"{row[what]:,} of {row[of]:,}"
-        found[f"{row['table']}_failed"] = f"{_PERCENT * row['failed']:.1f}"
+        found[f"{row['table']}_failed"] = f"{_PERCENT * row['failed'] / (row['reads'] + row['writes']):.1f}"
     return found
