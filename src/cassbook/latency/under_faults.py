@@ -15,6 +15,7 @@ from cassbook.core.schema import OK, OUTCOMES
 ENDS = ("ok", "unavailable", "server_timeout", "client_timeout", "connection_lost", "other")
 _SERVER_TIMEOUTS = frozenset({"write_timeout", "read_timeout"})
 _QUANTILES = {"p50_ms": 0.5, "p95_ms": 0.95, "p99_ms": 0.99, "max_ms": 1.0}
+WIDTH_S = 0.5
 #: Columns of `over_time`, beside those that it groups by.
 BINS = ("bin_s", "n", *ENDS, *_QUANTILES, "stale", "back")
 
@@ -27,7 +28,7 @@ def end_of(outcome: int) -> str:
     return name if name in ENDS else "other"
 
 
-def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
+def over_time(requests: pd.DataFrame, width_s: float = WIDTH_S) -> pd.DataFrame:
     """Count requests, and give their response times, by the moment at which they were due.
 
     Parameters
@@ -56,8 +57,12 @@ def over_time(requests: pd.DataFrame, width_s: float = 0.5) -> pd.DataFrame:
 
 
 def between(bins: pd.DataFrame, from_s: float, to_s: float) -> pd.DataFrame:
-    """Return the bins that begin from one moment on and before another."""
-    return bins[(bins["bin_s"] >= from_s) & (bins["bin_s"] < to_s)]
+    """Return the bins of `WIDTH_S` from the one that holds a moment until before the one that holds another.
+
+    What strikes just after a bin has begun, as all that is ordered on the second does, is of that bin.
+    """
+    first_s, last_s = (math.floor(moment_s / WIDTH_S) * WIDTH_S for moment_s in (from_s, to_s))
+    return bins[(bins["bin_s"] >= first_s) & (bins["bin_s"] < last_s)]
 
 
 def failed_share(bins: pd.DataFrame) -> float:

@@ -171,9 +171,10 @@ class FaultsSection(Section):
 
     Requests of all settings, drivers and tables take turns, each at its share of `rate_per_s`, so that all meet the
     same faults. Or each of them has `threads` of its own, which send a request when the one before has been answered or
-    given up: that shows what such clients get done, and not how long they would have waited. `load.steady_s` is the length of the schedule, `load.request_timeout_s` the driver's time-out.
-    `tables` are the options of tables, by a name; each has rows of its own. Writes bear the client's time, as the
-    driver's default is, or with `timestamps: server` that of the node which coordinates them.
+    given up: that shows what such clients get done, and not how long they would have waited. `load.steady_s` is the
+    length of the schedule, `load.request_timeout_s` the driver's time-out. `tables` are the options of tables, by a
+    name; each has rows of its own. Writes bear the client's time, as the driver's default is, or with `timestamps:
+    server` that of the node which coordinates them.
     """
 
     settings: Settings
@@ -197,7 +198,9 @@ class FaultsSection(Section):
         if (self.rate_per_s is None) == (self.threads is None):
             raise ValueError("give either rate_per_s or threads")
         if self.threads and self.threads > self.keys:
-            raise ValueError(f"threads: {self.threads} would write {self.keys} rows (keys), each of one writer at a time")
+            raise ValueError(
+                f"threads: {self.threads} would write {self.keys} rows (keys), each of one writer at a time"
+            )
         return self
 
     def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.errors import InputError
-from cassbook.latency.under_faults import between, failed_share, recovered_after_s
+from cassbook.latency.under_faults import WIDTH_S, between, failed_share, recovered_after_s
 from cassbook.records.experiment import Results
 
 #: What those of the load are called in answers and tables.
@@ -22,6 +22,8 @@ _ROW = ("start", "setup", "panel")
 _MILLION = 1e6
 #: A half second in which more than this part of requests is not answered is one of failing.
 _MOST_FAILED = 0.01
+#: What strikes within so many seconds of each other is one fault.
+_AT_ONCE_S = 0.5
 
 
 class FaultRun:
@@ -100,8 +102,8 @@ class FaultRun:
         begins = struck[struck["begins"]].groupby(keys)["ordered_s"].min().rename("begins_s")
         ends = struck[~struck["begins"]].groupby(keys)["done_s"].max().rename("ends_s")
         table = begins.to_frame().join(ends).reset_index().sort_values(["start", "begins_s"], ignore_index=True)
-        following = table.groupby("start")["begins_s"].shift(-1)
-        return table.assign(until_s=following.fillna(self.length_s(setup)))
+        length_s = self.length_s(setup)
+        return table.assign(until_s=[_next_s(table, fault, length_s) for fault in _each(table)])
 
     def by_fault(self, setup: str) -> pd.DataFrame:
         """Say what each setting made of each fault of a schedule.
@@ -121,7 +123,7 @@ class FaultRun:
         for fault in _each(self.faults(setup)):
             of_start = own[own["start"] == fault.start]
             for variant, bins in of_start.groupby(list(VARIANT), sort=False):
-                during = between(bins, np.floor(fault.begins_s * 2) / 2, fault.until_s)
+                during = between(bins, fault.begins_s, fault.until_s)
                 rows.append(
                     {"number": fault.number, "fault": fault.fault, "node": fault.node}
                     | dict(zip(VARIANT, variant, strict=True))
@@ -168,16 +170,22 @@ def _each(faults: pd.DataFrame) -> Iterator[Any]:
     return faults.itertuples()
 
 
+def _next_s(faults: pd.DataFrame, fault: Any, length_s: float) -> float:
+    """When the next fault strikes; what strikes several nodes at once is one."""
+    begins_s = faults.loc[faults["start"] == fault.start, "begins_s"]
+    later = begins_s[begins_s > fault.begins_s + _AT_ONCE_S]
+    return float(later.min()) if len(later) else length_s
+
+
 def _made_of(during: pd.DataFrame, bins: pd.DataFrame, ends_s: float, until_s: float) -> dict[str, float]:
     counts = during[["n", "stale", "back"]].sum()
-    width_s = float(np.diff(bins["bin_s"].sort_values().unique()).min())
     failing = during[during["ok"] < (1 - _MOST_FAILED) * during["n"]]
     recovered_s = np.nan
-    if len(after := between(bins, ends_s, until_s)):
+    if len(after := bins[bins["bin_s"].between(ends_s, until_s, inclusive="left")]):
         recovered_s = recovered_after_s(after, ends_s)
     return {
         "n": int(counts["n"]), "failed": failed_share(during), "worst_p99_ms": float(during["p99_ms"].max()),
-        "failing_s": len(failing) * width_s, "recovered_s": recovered_s,
+        "failing_s": len(failing) * WIDTH_S, "recovered_s": recovered_s,
         "stale_per_million": _MILLION * counts["stale"] / counts["n"] if counts["n"] else np.nan,
         "back_per_million": _MILLION * counts["back"] / counts["n"] if counts["n"] else np.nan,
     }  # fmt: skip

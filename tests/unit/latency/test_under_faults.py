@@ -66,6 +66,10 @@ def test_recovery_is_when_it_has_gone_well_for_long_enough():
     assert recovered_after_s(bins(3.0), 2.75) == pytest.approx(0.75)
 
 
+def test_what_strikes_just_after_a_bin_has_begun_is_of_that_bin():
+    assert between(bins(), 2.004, 3.001)["bin_s"].tolist() == [2.0, 2.5]
+
+
 def test_recovery_after_the_end_is_refused():
     with pytest.raises(InputError, match="none begins at 99 s or later"):
         recovered_after_s(bins(), 99)

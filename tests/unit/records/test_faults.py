@@ -62,6 +62,14 @@ def test_a_fault_lasts_until_its_node_answers_and_counts_until_the_next(run):
     assert math.isnan(faults["ends_s"].iloc[1])
 
 
+def test_what_strikes_several_nodes_at_once_is_one_fault(run):
+    region = pd.DataFrame(
+        {"number": 1, "fault": "cut", "begins": True, "node": [4, 5, 6], "ordered_s": [5.0, 5.0, 5.1]}
+    )
+    run.struck = region.assign(start=1, setup="faults-kill", at_s=5.0, done_s=5.2)
+    assert run.faults("faults-kill")["until_s"].tolist() == [LENGTH_S] * 3
+
+
 def test_each_setting_has_what_it_made_of_each_fault(run):
     made = run.by_fault("faults-kill").set_index(["number", "setting"])
     killed = made.loc[(1, "1R-3W")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -19,9 +20,11 @@ SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
 #: Schedules that ask what becomes of acknowledged writes when a node is killed.
 MEMORY = ("faults-kill", "faults-no-hints", "faults-hint-window", "faults-commit-log")
 DRIVER = "driver"
+UNNOTICED = "longer than the fault lasted"
 _MINUTES_A_YEAR = 365.25 * 24 * 60
 _REPLICAS = 3
 _PERCENT = 100
+_MOST_LISTED = 3
 #: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
 _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "failed": ("not answered, %", lambda value: f"{_PERCENT * value:.1f}"),
@@ -198,13 +201,19 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
 
 
 def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict[str, str]:
-    """Return what prose quotes of `noticed` of the first fault of a kind: driver_down, nodes_up, named as by `quoted`."""
+    """Return what prose quotes of `noticed` of the first fault of a kind: driver_down, nodes_up, named as by `quoted`.
+
+    Each with its unit; `UNNOTICED` where it was not noticed while it lasted.
+    """
     who = {"driver": "the driver", "nodes": "the other nodes"}
     heads = {"down": "taken for down after, s", "up": "taken for up again after, s"}
-    return {
-        f"{short}_{state}_{suffix}": str(noticed(run, setup).loc[[(fault, long)], head].iloc[0])
-        for suffix, run in pair.items() for short, long in who.items() for state, head in heads.items()
-    }  # fmt: skip
+    found = {}
+    for suffix, run in pair.items():
+        table = noticed(run, setup)
+        for (short, long), (state, head) in product(who.items(), heads.items()):
+            told = table.loc[[of == (fault, long) for of in table.index], head]
+            found[f"{short}_{state}_{suffix}"] = f"{told.iloc[0]} s" if len(told) else UNNOTICED
+    return found
 
 
 def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.DataFrame:
@@ -216,7 +225,7 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.Da
         Of a schedule that kills nodes one after the other.
     setup : str
     settle_s : float
-        So long after a node died its death is known; only what was due later counts.
+        Only what was due so long after a node died counts, when the driver knows of it.
     """
     shares: dict[int, list[pd.Series]] = {}
     bins = run.bins[run.bins["setup"] == setup]
@@ -262,16 +271,16 @@ def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
     Before the first fault, while its node is away, and from when the node is back until the end.
     """
     bins = run.bins[run.bins["setup"] == setup]
-    rows = []
+    parts = []
     for start, faults in run.faults(setup).groupby("start"):
         begins_s, ends_s = faults["begins_s"].iloc[0], faults["ends_s"].iloc[0]
-        windows = {"before": (0.0, begins_s - 1), "node dead": (begins_s, ends_s), "back": (ends_s, run.length_s(setup))}
-        for when, window in windows.items():
-            of = between(bins[bins["start"] == start], *window).groupby("setting", sort=False)["ok"].sum()
-            rows.append((of / (window[1] - window[0])).rename(when).rename_axis("setting").reset_index())
-    per_s = pd.concat([row.melt("setting", var_name="when", value_name="per_s") for row in rows])
-    table = per_s.groupby(["setting", "when"], sort=False)["per_s"].apply(spread, lambda value: f"{value:,.0f}")
-    return table.unstack().rename(columns=lambda when: f"{when}, answered per s").rename_axis(columns=None)
+        windows = {"before": (0.0, begins_s), "node dead": (begins_s, ends_s), "back": (ends_s, run.length_s(setup))}
+        for when, (from_s, to_s) in windows.items():
+            ok = between(bins[bins["start"] == start], from_s, to_s).groupby("setting", sort=False)["ok"].sum()
+            parts.append((ok / (to_s - from_s)).rename("per_s").reset_index().assign(when=f"{when}, answered per s"))
+    told = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
+    table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=told, sort=False)
+    return table.rename_axis(columns=None)
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
@@ -345,15 +354,21 @@ def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.Da
 def flaws(run: FaultRun) -> pd.DataFrame:
     """Return what the checker found in all schedules together: index setting.
 
-    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three.
+    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three, by title
+    where they are few.
     """
     rows = run.results.rows.assign(schedule=run.results.rows["setup"].map(run.title))
     by_operation = {name: rows[rows["operation"] == name].groupby("setting", sort=False) for name in OPERATIONS}
     reads, writes = by_operation["READ"][["n", "stale", "back"]].sum(), by_operation["UPDATE"][["n", "lost"]].sum()
     flawed = rows[rows[["stale", "back", "lost"]].sum(axis=1) > 0]
-    where = flawed.groupby("setting")["schedule"].agg(lambda titles: "; ".join(dict.fromkeys(titles)))
+    where = flawed.groupby("setting")["schedule"].agg(_listed, of=len(run.setups))
     table = reads.rename(columns={"n": "reads"}).join(writes.rename(columns={"n": "writes"}))
     return table.assign(where=where.reindex(table.index).fillna(""))
+
+
+def _listed(titles: pd.Series, of: int) -> str:
+    names = list(dict.fromkeys(titles))
+    return "; ".join(names) if len(names) <= _MOST_LISTED else f"{len(names)} of {of} schedules"
 
 
 def example(run: FaultRun, kind: str, setup: str, name: str) -> pd.DataFrame:

@@ -76,7 +76,7 @@ def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
             for name, colour in chosen.items():
                 panel.plot(own[name].index, own[name], color=colour, linewidth=1.2, label=name)
             panel.set(title=f"{run.engine}, {word}", yscale="log")
-        row[0].set_ylabel("p99 of half a second, ms")
+        row[0].set_ylabel("p99, ms")
     for panel in axes[-1]:
         panel.set_xlabel("s")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(chosen))

@@ -85,7 +85,8 @@ def test_prose_quotes_what_the_checker_found_and_what_a_dead_node_costs(run):
         "gone_recorded": "1 of 3,600", "old_recorded": "0 of 3,600",
     }  # fmt: skip
     noticed = failures.noticed_values(pair, SETUP, "kill")
-    assert noticed["nodes_down_recorded"] == "8.0"
+    assert noticed["nodes_down_recorded"] == "8.0 s"
+    assert failures.noticed_values(pair, SETUP, "pause")["driver_down_recorded"] == failures.UNNOTICED
 
 
 def test_the_model_says_for_how_long_each_level_is_gone():

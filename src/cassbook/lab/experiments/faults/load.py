@@ -2,9 +2,9 @@
 
 It goes through the ordinary driver, or an adviser, as an application's does: who coordinates when a node is gone, and
 what is tried again, is the driver's to decide. Each request has a moment at which it is due; its response time counts
-from there, so that one that must wait for the ones before it is not flattered. In a closed load, which is for throughput
-alone, it is due when the one before it is settled. Every row has one writer at a time,
-which writes versions 1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
+from there, so that one that must wait for the ones before it is not flattered. In a closed load, which is for
+throughput alone, it is due when the one before it is settled. Every row has one writer at a time, which writes versions
+1, 2, 3, ..., each after the one before was acknowledged or given up (see `staleness.checker`).
 """
 
 from __future__ import annotations

@@ -75,7 +75,15 @@ class Store:
 
 def ran(store, seconds=0.3, rate_per_s=2000.0, keys=20, variants=VARIANTS, threads=None):
     load = FaultLoad(
-        store, "ks", variants, keys, 0.5, np.random.default_rng(1), before_s=0.05, rate_per_s=rate_per_s, threads=threads
+        store,
+        "ks",
+        variants,
+        keys,
+        0.5,
+        np.random.default_rng(1),
+        before_s=0.05,
+        rate_per_s=rate_per_s,
+        threads=threads,
     )
     with load:
         time.sleep(seconds)
