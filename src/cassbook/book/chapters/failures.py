@@ -19,6 +19,9 @@ from cassbook.records.faults import OPERATIONS, FaultRun
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
 #: Schedules that ask what becomes of acknowledged writes when a node is killed.
 MEMORY = ("faults-kill", "faults-no-hints", "faults-hint-window", "faults-commit-log")
+#: Columns of `by_fault` and `overview` that are about answers, and those about data.
+ANSWERS = ["not answered, %", "worst p99, ms", "recovered after, s"]
+DATA = ["stale, per million", "lost writes"]
 DRIVER = "driver"
 UNNOTICED = "longer than the fault lasted"
 _MINUTES_A_YEAR = 365.25 * 24 * 60
@@ -34,6 +37,17 @@ _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "stale_per_million": ("stale, per million", lambda value: f"{value:,.0f}"),
     "back_per_million": ("back, per million", lambda value: f"{value:,.0f}"),
 }
+
+
+def short(setup: str) -> str:
+    """Return a schedule's name as tables and figures show it; `schedules` has its title."""
+    return setup.removeprefix("faults-").replace("-", " ")
+
+
+def schedules(run: FaultRun) -> pd.DataFrame:
+    """Return what each schedule does: index its short name, columns what happens and seconds."""
+    rows = {short(setup): (run.title(setup), f"{run.length_s(setup):.0f}") for setup in run.setups}
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["what happens", "seconds"]).rename_axis("schedule")
 
 
 def spread(values: pd.Series, shown: Callable[[float], str]) -> str:
@@ -127,13 +141,13 @@ def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFram
 
 
 def overview(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
-    """Return what each setting made of each schedule, reads and writes together: index (schedule's title, setting).
+    """Return what each setting made of each schedule, reads and writes together: index (schedule, setting).
 
     From when its first fault struck until the load ended; the worst of its faults for p99 and recovery. Values are
     medians over cluster starts, with the least and the most; lost writes are counted over all starts. Of several
     drivers and tables the first is taken. By default of all schedules.
     """
-    parts = {run.title(setup): _of_schedule(run, setup) for setup in setups or run.setups}
+    parts = {short(setup): _of_schedule(run, setup) for setup in setups or run.setups}
     return pd.concat(parts, names=["schedule"])
 
 
@@ -146,7 +160,7 @@ def unanswered(run: FaultRun, settings: Sequence[str]) -> pd.DataFrame:
     for setup in run.setups:
         failed = _by_start(run, setup)["failed"].groupby(level="setting").median()
         if set(settings) <= set(failed.index):
-            parts[run.title(setup)] = _PERCENT * failed[list(settings)]
+            parts[short(setup)] = _PERCENT * failed[list(settings)]
     return pd.DataFrame(parts).T
 
 
@@ -354,10 +368,10 @@ def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.Da
 def flaws(run: FaultRun) -> pd.DataFrame:
     """Return what the checker found in all schedules together: index setting.
 
-    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three, by title
+    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three, by name
     where they are few.
     """
-    rows = run.results.rows.assign(schedule=run.results.rows["setup"].map(run.title))
+    rows = run.results.rows.assign(schedule=run.results.rows["setup"].map(short))
     by_operation = {name: rows[rows["operation"] == name].groupby("setting", sort=False) for name in OPERATIONS}
     reads, writes = by_operation["READ"][["n", "stale", "back"]].sum(), by_operation["UPDATE"][["n", "lost"]].sum()
     flawed = rows[rows[["stale", "back", "lost"]].sum(axis=1) > 0]
@@ -381,7 +395,11 @@ def story(told: pd.DataFrame) -> pd.DataFrame:
     """Return a told history as a table to read: seconds since its first operation, who did what, with what result."""
     since_s = told["sent_s"] - told["sent_s"].min()
     took = (told["ended_s"] - told["sent_s"]) * 1000
-    answered = took.map(lambda ms: "unknown whether it took effect" if np.isnan(ms) else f"answered after {ms:.0f} ms")
-    by = told["coordinator"].map(lambda node: f"through node{node:.0f}" if node else "")
-    what = told["operation"].where(told["operation"] == "read", "write") + " of version " + told["version"].astype(str)
-    return pd.DataFrame({"s": since_s.round(3), "what": what, "by": by, "result": answered}).reset_index(drop=True)
+    nobody, wrote = told["coordinator"] == 0, told["operation"] != "read"
+    by = told["coordinator"].map(lambda node: f"through node{node:.0f}")
+    by = by.mask(nobody, "").mask(nobody & ~wrote, "at the end, at ALL")
+    by = by.mask(nobody & wrote & took.notna(), "before the load, at ALL")
+    result = took.map(lambda ms: "unknown whether it took effect" if np.isnan(ms) else f"answered after {ms:.0f} ms")
+    result = result.mask(nobody & took.notna(), "")
+    what = told["operation"].where(~wrote, "write") + " of version " + told["version"].astype(str)
+    return pd.DataFrame({"s": since_s.round(3), "what": what, "by": by, "result": result}).reset_index(drop=True)

@@ -86,13 +86,14 @@ def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
 def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw `failures.unanswered` as a map, one panel per version: the darker, the more requests went unanswered."""
     rows = max(len(table) for table in tables.values())
-    figure, axes = panels(1, len(tables), width=4.6, height=0.34 * rows + 1.0, sharey=True)
+    figure, axes = panels(1, len(tables), width=6.5 if len(tables) == 1 else 5.0, height=0.3 * rows + 0.8, sharey=True)
     for panel, (title, table) in zip(axes[0], tables.items(), strict=True):
         sns.heatmap(
             table, ax=panel, vmin=0, vmax=100, cmap="Blues", annot=True, fmt=".1f", annot_kws={"fontsize": 8},
             cbar=False, linewidths=0.5,
         )  # fmt: skip
         panel.set(title=title, xlabel="", ylabel="")
+        panel.tick_params(axis="x", rotation=0)
     return done(figure)
 
 
@@ -147,11 +148,11 @@ def trade_off(tables: Mapping[str, pd.DataFrame], by: str = "p99_ms") -> Figure:
             latency, failed = table[by][name], table["failed"][name].times(100)
             panel.errorbar(
                 latency.value, failed.value, xerr=_bars(latency), yerr=_bars(failed), fmt="o", color=colour,
-                markersize=7, capsize=2,
+                markersize=7, capsize=2, label=name,
             )  # fmt: skip
-            panel.annotate(name, (latency.value, failed.value), xytext=(7, 5), textcoords="offset points", color=colour)
-        panel.set(title=title, xlabel=f"{by.removesuffix('_ms')} of response time when all is well, ms", xscale="log")
-    axes[0, 0].set(ylabel="requests not answered in the fault, %", ylim=(0, None))
+        panel.set(title=title, xlabel=f"{by.removesuffix('_ms')} of response time when all is well, ms", xlim=(0, None))
+    axes[0, 0].set(ylabel="not answered in the fault, %", ylim=(-1, None))
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(table))
     return done(figure)
 
 

@@ -178,6 +178,10 @@ CATALOGUE: Catalogue = {
         "A node is killed under clients that wait for each reply: how much do they still get done?",
         6, "faults.setups:closed",
     ),
+    "faults-threads": Entry(
+        "Two of three nodes are killed: do requests that wait for the dead take the coordinator's threads from others?",
+        7, "faults.setups:threads",
+    ),
     "faults-tables-2.1": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do, before 4.0?",
         8, "faults.setups:tables_before_4", _BEFORE_4,

@@ -101,17 +101,21 @@ def test_the_model_says_for_how_long_each_level_is_gone():
 
 def test_an_overview_has_a_line_per_schedule_and_setting(run):
     table = failures.overview(run)
-    assert table.index.tolist() == [("Two die", name) for name in SETTINGS]
+    assert table.index.tolist() == [("kill two", name) for name in SETTINGS]
     # From 10 s to 60 s; reads at ALL are answered in the last ten of these, and writes at ONE throughout.
-    assert table.loc[("Two die", "3R-1W"), "not answered, %"] == "40.0"
-    assert table.loc[("Two die", "2R-2W"), "not answered, %"] == "40.0"
+    assert table.loc[("kill two", "3R-1W"), "not answered, %"] == "40.0"
+    assert table.loc[("kill two", "2R-2W"), "not answered, %"] == "40.0"
     assert table["lost writes"].tolist() == ["1", "0", "0"]
-    assert table.loc[("Two die", "2R-2W"), "stale, per million"] == "0"
+    assert table.loc[("kill two", "2R-2W"), "stale, per million"] == "0"
+
+
+def test_schedules_are_named_in_short_and_told_in_words(run):
+    assert failures.schedules(run).loc["kill two"].tolist() == ["Two die", "60"]
 
 
 def test_what_went_unanswered_is_one_map_of_schedules_and_settings(run):
     table = failures.unanswered(run, list(SETTINGS))
-    assert table.loc["Two die"].tolist() == pytest.approx([0.0, 40.0, 40.0])
+    assert table.loc["kill two"].tolist() == pytest.approx([0.0, 40.0, 40.0])
     assert failures.unanswered(run, ["LOCAL_ONE/LOCAL_ONE"]).empty
 
 
@@ -171,14 +175,14 @@ def test_a_story_reads_as_one():
     table = failures.story(told)
     assert table["what"].tolist() == ["write of version 7", "read of version 6"]
     assert table["s"].tolist() == [0.0, 0.5]
-    assert table["by"].tolist() == ["through node2", ""]
-    assert table["result"].tolist() == ["unknown whether it took effect", "answered after 10 ms"]
+    assert table["by"].tolist() == ["through node2", "at the end, at ALL"]
+    assert table["result"].tolist() == ["unknown whether it took effect", ""]
 
 
 def test_what_the_checker_found_is_summed_by_setting(run):
     table = failures.flaws(run)
     assert table.loc["ONE/ONE", ["reads", "writes", "lost"]].tolist() == [3600, 3600, 1]
-    assert table["where"].tolist() == ["Two die", "", ""]
+    assert table["where"].tolist() == ["kill two", "", ""]
     assert failures.example(run, "stale", SETUP, "ONE/ONE").empty
 
 

@@ -7,7 +7,7 @@ from cassbook.lab.experiments.faults.trial import FaultTrial, of_names
 
 def every() -> FaultTrial:
     """All schedules that every version can have, in random order: one record of what each fault costs."""
-    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random, cuts, closed)
+    parts = (kill, pause, restart, links, hints, disks, members, clock, drivers, region, random, cuts, closed, threads)
     return FaultTrial({name: profile for part in parts for name, profile in part().profiles.items()})
 
 
@@ -39,6 +39,11 @@ def cuts() -> FaultTrial:
 def closed() -> FaultTrial:
     """One node is killed under clients that wait for each reply."""
     return of_names("faults-kill-closed")
+
+
+def threads() -> FaultTrial:
+    """Two nodes are killed, and the one that is left has threads for all requests that wait for the dead."""
+    return of_names("faults-kill-two-threads")
 
 
 def random() -> FaultTrial:
