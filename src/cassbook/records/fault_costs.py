@@ -87,10 +87,10 @@ def _costs(name: str) -> dict[tuple[int, int], str]:
     """By replicas waited for, what is left unanswered, in words."""
     costs = {}
     for pair, row in while_dead(FaultRun(name)).iterrows():
-        reads, writes = (_percent(row[operation]) for operation in ("reads", "writes"))
-        costs[setting(str(pair)).waits(_REPLICAS)] = f"{reads} of reads and {writes} of writes unanswered"
+        reads, writes = (_part(row[operation], operation) for operation in ("reads", "writes"))
+        costs[setting(str(pair)).waits(_REPLICAS)] = f"{reads} and {writes} unanswered"
     return costs
 
 
-def _percent(share: Estimate) -> str:
-    return f"{share.times(_PERCENT):.1f} %"
+def _part(share: Estimate, operation: str) -> str:
+    return f"{share.times(_PERCENT):.1f} % of {operation}" if share.high else f"no {operation}"
