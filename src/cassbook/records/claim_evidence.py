@@ -277,7 +277,7 @@ def _failing_pbs(name: str) -> tuple[Said, str]:
     return {
         "pbs-local": (
             f"{len(killed)} nodes of local clusters were killed under load, in {starts} cluster starts",
-            "not_reproduced",
+            _whether(killed.empty),
         ),
     }, run.engine  # fmt: skip
 

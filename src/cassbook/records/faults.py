@@ -235,7 +235,8 @@ class AdvisedRun(FaultRun):
             start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
             fault struck), failed_s (the first failed reply of a request of the safe table, since then; NaN for none),
             left_s (from that reply until both clients were in a setting that is served; NaN where they did not get
-            there before the next fault), lived (no member had been killed for a lease, nor was one until then).
+            there before the next fault), lived (no member had been killed for a lease, nor was one until then or that
+            fault).
         """
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
@@ -251,11 +252,13 @@ class AdvisedRun(FaultRun):
             there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
             left_at_s = there.groupby("member")["at_s"].min().max()
             died_s = steps[(steps["start"] == fault.start) & (steps["kind"] == KILLED)]["at_s"]
+            since_s = fault.begins_s if np.isnan(failed_s) else failed_s
+            until_s = fault.until_s if np.isnan(left_at_s) else left_at_s
             rows.append(
                 {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node}
                 | {"setting": first["setting"], "reason": first["reason"], "told_s": first["at_s"] - fault.begins_s}
                 | {"failed_s": failed_s - fault.begins_s}
-                | {"left_s": left_at_s - failed_s, "lived": not died_s.between(failed_s - lease_s, left_at_s).any()}
+                | {"left_s": left_at_s - failed_s, "lived": not died_s.between(since_s - lease_s, until_s).any()}
             )  # fmt: skip
         columns = ["start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "lived"]
         return pd.DataFrame(rows, columns=columns)

@@ -170,3 +170,10 @@ def test_an_escape_is_timed_from_the_first_failed_reply_of_the_advisers_own_tabl
 @pytest.mark.parametrize(("died_s", "lived"), [(6.0, True), (8.0, False), (13.0, False), (14.0, True)])
 def test_an_escape_waits_for_the_lease_of_who_has_died(tmp_path, died_s, lived):
     assert advised_record(tmp_path, died_s).escapes("faults-advised")["lived"].tolist() == [lived]
+
+
+def test_a_member_that_dies_where_the_setting_is_never_left_counts_until_the_next_fault(advised):
+    advised.steps = advised.steps[advised.steps["kind"] != "epoch"]
+    (escape,) = advised.escapes("faults-advised").to_dict("records")
+    assert math.isnan(escape["left_s"])
+    assert not escape["lived"]

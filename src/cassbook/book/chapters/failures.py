@@ -230,7 +230,7 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
     return found
 
 
-def answered_by_dead(run: FaultRun, setup: str, settle_s: float = 12.0) -> pd.DataFrame:
+def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame:
     """Return the share of requests answered with no, one and two nodes dead: index (operation, setting), percent.
 
     Parameters

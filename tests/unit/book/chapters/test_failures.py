@@ -120,7 +120,7 @@ def test_what_went_unanswered_is_one_map_of_schedules_and_settings(run):
 
 
 def test_each_level_stops_where_too_few_replicas_are_left(run):
-    table = failures.answered_by_dead(run, SETUP)
+    table = failures.answered_by_dead(run, SETUP, 12.0)
     assert list(table.columns) == ["no dead", "1 dead", "2 dead"]
     assert table.loc[("reads", "ONE/ONE")].tolist() == [100, 100, 100]
     assert table.loc[("reads", "2R-2W")].tolist() == [100, 100, 0]
