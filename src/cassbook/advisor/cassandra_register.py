@@ -9,7 +9,9 @@ seen; one still under way may be seen or not. Seen, it is decided, and will stay
 look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
 
 All clients begin with the same coordinator, the first replica of the partition, for transactions that two coordinators
-lead at once make each other begin anew. One that does not answer is left for the next, for half a minute.
+lead at once make each other begin anew. One that does not answer within half a second, as a node that stands still,
+is not waited for: the next one is asked as well, and for half a minute it is asked first. Both may make the same
+change; that is one change, for its condition holds once, or it says the same twice.
 """
 
 from __future__ import annotations
@@ -17,10 +19,11 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut
-from cassandra.cluster import NoHostAvailable, Session
+from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionException
 
 from cassbook.advisor.regime import Regime
@@ -38,8 +41,12 @@ CREATE TABLE IF NOT EXISTS {table} (
 """
 #: Columns that a table of before has not.
 _LATER = {"failing_share": "double", "alive": "int"}
-#: A coordinator that does not answer in this time is left for another, well before a lease is over, and for so long.
-_TIMEOUT_S, _SHUNNED_S = 2.0, 30.0
+#: A request is given up after this time, well before a lease is over.
+_TIMEOUT_S = 2.0
+#: The next coordinator is asked as well after this time, or twice what the last answer took; and no more than so many.
+_PATIENCE_S, _AT_MOST = 0.5, 2
+#: For so long a coordinator that did not answer first is not asked first.
+_SHUNNED_S = 30.0
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _EPOCH = ("number", "replicas", "reads", "writes", "floor", "wanted_reads", "wanted_writes")
 
@@ -98,6 +105,7 @@ class InCassandra:
         key = self._look.bind((name,)).routing_key
         self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
         self._silent_at: dict[int, float] = {}  # when which of these did not answer, by its place
+        self._took_s = 0.0
 
     def open(self, first: Epoch) -> None:
         """See `Register.open`."""
@@ -139,12 +147,38 @@ class InCassandra:
         return bool(self._execute(statement, values).was_applied)
 
     def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
-        place = min(range(len(self._coordinators)), key=self._reluctance)
-        try:
-            return self._session.execute(statement, values, host=self._coordinators[place], timeout=_TIMEOUT_S)
-        except (OperationTimedOut, NoHostAvailable, ConnectionException):  # others are a coordinator's own words
-            self._silent_at[place] = time.monotonic()
-            raise
+        """Ask a coordinator, and the next one as well if that does not answer in good time: the first answer counts."""
+        answers: SimpleQueue[tuple[int, float, ResponseFuture]] = SimpleQueue()
+        to_ask = sorted(range(len(self._coordinators)), key=self._reluctance)[:_AT_MOST]
+        silent: set[int] = set()
+        while True:
+            if to_ask:
+                silent.add(self._send(to_ask.pop(0), statement, values, answers))
+            try:
+                place, took_s, answer = answers.get(timeout=max(_PATIENCE_S, 2 * self._took_s) if to_ask else None)
+            except Empty:  # it may answer yet
+                continue
+            silent.discard(place)
+            try:
+                rows = answer.result()
+            except (OperationTimedOut, NoHostAvailable, ConnectionException):  # others are a coordinator's own words
+                self._silent_at[place] = time.monotonic()
+                if not (to_ask or silent):
+                    raise
+                continue
+            self._took_s = took_s
+            self._silent_at |= dict.fromkeys(silent, time.monotonic())
+            return rows
+
+    def _send(
+        self, place: int, statement: Any, values: tuple[Any, ...],
+        answers: SimpleQueue[tuple[int, float, ResponseFuture]],
+    ) -> int:  # fmt: skip
+        began = time.monotonic()
+        future = self._session.execute_async(statement, values, host=self._coordinators[place], timeout=_TIMEOUT_S)
+        tell = lambda _: answers.put((place, time.monotonic() - began, future))  # noqa: E731
+        future.add_callbacks(tell, tell)
+        return place
 
     def _reluctance(self, place: int) -> tuple[bool, float]:
         """Whom to ask: the first that is up, as the driver has it, and has not been silent; else the longest ago."""

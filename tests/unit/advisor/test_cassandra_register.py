@@ -1,50 +1,79 @@
 """Which coordinator the register in Cassandra asks; what it does in a cluster is in the live tests."""
 
+import time
 from types import SimpleNamespace
 
 import pytest
 from cassandra import InvalidRequest, OperationTimedOut
 
-from cassbook.advisor.cassandra_register import InCassandra
+from cassbook.advisor.cassandra_register import _TIMEOUT_S, InCassandra
+
+
+class Future:
+    """An answer: the rows, an error at once, or none ever."""
+
+    def __init__(self, error=None, comes=True):
+        self.error, self.comes = error, comes
+
+    def add_callbacks(self, answered, failed):
+        if self.comes:
+            (failed if self.error else answered)(self.error)
+
+    def result(self):
+        if self.error:
+            raise self.error
+        return SimpleNamespace(was_applied=True)
 
 
 class Session:
-    """Notes which coordinator each statement went to; those that are down do not answer."""
+    """Notes which coordinator each statement went to; those that are down refuse, those that are halted say nothing."""
 
     def __init__(self, replicas):
         metadata = SimpleNamespace(keyspaces={"shop": None}, get_replicas=lambda keyspace, key: replicas)
-        self.cluster, self.asked, self.down = SimpleNamespace(metadata=metadata), [], set()
+        self.cluster, self.asked = SimpleNamespace(metadata=metadata), []
+        self.down, self.halted = [], []
 
     def prepare(self, query):
         return SimpleNamespace(query=query, bind=lambda values: SimpleNamespace(routing_key=b"key"))
 
-    def execute(self, statement, values=None, host=None, timeout=None):
+    def execute(self, statement):
+        """Make or alter the table."""
+
+    def execute_async(self, statement, values, host, timeout):
         self.asked.append(host)
-        if self.down and host in self.down:
-            raise OperationTimedOut()
-        return SimpleNamespace(was_applied=True)
+        return Future(OperationTimedOut() if host in self.down else None, host not in self.halted)
 
 
 def test_a_coordinator_that_fails_is_left_for_the_next():
-    session = Session(["first", "second"])
+    session = Session(["first", "second", "third"])
     register = InCassandra(session, "shop", "orders")
     register.leave("a", 1)
-    session.down.add("first")
+    session.down = ["first"]
+    register.leave("a", 1)
+    register.leave("a", 1)
+    assert session.asked == ["first", "first", "second", "second"]
+    session.down = ["second", "third"]
     with pytest.raises(OperationTimedOut):
         register.leave("a", 1)
     register.leave("a", 1)
-    assert session.asked == [None, "first", "first", "second"]
-    session.down = {"second"}
-    with pytest.raises(OperationTimedOut):
-        register.leave("a", 1)
+    assert session.asked[4:] == ["second", "third", "first"]
+
+
+def test_a_coordinator_that_says_nothing_is_not_waited_for():
+    session = Session(["first", "second"])
+    register = InCassandra(session, "shop", "orders")
+    session.halted = ["first"]
+    began = time.monotonic()
     register.leave("a", 1)
-    assert session.asked[-1] == "first"
+    assert time.monotonic() - began < _TIMEOUT_S
+    register.leave("a", 1)
+    assert session.asked == ["first", "second", "second"]
 
 
 def test_a_cluster_that_does_not_tell_its_replicas_chooses_the_coordinator_itself():
     session = Session([])
     InCassandra(session, "shop", "orders").leave("a", 1)
-    assert session.asked == [None, None]
+    assert session.asked == [None]
 
 
 def test_a_table_of_before_gets_the_column_that_it_lacks():
@@ -54,9 +83,8 @@ def test_a_table_of_before_gets_the_column_that_it_lacks():
                 raise InvalidRequest("Unknown identifier failing_share")
             return super().prepare(query)
 
-        def execute(self, statement, values=None, host=None, timeout=None):
+        def execute(self, statement):
             self.said.append(statement)
-            return super().execute(statement, values, host)
 
     Older.said = []
     session = Older(["first"])
