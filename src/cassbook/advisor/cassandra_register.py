@@ -8,10 +8,12 @@ Looking is a plain read at QUORUM. A change that its caller knows of has been co
 seen; one still under way may be seen or not. Seen, it is decided, and will stay. Not seen, the beat that follows each
 look finds the other number and is refused. A read at SERIAL would say no more, and compete with the beats.
 
-All clients begin with the same coordinator, the first replica of the partition, for transactions that two coordinators
-lead at once make each other begin anew. One that does not answer within half a second, as a node that stands still,
-is not waited for: the next one is asked as well, and for half a minute it is asked first. Both may make the same
-change; that is one change, for its condition holds once, or it says the same twice.
+All clients begin with the same coordinator, the first replica of the partition. A transaction that another one gets
+ahead of on one replica waits for the last replica's word: for its whole time-out, if that one is dead and the
+coordinators do not know it yet. A coordinator that stands still says nothing either. So what is not answered in good
+time is asked again through the next coordinator, after a while that is drawn, or the two that got in each other's way
+would meet again. All may make the same change; that is one change, for its condition holds once, or it says the same
+twice.
 """
 
 from __future__ import annotations
@@ -19,10 +21,12 @@ from __future__ import annotations
 import re
 import time
 from contextlib import suppress
+from itertools import cycle, islice
 from queue import Empty, SimpleQueue
-from typing import Any
+from typing import Any, NamedTuple
 
-from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut
+import numpy as np
+from cassandra import ConsistencyLevel, InvalidRequest, OperationTimedOut, Timeout
 from cassandra.cluster import NoHostAvailable, ResponseFuture, Session
 from cassandra.connection import ConnectionException
 
@@ -43,12 +47,23 @@ CREATE TABLE IF NOT EXISTS {table} (
 _LATER = {"failing_share": "double", "alive": "int"}
 #: A request is given up after this time, well before a lease is over.
 _TIMEOUT_S = 2.0
-#: The next coordinator is asked as well after this time, or twice what the last answer took; and no more than so many.
-_PATIENCE_S, _AT_MOST = 0.5, 2
+#: It is asked again through the next coordinator after this time, or twice what the last answer took, by lot up to
+#: twice as long; and no more often than so.
+_PATIENCE_S, _AT_MOST = 0.25, 6
 #: For so long a coordinator that did not answer first is not asked first.
 _SHUNNED_S = 30.0
+#: Errors after which another coordinator may still do it.
+_GIVEN_UP = (Timeout, OperationTimedOut, NoHostAvailable, ConnectionException)
 _IDENTIFIER = re.compile(r"[a-z][a-z0-9_]*")
 _EPOCH = ("number", "replicas", "reads", "writes", "floor", "wanted_reads", "wanted_writes")
+
+
+class _Asked(NamedTuple):
+    """A coordinator, by its place, that has answered; how long that took."""
+
+    place: int
+    took_s: float
+    answer: ResponseFuture
 
 
 class InCassandra:
@@ -106,6 +121,7 @@ class InCassandra:
         self._coordinators = session.cluster.metadata.get_replicas(keyspace, key) or [None]
         self._silent_at: dict[int, float] = {}  # when which of these did not answer, by its place
         self._took_s = 0.0
+        self._rng = np.random.default_rng()
 
     def open(self, first: Epoch) -> None:
         """See `Register.open`."""
@@ -147,38 +163,45 @@ class InCassandra:
         return bool(self._execute(statement, values).was_applied)
 
     def _execute(self, statement: Any, values: tuple[Any, ...]) -> Any:
-        """Ask a coordinator, and the next one as well if that does not answer in good time: the first answer counts."""
-        answers: SimpleQueue[tuple[int, float, ResponseFuture]] = SimpleQueue()
-        to_ask = sorted(range(len(self._coordinators)), key=self._reluctance)[:_AT_MOST]
-        silent: set[int] = set()
+        """Ask a coordinator, and the next ones as well while none answers in good time: the first answer counts."""
+        answers: SimpleQueue[_Asked] = SimpleQueue()
+        order = sorted(range(len(self._coordinators)), key=self._reluctance)
+        to_ask = list(islice(cycle(order), _AT_MOST))
+        silent: list[int] = []
+        until_s = time.monotonic() + _TIMEOUT_S
         while True:
             if to_ask:
-                silent.add(self._send(to_ask.pop(0), statement, values, answers))
-            try:
-                place, took_s, answer = answers.get(timeout=max(_PATIENCE_S, 2 * self._took_s) if to_ask else None)
-            except Empty:  # it may answer yet
+                silent.append(to_ask.pop(0))
+                self._send(silent[-1], statement, values, until_s - time.monotonic(), answers)
+            asked = None
+            with suppress(Empty):  # it may answer yet
+                asked = answers.get(timeout=self._patience_s() if to_ask else None)
+            if until_s - time.monotonic() < _PATIENCE_S:
+                to_ask.clear()
+            if asked is None:
                 continue
-            silent.discard(place)
+            silent.remove(asked.place)
             try:
-                rows = answer.result()
-            except (OperationTimedOut, NoHostAvailable, ConnectionException):  # others are a coordinator's own words
-                self._silent_at[place] = time.monotonic()
-                if not (to_ask or silent):
+                rows = asked.answer.result()
+            except _GIVEN_UP:  # other errors are final
+                self._silent_at[asked.place] = time.monotonic()
+                if not (silent or to_ask):
                     raise
                 continue
-            self._took_s = took_s
+            self._took_s = asked.took_s
             self._silent_at |= dict.fromkeys(silent, time.monotonic())
             return rows
 
     def _send(
-        self, place: int, statement: Any, values: tuple[Any, ...],
-        answers: SimpleQueue[tuple[int, float, ResponseFuture]],
-    ) -> int:  # fmt: skip
+        self, place: int, statement: Any, values: tuple[Any, ...], timeout_s: float, answers: SimpleQueue[_Asked]
+    ) -> None:
         began = time.monotonic()
-        future = self._session.execute_async(statement, values, host=self._coordinators[place], timeout=_TIMEOUT_S)
-        tell = lambda _: answers.put((place, time.monotonic() - began, future))  # noqa: E731
+        future = self._session.execute_async(statement, values, host=self._coordinators[place], timeout=timeout_s)
+        tell = lambda _: answers.put(_Asked(place, time.monotonic() - began, future))  # noqa: E731
         future.add_callbacks(tell, tell)
-        return place
+
+    def _patience_s(self) -> float:
+        return float(self._rng.uniform(1, 2)) * max(_PATIENCE_S, 2 * self._took_s)
 
     def _reluctance(self, place: int) -> tuple[bool, float]:
         """Whom to ask: the first that is up, as the driver has it, and has not been silent; else the longest ago."""

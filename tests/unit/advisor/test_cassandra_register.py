@@ -1,6 +1,7 @@
 """Which coordinator the register in Cassandra asks; what it does in a cluster is in the live tests."""
 
 import time
+from threading import Timer
 from types import SimpleNamespace
 
 import pytest
@@ -10,14 +11,17 @@ from cassbook.advisor.cassandra_register import _TIMEOUT_S, InCassandra
 
 
 class Future:
-    """An answer: the rows, an error at once, or none ever."""
+    """An answer: the rows, an error at once, or none, which is an error when its time is over."""
 
-    def __init__(self, error=None, comes=True):
-        self.error, self.comes = error, comes
+    def __init__(self, error, comes, timeout_s):
+        self.error, self.comes, self.timeout_s = error, comes, timeout_s
 
     def add_callbacks(self, answered, failed):
         if self.comes:
             (failed if self.error else answered)(self.error)
+        else:
+            self.error = OperationTimedOut()
+            Timer(self.timeout_s, failed, [self.error]).start()
 
     def result(self):
         if self.error:
@@ -31,7 +35,7 @@ class Session:
     def __init__(self, replicas):
         metadata = SimpleNamespace(keyspaces={"shop": None}, get_replicas=lambda keyspace, key: replicas)
         self.cluster, self.asked = SimpleNamespace(metadata=metadata), []
-        self.down, self.halted = [], []
+        self.down, self.halted, self.lost = [], [], 0
 
     def prepare(self, query):
         return SimpleNamespace(query=query, bind=lambda values: SimpleNamespace(routing_key=b"key"))
@@ -41,7 +45,8 @@ class Session:
 
     def execute_async(self, statement, values, host, timeout):
         self.asked.append(host)
-        return Future(OperationTimedOut() if host in self.down else None, host not in self.halted)
+        self.lost, comes = max(0, self.lost - 1), self.lost == 0 and host not in self.halted
+        return Future(OperationTimedOut() if host in self.down else None, comes, timeout)
 
 
 def test_a_coordinator_that_fails_is_left_for_the_next():
@@ -52,11 +57,10 @@ def test_a_coordinator_that_fails_is_left_for_the_next():
     register.leave("a", 1)
     register.leave("a", 1)
     assert session.asked == ["first", "first", "second", "second"]
-    session.down = ["second", "third"]
+    session.down = ["first", "second", "third"]
     with pytest.raises(OperationTimedOut):
         register.leave("a", 1)
-    register.leave("a", 1)
-    assert session.asked[4:] == ["second", "third", "first"]
+    assert session.asked[4:] == ["second", "third", "first"] * 2
 
 
 def test_a_coordinator_that_says_nothing_is_not_waited_for():
@@ -68,6 +72,19 @@ def test_a_coordinator_that_says_nothing_is_not_waited_for():
     assert time.monotonic() - began < _TIMEOUT_S
     register.leave("a", 1)
     assert session.asked == ["first", "second", "second"]
+
+
+def test_what_is_lost_on_its_way_is_asked_again_until_it_is_answered_or_time_is_over():
+    session = Session(["only"])
+    register = InCassandra(session, "shop", "orders")
+    session.lost = 2
+    register.leave("a", 1)
+    assert session.asked == ["only"] * 3
+    session.halted = ["only"]
+    began = time.monotonic()
+    with pytest.raises(OperationTimedOut):
+        register.leave("a", 1)
+    assert time.monotonic() - began == pytest.approx(_TIMEOUT_S, abs=0.5)
 
 
 def test_a_cluster_that_does_not_tell_its_replicas_chooses_the_coordinator_itself():

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -78,3 +79,8 @@ def kept_values(run: AdvisedRun, setups: Sequence[str] = ()) -> dict[str, str]:
             found[f"{row['table']}_{what}"] = f"{row[what]:,} of {row[of]:,}"
         found[f"{row['table']}_failed"] = f"{_PERCENT * row['failed'] / (row['reads'] + row['writes']):.1f}"
     return found
+
+
+def quoted(pair: Mapping[str, AdvisedRun], values: Callable[[AdvisedRun], Mapping[str, Any]]) -> dict[str, Any]:
+    """Return what `kept_values` or `escape_values` say of each run, their names ending in that of the run."""
+    return {f"{name}_{suffix}": value for suffix, run in pair.items() for name, value in values(run).items()}

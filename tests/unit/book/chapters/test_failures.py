@@ -196,8 +196,10 @@ def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_pa
     values = failures_adviser.escape_values(advised)
     assert (values["escapes"], values["stuck"], values["advised_min"]) == (1, 0, 0.5)
     assert (values["all_lived"], values["prompt"], values["lived_longest_s"]) == (1, 1, pytest.approx(1.4))
-    quoted = failures_adviser.kept_values(advised)
-    assert (quoted["naive_stale"], quoted["safe_lost"], quoted["safe_failed"]) == ("4 of 600", "0 of 600", "5.0")
+    quoted = failures_adviser.quoted({"older": advised}, failures_adviser.kept_values)
+    assert [quoted[f"{name}_older"] for name in ("naive_stale", "safe_lost", "safe_failed")] == [
+        "4 of 600", "0 of 600", "5.0"
+    ]  # fmt: skip
 
 
 def test_every_figure_can_be_drawn(run):
