@@ -152,7 +152,7 @@ class Adviser:
         self.sweep = TableSweep(session, keyspace, tables, at_once=pace.sweep_at_once)
         self._conductor = Conductor(self.member.name, self._register, self.sweep, pace.lease_s, _clock)
         self.sweeps = SweepMeter(SweepCost(sweep_s))
-        self._wake = threading.Event()
+        self._wake, self._hurried = threading.Event(), False
         self._escapes = Escapes(replicas, self.policy.least, _clock)
         self.window = Window(pace.window_s, self._heard)
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
@@ -288,8 +288,7 @@ class Adviser:
     def _keep_house(self) -> None:
         pause_s = min(self._interval_s, _HURRY_S)
         while not self._stop.wait(pause_s):
-            escaping = self._escapes.alive < self._replicas and not self._epoch.arrived
-            if not escaping:
+            if not self._hurried:
                 self._wake.wait(self._interval_s - pause_s)
             self._wake.clear()
             if not self._stop.is_set():
@@ -307,6 +306,7 @@ class Adviser:
             self._note(view)
             self._measure(view, load)
             self._conductor.step(view, self._decide, self._escape)
+            self._hurried = self._escapes.hurries(view.epoch, self._conductor.told_alive)
             self._journal.forget("register")
         except (DriverException, NoHostAvailable, OSError) as error:
             self._note_event(

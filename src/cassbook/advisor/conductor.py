@@ -49,6 +49,8 @@ class Conductor:
     ----------
     leads : bool
         Whether its member led when it last looked.
+    told_alive : list of int or None
+        Live replicas, as each member said that was there when it last looked.
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class Conductor:
         self._sweeping: _Sweeping | None = None
         self._not_before = float("-inf")
         self.leads = False
+        self.told_alive: list[int | None] = []
 
     def step(
         self, view: View, decide: Callable[[View], tuple[int, int] | None],
@@ -84,10 +87,11 @@ class Conductor:
         """
         alive = self._observer.alive(view)
         self.leads = bool(alive) and alive[0] == self._name
+        present = View(view.epoch, {name: view.members[name] for name in alive})  # what the others said last is past
+        self.told_alive = [one.alive for one in present.members.values()]
         if not self.leads or not self._observer.all_entered(view):
             return None
         epoch = view.epoch
-        present = View(epoch, {name: view.members[name] for name in alive})  # what the others said last is past
         leaving = escape(present)
         wanted = leaving or ((decide(present) or epoch.wanted) if epoch.arrived else epoch.wanted)
         steps = transition(epoch.regime, *wanted)

@@ -72,7 +72,7 @@ class Escapes:
             Live replicas, as the other members say.
         """
         regime, wanted = epoch.regime, epoch.wanted
-        alive = min([self.alive, *(one for one in others if one is not None)])
+        alive = self._fewest(others)
         if max(regime.reads, regime.writes, *wanted) <= alive:
             return None
         failing = f"{alive} of {self._replicas} replicas are alive, too few for {setting_waiting_for(*wanted)}"
@@ -82,6 +82,19 @@ class Escapes:
         if to != wanted:
             self._left = wanted
         return Way(to, f"to {setting_waiting_for(*to)}: {failing}")
+
+    def hurries(self, epoch: Epoch, others: Iterable[int | None]) -> bool:
+        """Whether replicas are missing and a step is due; each member delays it by the time until it looks again."""
+        alive = self._fewest(others)
+        if alive == self._replicas or not epoch.arrived:
+            return alive < self._replicas
+        regime = epoch.regime
+        failing = max(regime.reads, regime.writes) > alive
+        return failing and escape(regime, alive, self._least, levels(self._replicas)) is not None
+
+    def _fewest(self, others: Iterable[int | None]) -> int:
+        """Live replicas, by this member or by the one that knows of fewest."""
+        return min([self.alive, *(one for one in others if one is not None)])
 
     def waits(self, epoch: Epoch, asked: tuple[int, int]) -> bool:
         """Whether a setting that was asked for has to wait: it cannot be served, and the present one can."""

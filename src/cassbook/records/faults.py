@@ -233,32 +233,45 @@ class AdvisedRun(FaultRun):
         -------
         DataFrame
             start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
-            fault struck), failed_s (the first failed reply of a request of the safe table, since then; NaN for none),
-            left_s (from that reply until both clients were in a setting that is served; NaN where they did not get
-            there before the next fault), lived (no member had been killed for a lease, nor was one until then or that
-            fault).
+            fault struck), failed_s (likewise, of the first failed reply that a request of the safe table received while
+            that setting was in force; NaN for none), left_s (from that reply until both clients were in a setting that
+            is served; NaN where they did not get there before the next fault), swept (a sweep was due first), lived (no
+            member had been killed for a lease, nor was one until then or that fault).
         """
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
         steps, replies = (table[table["setup"] == setup] for table in (self.steps, self._replies))
         for fault in _each(self.faults(setup)):
-            own = steps[(steps["start"] == fault.start) & steps["at_s"].between(fault.begins_s, fault.until_s)]
+            of_start = steps[steps["start"] == fault.start]
+            own = of_start[of_start["at_s"].between(fault.begins_s, fault.until_s)]
             told = own[own["kind"] == "escape"]
             if told.empty:
                 continue
             first = told.iloc[0]
             safe = replies[(replies["start"] == fault.start) & (replies["table"] == self.SAFE)]["ended_s"]
-            failed_s = safe[safe.between(fault.begins_s, fault.until_s)].min()
+            failed_s = safe[safe.between(max(fault.begins_s, _in_force_s(of_start, first)), fault.until_s)].min()
             there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
             left_at_s = there.groupby("member")["at_s"].min().max()
-            died_s = steps[(steps["start"] == fault.start) & (steps["kind"] == KILLED)]["at_s"]
+            died_s = of_start[of_start["kind"] == KILLED]["at_s"]
+            swept_s = own[own["kind"] == "sweep"]["at_s"]
             since_s = fault.begins_s if np.isnan(failed_s) else failed_s
             until_s = fault.until_s if np.isnan(left_at_s) else left_at_s
             rows.append(
                 {"start": fault.start, "number": fault.number, "fault": fault.fault, "node": fault.node}
                 | {"setting": first["setting"], "reason": first["reason"], "told_s": first["at_s"] - fault.begins_s}
-                | {"failed_s": failed_s - fault.begins_s}
-                | {"left_s": left_at_s - failed_s, "lived": not died_s.between(since_s - lease_s, until_s).any()}
+                | {"failed_s": failed_s - fault.begins_s, "left_s": left_at_s - failed_s}
+                | {"swept": swept_s.between(first["at_s"], until_s).any()}
+                | {"lived": not died_s.between(since_s - lease_s, until_s).any()}
             )  # fmt: skip
-        columns = ["start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "lived"]
+        columns = [
+            "start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "swept", "lived",
+        ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
+
+
+def _in_force_s(steps: pd.DataFrame, told: Any) -> float:
+    """When the first member took up the setting that is told of; zero if it was there from the beginning."""
+    epochs = steps[(steps["kind"] == "epoch") & (steps["at_s"] <= told["at_s"])]
+    others_s = epochs[epochs["setting"] != told["setting"]]["at_s"].max()
+    taken_s = epochs[epochs["at_s"] > others_s]["at_s"].min()
+    return 0.0 if np.isnan(taken_s) else float(taken_s)

@@ -3,7 +3,10 @@
 import pytest
 from cassandra import OperationTimedOut, ReadTimeout, Unavailable, WriteTimeout
 
+from cassbook.advisor.escapes import Escapes
 from cassbook.advisor.health import Health
+from cassbook.advisor.regime import Regime
+from cassbook.advisor.register import Epoch
 
 
 class Clock:
@@ -86,3 +89,20 @@ def test_what_tells_nothing_of_replicas_is_no_evidence(health, error):
     for _ in range(5):
         health.failed(error)
     assert health.alive(0, 3) == 3
+
+
+@pytest.mark.parametrize(
+    ("regime", "wanted", "others", "hurries"),
+    [
+        (Regime.settled(3, 1, 3), (1, 3), [3, None], False),
+        (Regime.settled(3, 1, 3), (1, 3), [2], True),  # another knows of a dead replica: the way out is about to begin
+        (Regime.settled(3, 2, 2), (2, 2), [2], False),  # nothing to leave
+        (Regime.settled(3, 2, 2), (2, 2), [1], False),  # and here no way out
+        (Regime.settled(3, 3, 1), (3, 1), [2], False),
+        (Regime(3, 2, 3, 3), (2, 2), [2], True),  # on the way
+        (Regime(3, 2, 3, 3), (2, 2), [3], False),
+    ],
+)
+def test_a_member_looks_oftener_while_a_step_out_of_a_failing_setting_is_due(clock, regime, wanted, others, hurries):
+    escapes = Escapes(3, (1, 1), clock)
+    assert escapes.hurries(Epoch(4, regime, wanted), others) is hurries

@@ -165,6 +165,16 @@ def test_an_escape_is_timed_from_the_first_failed_reply_of_the_advisers_own_tabl
     assert (escape["setting"], escape["reason"].partition(":")[0]) == ("1R-3W", "to 2R-2W")
     assert [escape[name] for name in ("told_s", "failed_s", "left_s")] == pytest.approx([2.5, 2.0, 1.4])
     assert escape["lived"], "one died, but after the escape"
+    assert not escape["swept"]
+
+
+def test_a_reply_that_failed_under_another_setting_is_not_of_the_one_that_was_left(advised):
+    places = advised.steps.iloc[:2].assign(kind="epoch", setting=["3R-1W", "1R-3W"], at_s=[5.0, 12.3])
+    sweep = advised.steps.iloc[:1].assign(kind="sweep", at_s=12.7)
+    advised.steps = pd.concat([places, advised.steps, sweep])
+    (escape,) = advised.escapes("faults-advised").to_dict("records")
+    assert [escape["failed_s"], escape["left_s"]] == pytest.approx([2.8, 0.6]), "1R-3W was in force from 12.3 s on"
+    assert escape["swept"]
 
 
 @pytest.mark.parametrize(("died_s", "lived"), [(6.0, True), (8.0, False), (13.0, False), (14.0, True)])

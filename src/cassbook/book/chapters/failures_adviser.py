@@ -12,7 +12,7 @@ from cassbook.records.faults import AdvisedRun
 
 #: What the tables of `cassbook experiment adviser-failing` are switched by.
 SWITCHED_BY = {"safe": "the adviser", "naive": "the paper's switching", "fixed": "nobody: always 2R-2W"}
-#: By when the adviser has promised to have left, if no member of its register has died.
+#: By when the adviser has promised to have left, if no member of its register has died and no sweep is due.
 PROMPT_S = 3.0
 _PERCENT = 100
 
@@ -42,7 +42,8 @@ def escapes(run: AdvisedRun) -> pd.DataFrame:
         "told_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",
     }  # fmt: skip
     found["members"] = np.where(found["lived"], "all live", "one has died")
-    table = found[["schedule", "start", "fault", "setting", "to", "members", *shown]].rename(columns=shown)
+    found["sweep"] = np.where(found["swept"], "yes", "")
+    table = found[["schedule", "start", "fault", "setting", "to", "sweep", "members", *shown]].rename(columns=shown)
     return table.round(dict.fromkeys(shown.values(), 1)).set_index(["schedule", "start"])
 
 
@@ -52,16 +53,18 @@ def escape_values(run: AdvisedRun) -> dict[str, float | int]:
     Returns
     -------
     dict
-        escapes (that arrived), stuck (had no safe way), and of those that arrived while no member of the register had
-        died: all_lived, prompt (within `PROMPT_S`), lived_longest_s; others_longest_s; advised_min (of schedule).
+        escapes (that arrived), stuck (had no safe way); of those that arrived while no member of the register had died
+        and no sweep was due: direct, prompt (within `PROMPT_S`), direct_longest_s; of the others swept_longest_s (all
+        lived) and died_longest_s; advised_min (of schedule).
     """
     found = pd.concat([run.escapes(setup) for setup in run.setups], ignore_index=True)
     left = found[found["left_s"].notna()]
-    lived = left[left["lived"]]
+    lived, died = left[left["lived"]], left[~left["lived"]]
+    direct = lived[~lived["swept"]]["left_s"]
     return {
-        "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()), "all_lived": len(lived),
-        "prompt": int((lived["left_s"] < PROMPT_S).sum()), "lived_longest_s": float(lived["left_s"].max()),
-        "others_longest_s": float(left.loc[~left["lived"], "left_s"].max()),
+        "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()), "direct": len(direct),
+        "prompt": int((direct < PROMPT_S).sum()), "direct_longest_s": float(direct.max()),
+        "swept_longest_s": float(lived[lived["swept"]]["left_s"].max()), "died_longest_s": float(died["left_s"].max()),
         "advised_min": sum(run.length_s(setup) for setup in run.setups) * int(run.results.manifest["starts"]) / 60,
     }  # fmt: skip
 
@@ -81,6 +84,8 @@ def kept_values(run: AdvisedRun, setups: Sequence[str] = ()) -> dict[str, str]:
     return found
 
 
-def quoted(pair: Mapping[str, AdvisedRun], values: Callable[[AdvisedRun], Mapping[str, Any]]) -> dict[str, Any]:
-    """Return what `kept_values` or `escape_values` say of each run, their names ending in that of the run."""
-    return {f"{name}_{suffix}": value for suffix, run in pair.items() for name, value in values(run).items()}
+def quoted(
+    pair: Mapping[str, AdvisedRun], values: Callable[[AdvisedRun], Mapping[str, Any]], names: Sequence[str]
+) -> dict[str, Any]:
+    """Return what `kept_values` or `escape_values` say of each run under these names, the run's own behind them."""
+    return {f"{name}_{suffix}": values(run)[name] for suffix, run in pair.items() for name in names}

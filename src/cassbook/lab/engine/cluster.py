@@ -26,6 +26,8 @@ from cassbook.lab.engine.signals import Cleared
 from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
+#: How units that old keys of cassandra.yaml end in are written in a value.
+_UNITS = {"ms": "ms", "kb": "KiB", "mb": "MiB"}
 #: A session that has not shown all nodes ready is made anew after so long.
 _RENEW_S = 20.0
 
@@ -255,7 +257,7 @@ class CassandraCluster(Controlled, Cleared):
         prepared = home.prepare(installation, java_found, self.spec.heap_mb, self.folder / "home")
         ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
         options = {"start_rpc": False} if self.release.major < (4, 0) else {}
-        ccm.set_configuration_options({**options, **_with_companions(self.spec.options, self.release)})
+        ccm.set_configuration_options({**options, **named_for(self.release, self.spec.options)})
         ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
         ccm.populate(self.spec.nodes + self.spec.spare)
         if self.spec.node_options:
@@ -310,10 +312,18 @@ class CassandraCluster(Controlled, Cleared):
                 raise LaboratoryError(f"node{i} stopped while starting\n{self._log_end(i)}")
 
 
-def _with_companions(options: Mapping[str, Any], release: Release) -> dict[str, Any]:
-    """Options with those that go with them, as the release names them: what is synced in batches has no period."""
-    if options.get("commitlog_sync") != "batch":
-        return dict(options)
-    if release.major < (4, 0):
-        return {"commitlog_sync_period_in_ms": None, "commitlog_sync_batch_window_in_ms": 2, **options}
-    return {"commitlog_sync_period": None, **options}
+def named_for(release: Release, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options of cassandra.yaml as a release names them, with those that go with them.
+
+    What is synced in batches has no period. Units stand in the values from 4.1 on; a file that has a key with and
+    without its unit stops the node, and so does an empty value.
+    """
+    batch = options.get("commitlog_sync") == "batch"
+    if release.major < (4, 1):
+        goes_with = {"commitlog_sync_period_in_ms": None, "commitlog_sync_batch_window_in_ms": 2} if batch else {}
+        return goes_with | dict(options)
+    found: dict[str, Any] = {"commitlog_sync_period": "0ms"} if batch else {}
+    for key, value in options.items():
+        name, _, unit = key.rpartition("_in_")
+        found |= {name: f"{value}{_UNITS[unit]}"} if unit in _UNITS else {key: value}
+    return found

@@ -195,11 +195,9 @@ def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_pa
     assert (escape["setting"], escape["to"], escape["left after that reply, s"]) == ("1R-3W", "2R-2W", 1.4)
     values = failures_adviser.escape_values(advised)
     assert (values["escapes"], values["stuck"], values["advised_min"]) == (1, 0, 0.5)
-    assert (values["all_lived"], values["prompt"], values["lived_longest_s"]) == (1, 1, pytest.approx(1.4))
-    quoted = failures_adviser.quoted({"older": advised}, failures_adviser.kept_values)
-    assert [quoted[f"{name}_older"] for name in ("naive_stale", "safe_lost", "safe_failed")] == [
-        "4 of 600", "0 of 600", "5.0"
-    ]  # fmt: skip
+    assert (values["direct"], values["prompt"], values["direct_longest_s"]) == (1, 1, pytest.approx(1.4))
+    quoted = failures_adviser.quoted({"older": advised}, failures_adviser.kept_values, ["naive_stale", "safe_failed"])
+    assert quoted == {"naive_stale_older": "4 of 600", "safe_failed_older": "5.0"}
 
 
 def test_every_figure_can_be_drawn(run):

@@ -161,6 +161,19 @@ def test_want_of_memory_and_disk_is_told(tmp_path, monkeypatch):
     assert "50 MB are free" in problems
 
 
+def test_options_are_named_as_the_release_has_them():
+    asked = {"commitlog_sync": "batch", "commitlog_segment_size_in_mb": 4, "max_hint_window_in_ms": 5000}
+    old = cluster.named_for(release("2.1.20"), asked)
+    assert old == asked | {"commitlog_sync_period_in_ms": None, "commitlog_sync_batch_window_in_ms": 2}
+    new = cluster.named_for(release("5.0.9"), asked)
+    assert new == {
+        "commitlog_sync": "batch", "commitlog_sync_period": "0ms", "commitlog_segment_size": "4MiB",
+        "max_hint_window": "5000ms",
+    }  # fmt: skip
+    assert all(value is not None for value in new.values())  # 5.0.9 does not start over an empty value
+    assert cluster.named_for(release("5.0.9"), {"hinted_handoff_enabled": False}) == {"hinted_handoff_enabled": False}
+
+
 def test_all_listeners_are_on_loopback():
     assert all(listener.host.startswith("127.") for listener in preflight.listeners(8))
 
