@@ -12,6 +12,10 @@ from cassbook.records.faults import AdvisedRun
 
 #: What the tables of `cassbook experiment adviser-failing` are switched by.
 SWITCHED_BY = {"safe": "the adviser", "naive": "the paper's switching", "fixed": "nobody: always 2R-2W"}
+#: Schedules in fewer words than their titles, which would make the table wider than the page.
+_SHORT = {
+    "faults-advised": "one node at a time", "faults-register": "two nodes", "faults-advised-no-hints": "one, no hints",
+}  # fmt: skip
 #: By when the adviser has promised to have left, if no member of its register has died and no sweep is due.
 PROMPT_S = 3.0
 _PERCENT = 100
@@ -23,20 +27,21 @@ def kept(run: AdvisedRun) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (schedule's title, switched by); columns reads, writes, not answered (percent), stale, back, lost (how
+        Index (schedule, switched by); columns reads, writes, not answered (percent), stale, back, lost (how
         many).
     """
     parts = {}
     for setup in run.setups:
         table = run.kept(setup)
         table.insert(2, "not answered, %", (_PERCENT * table.pop("failed")).round(2))
-        parts[run.title(setup)] = table.rename(index=SWITCHED_BY)
+        parts[_SHORT.get(setup, setup)] = table.rename(index=SWITCHED_BY)
     return pd.concat(parts, names=["schedule", "switched by"])
 
 
 def escapes(run: AdvisedRun) -> pd.DataFrame:
     """Return each fault at which the adviser had to leave a setting, or could not: seconds in tenths."""
-    found = pd.concat([run.escapes(setup).assign(schedule=run.title(setup)) for setup in run.setups], ignore_index=True)
+    parts = [run.escapes(setup).assign(schedule=_SHORT.get(setup, setup)) for setup in run.setups]
+    found = pd.concat(parts, ignore_index=True)
     found["to"] = found["reason"].str.extract(r"^to ([^:]+):", expand=False).fillna("no safe way")
     shown = {
         "told_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",

@@ -189,8 +189,9 @@ def test_what_the_checker_found_is_summed_by_setting(run):
 def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_path):
     advised = advised_record(tmp_path)
     table = failures_adviser.kept(advised)
-    assert table.loc[("At random", "the adviser"), ["reads", "not answered, %", "stale"]].tolist() == [600, 5.0, 0]
-    assert table.loc[("At random", "the paper's switching"), "stale"] == 4
+    by_whom = table.loc["one node at a time"]
+    assert by_whom.loc["the adviser", ["reads", "not answered, %", "stale"]].tolist() == [600, 5.0, 0]
+    assert by_whom.loc["the paper's switching", "stale"] == 4
     (escape,) = failures_adviser.escapes(advised).to_dict("records")
     assert (escape["setting"], escape["to"], escape["left after that reply, s"]) == ("1R-3W", "2R-2W", 1.4)
     values = failures_adviser.escape_values(advised)
