@@ -104,7 +104,7 @@ class Adviser:
     on_unavailable : str
         What becomes of a read for which too few replicas are alive: 'fail' raises what the driver says; 'weaker' reads
         once more from those that are, and marks the answer (`Advised.weaker`). From a setting such as 3R-1W there is
-        no safe way out while a replica is dead, for an acknowledged write may be on that replica alone.
+        no safe way out for reads while a replica is dead, for an acknowledged write may be on that replica alone.
 
     Attributes
     ----------
@@ -347,7 +347,7 @@ class Adviser:
         return decision.wanted
 
     def _escape(self, view: View) -> tuple[int, int] | None:
-        """Leave a setting that the live replicas cannot serve, if there is a safe way; also on the way to one."""
+        """Leave a setting that the live replicas cannot serve, as far as is safe; also on the way to one."""
         way = self._escapes.way(view.epoch, (presence.alive for presence in view.members.values()))
         if way is None:
             self._journal.forget("escape")
@@ -360,7 +360,7 @@ class Adviser:
         if self._asked == view.epoch.wanted:  # asked for where it is
             self._asked, self._arrived_at = None, _clock()
         if self._asked is not None:  # kept until the register shows it: a step that it did not take is tried again
-            if self._escapes.waits(view.epoch, self._asked):
+            if self._escapes.waits(self._asked):
                 asked = setting_waiting_for(*self._asked)
                 return Decision(
                     None, "nodes missing", f"{asked} was requested, and waits until more replicas are alive"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cassbook.advisor.health import Health
 from cassbook.advisor.member import Clock
-from cassbook.advisor.regime import escape
+from cassbook.advisor.regime import Regime, escape, lower_writes
 from cassbook.advisor.register import Epoch
 from cassbook.core.consistency import levels, setting_waiting_for
 
@@ -19,7 +19,8 @@ class Way:
     Attributes
     ----------
     to : tuple of int or None
-        (reads, writes) of the setting to go to; None where no safe way leads to one.
+        (reads, writes) of the setting to go to: one that is served, or whose writes are where no safe way leads to
+        such a one; None to stay.
     reason : str
         In a sentence.
     """
@@ -50,6 +51,7 @@ class Escapes:
         self._health = Health(replicas, clock)
         self._not_whole_at = float("-inf")
         self._left: tuple[int, int] | None = None
+        self._gone_to: tuple[int, int] | None = None
         self.alive = replicas
 
     def heard(self, error: BaseException) -> bool:
@@ -75,13 +77,28 @@ class Escapes:
         alive = self._fewest(others)
         if max(regime.reads, regime.writes, *wanted) <= alive:
             return None
-        failing = f"{alive} of {self._replicas} replicas are alive, too few for {setting_waiting_for(*wanted)}"
-        to = escape(regime, alive, self._least, levels(self._replicas))
-        if to is None:
-            return Way(None, f"{failing}; there is no safe way out until another one is back")
-        if to != wanted:
-            self._left = wanted
-        return Way(to, f"to {setting_waiting_for(*to)}: {failing}")
+        short = setting_waiting_for(*wanted) if max(wanted) > alive else regime.name
+        failing = f"{alive} of {self._replicas} replicas are alive, too few for {short}"
+        to = self._out(regime, wanted, alive)
+        if to is not None and to != wanted:
+            if wanted != self._gone_to:  # else it is left on the way, and what was left first is gone back to
+                self._left = wanted
+            self._gone_to = to
+        if to is not None and max(to) <= alive:
+            return Way(to, f"to {setting_waiting_for(*to)}: {failing}")
+        writes = (to or wanted)[1]
+        if writes > alive:
+            return Way(None, f"{failing}; there is no safe way out until more are back")
+        on = setting_waiting_for(max(regime.reads, self._replicas - writes + 1), writes)
+        return Way(to, f"{failing}; reads have no safe way out until more are back, writes go on in {on}")
+
+    def _out(self, regime: Regime, wanted: tuple[int, int], alive: int) -> tuple[int, int] | None:
+        """Return where to go instead of where is wanted: reads and writes are answered there, or writes alone are."""
+        known = levels(self._replicas)
+        to = escape(regime, alive, self._least, known)
+        if to is None and wanted[1] > alive:
+            to = lower_writes(regime, alive, self._least, known)
+        return to
 
     def hurries(self, epoch: Epoch, others: Iterable[int | None]) -> bool:
         """Whether replicas are missing and a step is due; each member delays it by the time until it looks again."""
@@ -90,19 +107,19 @@ class Escapes:
             return alive < self._replicas
         regime = epoch.regime
         failing = max(regime.reads, regime.writes) > alive
-        return failing and escape(regime, alive, self._least, levels(self._replicas)) is not None
+        return failing and self._out(regime, epoch.wanted, alive) is not None
 
     def _fewest(self, others: Iterable[int | None]) -> int:
         """Live replicas, by this member or by the one that knows of fewest."""
         return min([self.alive, *(one for one in others if one is not None)])
 
-    def waits(self, epoch: Epoch, asked: tuple[int, int]) -> bool:
-        """Whether a setting that was asked for has to wait: it cannot be served, and the present one can."""
-        return max(epoch.regime.reads, epoch.regime.writes) <= self.alive < max(asked)
+    def waits(self, asked: tuple[int, int]) -> bool:
+        """Whether a setting that was asked for has to wait until more replicas are alive."""
+        return self.alive < max(asked)
 
     def back(self, dwell_s: float) -> tuple[int, int] | None:
         """Return, once, the setting that was left, when all replicas have been alive for so long."""
         if self._left is None or self._clock() - self._not_whole_at < dwell_s:
             return None
-        left, self._left = self._left, None
+        left, self._left, self._gone_to = self._left, None, None
         return left

@@ -222,6 +222,31 @@ def escape(
     return min(ways, key=lambda levels: (max(levels), sum(levels), levels), default=None)
 
 
+def lower_writes(
+    now: Regime, alive: int, least: tuple[int, int] = (1, 1), known: Collection[int] = ()
+) -> tuple[int, int] | None:  # fmt: skip
+    """Levels at which writes go on where `escape` knows none for reads: those of reads stay as they are, and fail.
+
+    An adviser on its way from 3R-1W to 1R-3W is at 3R-3W when it begins to sweep. If a node dies then, neither reads
+    nor writes are answered; at 3R-2W writes are, and an acknowledged one is on as many replicas as there are.
+
+    Parameters
+    ----------
+    now, alive, least, known
+        As of `escape`.
+
+    Returns
+    -------
+    tuple of int or None
+        (reads, writes); None where the live replicas can serve no writes either.
+    """
+    n = now.replicas
+    counts = sorted(known) or range(1, n + 1)
+    reads = min(count for count in counts if count >= max(now.reads, least[0]))
+    writes = [count for count in counts if n - reads < count <= min(alive, now.writes) and count >= least[1]]
+    return (reads, max(writes)) if writes else None
+
+
 def breaks(now: tuple[int, int], then: tuple[int, int], replicas: int) -> list[str]:
     """What the paper's rule, switching both levels at once, breaks on its way from one strong setting to another.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cassbook.core.consistency import setting
 from cassbook.core.errors import InputError
 from cassbook.latency.under_faults import WIDTH_S, between, failed_share, recovered_after_s
 from cassbook.records.experiment import Results
@@ -75,11 +76,15 @@ class FaultRun:
 
     def title(self, setup: str) -> str:
         """What a schedule does, in words."""
-        return str(self.results.manifest["numbers"]["profiles"][setup]["title"])
+        return str(self._profile(setup)["title"])
 
     def length_s(self, setup: str) -> float:
         """How long a schedule's load lasts."""
-        return float(self.results.manifest["numbers"]["profiles"][setup]["load"]["steady_s"])
+        return float(self._profile(setup)["load"]["steady_s"])
+
+    def _profile(self, setup: str) -> dict[str, Any]:
+        profile: dict[str, Any] = self.results.manifest["numbers"]["profiles"][setup]
+        return profile
 
     def faults(self, setup: str) -> pd.DataFrame:
         """Return each fault of each cluster start of a schedule.
@@ -234,13 +239,16 @@ class AdvisedRun(FaultRun):
         DataFrame
             start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), told_s (since the
             fault struck), failed_s (likewise, of the first failed reply that a request of the safe table received while
-            that setting was in force; NaN for none), left_s (from that reply until both clients were in a setting that
-            is served; NaN where they did not get there before the next fault), swept (a sweep was due first), lived (no
-            member had been killed for a lease, nor was one until then or that fault).
+            that setting was in force; NaN for none), left_s (from that reply until both clients were in a setting whose
+            reads and writes are served, with a replica dead or with all back; NaN where they did not get there before
+            the next fault), swept (a sweep was due first), lived (no member had been killed for a lease, nor was one
+            until then or that fault).
         """
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
         steps, replies = (table[table["setup"] == setup] for table in (self.steps, self._replies))
+        replicas = int(self._profile(setup)["cluster"]["replication_factor"])
+        served = {name for name in steps["setting"].unique() if name and _survives(name, replicas)}
         for fault in _each(self.faults(setup)):
             of_start = steps[steps["start"] == fault.start]
             own = of_start[of_start["at_s"].between(fault.begins_s, fault.until_s)]
@@ -251,6 +259,7 @@ class AdvisedRun(FaultRun):
             safe = replies[(replies["start"] == fault.start) & (replies["table"] == self.SAFE)]["ended_s"]
             failed_s = safe[safe.between(max(fault.begins_s, _in_force_s(of_start, first)), fault.until_s)].min()
             there = own[(own["kind"] == "epoch") & (own["setting"] == own["wanted"]) & (own["at_s"] >= first["at_s"])]
+            there = there[there["setting"].isin(served) | (there["at_s"] >= fault.ends_s)]
             left_at_s = there.groupby("member")["at_s"].min().max()
             died_s = of_start[of_start["kind"] == KILLED]["at_s"]
             swept_s = own[own["kind"] == "sweep"]["at_s"]
@@ -267,6 +276,11 @@ class AdvisedRun(FaultRun):
             "start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "swept", "lived",
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
+
+
+def _survives(name: str, replicas: int) -> bool:
+    """Whether a setting answers reads and writes while one replica is dead."""
+    return max(setting(name, replicas).waits(replicas)) < replicas
 
 
 def _in_force_s(steps: pd.DataFrame, told: Any) -> float:

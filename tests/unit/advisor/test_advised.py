@@ -17,6 +17,7 @@ from hypothesis.stateful import (
 )
 
 from cassbook.advisor.conductor import Conductor
+from cassbook.advisor.escapes import Escapes
 from cassbook.advisor.member import Member
 from cassbook.advisor.regime import Regime, escape
 from cassbook.advisor.register import Epoch, InMemory
@@ -161,9 +162,8 @@ class Crashing(Advised):
             client.conductor.step(view, lambda _: wanted, lambda view: self.leave(view, known))
 
     def leave(self, view, alive):
-        regime = view.epoch.regime
-        fails = max(regime.reads, regime.writes, *view.epoch.wanted) > alive
-        return escape(regime, alive) if fails else None
+        way = Escapes(N, (1, 1), self.time.clock(1.0)).way(view.epoch, [alive])
+        return way and way.to
 
     @rule(client=Advised.clients)
     def sweep(self, client):

@@ -404,16 +404,18 @@ def test_a_setting_that_survives_nothing_is_left_for_quorum(advise):
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
 
 
-def test_while_a_node_is_missing_it_switches_by_hand_only(advise):
+def test_while_a_node_is_missing_it_switches_by_hand_only_as_far_as_goes_without_a_sweep(advise):
     session = Session()
+    fails_at_all(session)
     session.hosts = [SimpleNamespace(address="10.0.0.3", is_up=False)]
     events = []
     adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
     loaded(adviser)
     wait_for(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
     assert adviser.setting == "3R-1W"
-    adviser.request_setting("3R-3W")
-    wait_for(lambda: adviser.setting == "3R-3W")
+    adviser.request_setting("2R-2W")
+    wait_for(lambda: adviser.status().sweeping or adviser.sweep.failure)
+    assert (adviser.setting, adviser.status().wanted) == ("3R-2W", "2R-2W")
 
 
 def test_when_all_is_well_it_switches_for_speed(advise):
@@ -459,7 +461,10 @@ def fails_at_all(session):
         future.answer(Unavailable("x", required_replicas=3, alive_replicas=2))
         return future
 
-    session.execute_async = execute_async
+    def execute(statement, *_, **__):  # of a sweep
+        raise Unavailable("x", required_replicas=3, alive_replicas=2)
+
+    session.execute_async, session.execute = execute_async, execute
     return failed
 
 
@@ -508,9 +513,20 @@ def test_from_3r_1w_there_is_no_safe_way_out_and_it_says_so_once(advise):
     wait_for(lambda: any(event.kind == "escape" for event in events))
     time.sleep(0.7)
     assert [event.reason for event in events if event.kind == "escape"] == [
-        "2 of 3 replicas are alive, too few for 3R-1W; there is no safe way out until another one is back"
+        "2 of 3 replicas are alive, too few for 3R-1W; reads have no safe way out until more are back, "
+        "writes go on in 3R-1W"
     ]
     assert adviser.setting == "3R-1W"
+
+
+def test_at_all_before_a_sweep_writes_are_lowered_and_go_on(advise):
+    session = Session()
+    dead(session, "10.0.0.3")
+    adviser = advise(session, start=Regime(3, 3, 3, 1), **ZERO)
+    wait_for(lambda: adviser.setting == "3R-2W")
+    adviser.request_setting("1R-3W")
+    time.sleep(0.7)
+    assert adviser.setting == "3R-2W", "what was asked for waits for the node"
 
 
 def test_reads_that_nobody_can_serve_fail_or_are_weaker_and_marked(advise):

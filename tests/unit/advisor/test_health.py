@@ -99,6 +99,7 @@ def test_what_tells_nothing_of_replicas_is_no_evidence(health, error):
         (Regime.settled(3, 2, 2), (2, 2), [2], False),  # nothing to leave
         (Regime.settled(3, 2, 2), (2, 2), [1], False),  # and here no way out
         (Regime.settled(3, 3, 1), (3, 1), [2], False),
+        (Regime(3, 3, 3, 1), (3, 3), [2], True),  # writes may be lowered
         (Regime(3, 2, 3, 3), (2, 2), [2], True),  # on the way
         (Regime(3, 2, 3, 3), (2, 2), [3], False),
     ],
@@ -106,3 +107,33 @@ def test_what_tells_nothing_of_replicas_is_no_evidence(health, error):
 def test_a_member_looks_oftener_while_a_step_out_of_a_failing_setting_is_due(clock, regime, wanted, others, hurries):
     escapes = Escapes(3, (1, 1), clock)
     assert escapes.hurries(Epoch(4, regime, wanted), others) is hurries
+
+
+@pytest.mark.parametrize(
+    ("regime", "wanted", "alive", "to", "reason"),
+    [
+        (Regime.settled(3, 1, 3), (1, 3), 2, (2, 2), "to 2R-2W: 2 of 3 replicas are alive, too few for 1R-3W"),
+        # Before the sweep of a switch out of 3R-1W: reads stay, writes are lowered, or go on towards what is wanted.
+        (Regime(3, 3, 3, 1), (1, 3), 2, (3, 2), "too few for 1R-3W; reads have no safe way out until more are back, "
+         "writes go on in 3R-2W"),
+        (Regime(3, 3, 3, 1), (1, 3), 1, (3, 1), "writes go on in 3R-1W"),
+        (Regime(3, 3, 2, 1), (2, 2), 2, None, "too few for 3R-2W; reads have no safe way out until more are back, "
+         "writes go on in 3R-2W"),
+        (Regime.settled(3, 3, 1), (3, 1), 2, None, "writes go on in 3R-1W"),
+        (Regime.settled(3, 2, 2), (2, 2), 1, None, "too few for 2R-2W; there is no safe way out until more are back"),
+        (Regime.settled(3, 1, 3), (1, 3), 1, None, "too few for 1R-3W; there is no safe way out until more are back"),
+    ],
+)  # fmt: skip
+def test_a_way_out_says_what_goes_on(clock, regime, wanted, alive, to, reason):
+    way = Escapes(3, (1, 1), clock).way(Epoch(4, regime, wanted), [alive])
+    assert way.to == to
+    assert reason in way.reason
+
+
+def test_what_was_left_first_is_gone_back_to_however_often_it_was_left_on_the_way(clock):
+    escapes = Escapes(3, (1, 1), clock)
+    before_the_sweep = Regime(3, 3, 3, 1)
+    assert escapes.way(Epoch(4, before_the_sweep, (1, 3)), [2]).to == (3, 2)
+    assert escapes.way(Epoch(5, Regime(3, 3, 2, 1), (3, 2)), [1]).to == (3, 1)
+    assert escapes.back(0.0) == (1, 3)
+    assert escapes.back(0.0) is None

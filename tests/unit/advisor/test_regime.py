@@ -10,6 +10,7 @@ from cassbook.advisor.regime import (
     bound_by_others,
     breaks,
     escape,
+    lower_writes,
     may_follow,
     safe_together,
     transition,
@@ -169,6 +170,24 @@ def test_the_escapes_from_the_papers_settings():
     assert escape(Regime(3, 3, 3, 1), 2) is None
     # Behind the sweep all is on three.
     assert escape(Regime(3, 3, 3, 3), 2) == (2, 2)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_writes_are_lowered_by_safe_steps_and_only_where_the_living_can_serve_them(n):
+    for now, alive in product(regimes(n), range(n + 1)):
+        to = lower_writes(now, alive)
+        if to is not None:
+            assert to[0] == now.reads
+            assert now.replicas - now.reads < to[1] <= min(alive, now.writes)
+            assert {step for step, _ in transition(now, *to)} <= {Step.CHANGE_WRITES}
+        else:
+            assert min(alive, now.writes) + now.reads <= n
+
+
+def test_lowered_writes_have_levels_and_meet_clients_outside_the_register():
+    assert lower_writes(Regime(3, 3, 3, 1), 2) == (3, 2)
+    assert lower_writes(Regime(5, 4, 5, 2), 4, known=(1, 2, 3, 5)) == (5, 3)
+    assert lower_writes(Regime(3, 3, 3, 1), 1, least=(1, 2)) is None
 
 
 def test_escapes_go_to_levels_that_there_are_and_meet_clients_outside_the_register():

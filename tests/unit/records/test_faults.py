@@ -139,7 +139,7 @@ def advised_record(folder, died_s=15.0):
         **{name: table.assign(**place) for name, table in
            (("struck", struck), ("steps", steps), ("replies", replies))},
     }  # fmt: skip
-    profile = {"title": "At random", "load": {"steady_s": LENGTH_S}}
+    profile = {"title": "At random", "load": {"steady_s": LENGTH_S}, "cluster": {"replication_factor": 3}}
     numbers = {"profiles": {setup: profile}, "lease_s": 5.0}
     written(folder, rows, tables, numbers=numbers, setups={setup: {}}, starts=1)
     return AdvisedRun(str(folder))
@@ -175,6 +175,15 @@ def test_a_reply_that_failed_under_another_setting_is_not_of_the_one_that_was_le
     (escape,) = advised.escapes("faults-advised").to_dict("records")
     assert [escape["failed_s"], escape["left_s"]] == pytest.approx([2.8, 0.6]), "1R-3W was in force from 12.3 s on"
     assert escape["swept"]
+
+
+@pytest.mark.parametrize(("back_s", "left_s"), [(13.2, 1.4), (20.0, math.nan)])
+def test_a_setting_that_only_writes_is_no_way_out_until_the_node_is_back(advised, back_s, left_s):
+    advised.steps = advised.steps.replace("2R-2W", "3R-2W")
+    ends = ~advised.struck["begins"]
+    advised.struck.loc[ends, "done_s"] = back_s
+    advised.steps.loc[(advised.steps["member"] == "a") & (advised.steps["at_s"] == 13.0), "at_s"] = 13.3
+    assert advised.escapes("faults-advised")["left_s"].tolist() == pytest.approx([left_s], nan_ok=True)
 
 
 @pytest.mark.parametrize(("died_s", "lived"), [(6.0, True), (8.0, False), (13.0, False), (14.0, True)])

@@ -34,6 +34,7 @@ EXPERIMENTS = {
     "runs/calibration-5.0.9": ("calibration", 1200, "latency_ms", 10.575),
     "runs/fault-tables-2.1.20": ("faults-tables-2.1", 60, "n", 1000.5),
     "runs/faults-2.1.20": ("faults-all", 654, "n", 1776.0),
+    "runs/faults-5.0.9": ("faults-all", 654, "n", 1776.5),
     "runs/oracle-1.2.0": ("oracle", 60, "read_ms", 117.833),
     "runs/stale-five-2.1.20": ("five", 102, "read_ms", 10.321),
     "runs/stale-three-2.1.20": ("three", 120, "read_ms", 20.819),

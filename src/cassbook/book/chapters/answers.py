@@ -30,7 +30,7 @@ _SIDES = {"READ": "read", "WRITE": "write"}
 _BASE = Estimate(1.0, 1.0, 1.0, 0)
 
 
-def ladder(source: Source, probed: StalenessRun, failing: FaultRun | None = None) -> pd.DataFrame:
+def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFrame:
     """Return the settings of three replicas, the weakest first.
 
     Parameters
@@ -39,7 +39,7 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun | None = None
         A run whose levels alternated.
     probed : StalenessRun
         A record with three replicas.
-    failing : FaultRun, optional
+    failing : FaultRun
         With the schedule `faults-kill`.
 
     Returns
@@ -62,7 +62,7 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun | None = None
     prices = _priced(source, "pure")
     fresh = staleness_results.frontier([probed])
     alone = fresh[fresh["threads"] == fresh["threads"].min()].set_index(["setup", "setting"])
-    dead = by_level(failing) if failing else {}
+    dead = by_level(failing)
     rows = {}
     for r, w in PAIRS:
         name = setting_waiting_for(r, w)
@@ -70,8 +70,7 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun | None = None
         for operation, waits in (("READ", r), ("WRITE", w)):
             for figure in ("mean", "p99"):
                 row[f"{_SIDES[operation]}_{figure}"] = _times_one(prices, operation, waits, figure)
-            if dead:
-                row[f"{_SIDES[operation]}_dead"] = dead[f"{_SIDES[operation]}s", waits]
+            row[f"{_SIDES[operation]}_dead"] = dead[f"{_SIDES[operation]}s", waits]
         for setup in ("near", "far"):
             seen = alone.loc[(setup, name)]
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
@@ -121,9 +120,17 @@ def _facts(row: dict[str, Any]) -> dict[str, str]:
         facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
     facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
     facts |= {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
-    dead = {f"one node dead: {side}s not answered, %": row[f"{side}_dead"] for side in _SIDES.values()
-            if f"{side}_dead" in row}  # fmt: skip
-    return facts | {fact: f"{share.times(100):.1f}" for fact, share in dead.items()}
+    return facts | {f"one node dead: {side}s not answered, %": _dead(row[f"{side}_dead"]) for side in _SIDES.values()}
+
+
+def _dead(share: Estimate) -> str:
+    return f"{share.times(100):.1f}" if share.high else "0"
+
+
+def _unanswered(row: Mapping[Any, Any]) -> str:
+    """Say what a setting of `ladder` leaves unanswered while a node is dead; a side that loses nothing is left out."""
+    shares = {side: row[f"{side}_dead"] for side in _SIDES.values()}
+    return " and ".join(f"{_dead(share)} % of {side}s" for side, share in shares.items() if share.high) or "no requests"
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -188,12 +195,13 @@ def choices_in_words(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, table.index).fillna("").assign(**{"fastest by p99": table["tail"]})
 
 
-def evidence(source: Source, probed: StalenessRun) -> dict[str, str]:
-    """Return which records stand behind the page's costs and freshness, with their days: costs_from, fresh_from."""
+def evidence(source: Source, probed: StalenessRun, failing: FaultRun) -> dict[str, str]:
+    """Return which records stand behind the page, with their days: costs_from, fresh_from, fails_from."""
     assert source.run is not None  # noqa: S101 - only runs have levels that alternate
     behind = {
         "costs_from": (source.run.name, source.run.manifest),
         "fresh_from": (probed.name, probed.results.manifest),
+        "fails_from": (failing.results.name, failing.results.manifest),
     }
     return {
         key: f"{name}, {notes['begun'][:10]}" if "begun" in notes else name for key, (name, notes) in behind.items()
@@ -207,9 +215,9 @@ def five(quoted: Mapping[str, object], source: Source, probed: StalenessRun) -> 
     said = (
         "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its reads take {safe_read_mean} times as long "
         "as at ONE on average and {safe_read_p99} times at the 99th percentile; its writes {safe_write_mean} and "
-        "{safe_write_p99} times.",
+        "{safe_write_p99} times. While one node of three is dead, {safe_dead} go unanswered.",
         "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which takes {most_mean} times 2R-2W's mean and "
-        "{most_p99} times its 99th percentile, and {most_stops}.",
+        "{most_p99} times its 99th percentile, and {most_stops}: {most_dead} then go unanswered.",
         "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged where "
         "replicas are side by side, and {far_fresh} % in three regions.",
         f"<b>In three regions</b> a read of 2R-2W takes {safe:.0f} ms, one at ONE {weak:.1f} ms.",
@@ -238,6 +246,7 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
         "most_mix": f"{str(chosen.index[0]).removeprefix('reads ').removesuffix(' %')} %",
         "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
+        "safe_dead": _unanswered(safe), "most_dead": _unanswered(dict(steps.loc[most["setting"]])),
         "most_stops": most["stops"] or "goes on with a dead replica",
         "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
         "tail_setting": str(tails.index[0]), "tail_mixes": f"{tails.iloc[0]} of {len(chosen)}",

@@ -16,6 +16,8 @@ SWITCHED_BY = {"safe": "the adviser", "naive": "the paper's switching", "fixed":
 _SHORT = {
     "faults-advised": "one node at a time", "faults-register": "two nodes", "faults-advised-no-hints": "one, no hints",
 }  # fmt: skip
+#: Where writes go on that have a way out, as the adviser puts it, while reads have none.
+_LOWERED = r"writes go on in (\S+)$"
 #: By when the adviser has promised to have left, if no member of its register has died and no sweep is due.
 PROMPT_S = 3.0
 _PERCENT = 100
@@ -42,7 +44,8 @@ def escapes(run: AdvisedRun) -> pd.DataFrame:
     """Return each fault at which the adviser had to leave a setting, or could not: seconds in tenths."""
     parts = [run.escapes(setup).assign(schedule=_SHORT.get(setup, setup)) for setup in run.setups]
     found = pd.concat(parts, ignore_index=True)
-    found["to"] = found["reason"].str.extract(r"^to ([^:]+):", expand=False).fillna("no safe way")
+    lowered = found["reason"].str.extract(_LOWERED, expand=False) + ", writes only"
+    found["to"] = found["reason"].str.extract(r"^to ([^:]+):", expand=False).fillna(lowered).fillna("no safe way")
     shown = {
         "told_s": "known after, s", "failed_s": "first failed reply after, s", "left_s": "left after that reply, s",
     }  # fmt: skip
@@ -58,16 +61,17 @@ def escape_values(run: AdvisedRun) -> dict[str, float | int]:
     Returns
     -------
     dict
-        escapes (that arrived), stuck (had no safe way); of those that arrived while no member of the register had died
-        and no sweep was due: direct, prompt (within `PROMPT_S`), direct_longest_s; of the others swept_longest_s (all
-        lived) and died_longest_s; advised_min (of schedule).
+        escapes (that arrived), stuck (had no safe way, or one for writes alone: writing of them); of those that arrived
+        while no member of the register had died and no sweep was due: direct, prompt (within `PROMPT_S`),
+        direct_longest_s; of the others swept_longest_s (all lived) and died_longest_s; advised_min (of schedule).
     """
     found = pd.concat([run.escapes(setup) for setup in run.setups], ignore_index=True)
     left = found[found["left_s"].notna()]
     lived, died = left[left["lived"]], left[~left["lived"]]
     direct = lived[~lived["swept"]]["left_s"]
     return {
-        "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()), "direct": len(direct),
+        "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()),
+        "writing": int(found["reason"].str.extract(_LOWERED, expand=False).notna().sum()), "direct": len(direct),
         "prompt": int((direct < PROMPT_S).sum()), "direct_longest_s": float(direct.max()),
         "swept_longest_s": float(lived[lived["swept"]]["left_s"].max()), "died_longest_s": float(died["left_s"].max()),
         "advised_min": sum(run.length_s(setup) for setup in run.setups) * int(run.results.manifest["starts"]) / 60,

@@ -14,7 +14,7 @@ from cassbook.ingest.folder import open_run
 from cassbook.records import fault_costs
 from cassbook.records.faults import FaultRun
 
-RUN, PROBED = "standard-2.1.20", "stale-three-2.1.20"
+RUN, PROBED, FAILING = "standard-2.1.20", "stale-three-2.1.20", "faults-2.1.20"
 
 
 @pytest.fixture(scope="module")
@@ -23,8 +23,13 @@ def source():
 
 
 @pytest.fixture(scope="module")
-def steps(source):
-    return answers.ladder(source, open_record(PROBED))
+def failing():
+    return FaultRun(FAILING)
+
+
+@pytest.fixture(scope="module")
+def steps(source, failing):
+    return answers.ladder(source, open_record(PROBED), failing)
 
 
 @pytest.fixture
@@ -65,10 +70,11 @@ def test_only_quorums_on_both_sides_are_strong_and_survive_on_both_sides(steps):
     assert words.loc["reads, mean", "1R-3W"] == "1"
 
 
-def test_the_records_behind_the_page_are_named_with_their_days(source):
-    behind = answers.evidence(source, open_record(PROBED))
+def test_the_records_behind_the_page_are_named_with_their_days(source, failing):
+    behind = answers.evidence(source, open_record(PROBED), failing)
     assert behind["costs_from"].startswith(f"{source.run.name}, 20")
     assert behind["fresh_from"].startswith(PROBED)
+    assert behind["fails_from"].startswith(f"{FAILING}, 20")
 
 
 def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
@@ -87,6 +93,7 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
     assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
     assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
     assert (quoted["tail_setting"], quoted["tail_mixes"]) == ("2R-2W", "2 of 2")
+    assert re.fullmatch(r"\d+\.\d \[.+\] % of writes", quoted["most_dead"])
     assert quoted["far_half_ms"] <= quoted["safe_half_ms"]
     assert quoted["overlapping_stale"] == 0
 
@@ -101,14 +108,13 @@ def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mix
     assert re.search(r"a read of 2R-2W takes \d+ \[\d+, \d+\] ms", text)
 
 
-def test_a_side_leaves_unanswered_what_its_level_does_while_a_node_is_dead(source):
-    run = FaultRun("faults-2.1.20")
-    steps, dead = answers.ladder(source, open_record(PROBED), run), fault_costs.while_dead(run)
+def test_a_side_leaves_unanswered_what_its_level_does_while_a_node_is_dead(steps, failing):
+    dead = fault_costs.while_dead(failing)
     assert steps.loc["2R-1W", "read_dead"] == dead.loc["2R-2W", "reads"]
     assert steps.loc["2R-1W", "write_dead"] == dead.loc["ONE/ONE", "writes"]
     words = answers.in_words(steps)
     written = dead.loc["1R-3W", "writes"].times(100)
-    assert words.loc["one node dead: writes not answered, %", "1R-3W"] == f"{written:.1f}"
+    assert words.loc["one node dead: writes not answered, %", ["1R-1W", "1R-3W"]].tolist() == ["0", f"{written:.1f}"]
 
 
 def test_in_the_recorded_run_the_tail_names_another_setting_than_the_mean_where_writes_prevail(source):
@@ -124,12 +130,12 @@ def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
     assert "what reads cost" in repr(figure)
 
 
-def test_a_record_of_five_replicas_and_a_run_without_levels_are_refused_by_name(source):
+def test_a_record_of_five_replicas_and_a_run_without_levels_are_refused_by_name(source, failing):
     with pytest.raises(InputError, match=r"probed: a record with 5 replicas; name one with 3"):
-        answers.ladder(source, open_record("stale-five-2.1.20"))
+        answers.ladder(source, open_record("stale-five-2.1.20"), failing)
     alone = recorded_sources([open_run("foretold-5.0.9")])[0]
     with pytest.raises(InputError, match=r"today: .*; name one like standard-5.0.9"):
-        answers.ladder(alone, open_record(PROBED))
+        answers.ladder(alone, open_record(PROBED), failing)
 
 
 def test_a_run_without_mixes_is_refused(source, monkeypatch):

@@ -195,10 +195,20 @@ def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_pa
     (escape,) = failures_adviser.escapes(advised).to_dict("records")
     assert (escape["setting"], escape["to"], escape["left after that reply, s"]) == ("1R-3W", "2R-2W", 1.4)
     values = failures_adviser.escape_values(advised)
-    assert (values["escapes"], values["stuck"], values["advised_min"]) == (1, 0, 0.5)
+    assert (values["escapes"], values["stuck"], values["writing"], values["advised_min"]) == (1, 0, 0, 0.5)
     assert (values["direct"], values["prompt"], values["direct_longest_s"]) == (1, 1, pytest.approx(1.4))
     quoted = failures_adviser.quoted({"older": advised}, failures_adviser.kept_values, ["naive_stale", "safe_failed"])
     assert quoted == {"naive_stale_older": "4 of 600", "safe_failed_older": "5.0"}
+
+
+def test_a_way_out_for_writes_alone_is_shown_as_one(tmp_path):
+    advised = advised_record(tmp_path)
+    told = advised.steps["kind"] == "escape"
+    advised.steps.loc[told, "reason"] = "too few for 1R-3W; reads have no safe way out, writes go on in 3R-2W"
+    (escape,) = failures_adviser.escapes(advised).to_dict("records")
+    assert escape["to"] == "3R-2W, writes only"
+    values = failures_adviser.escape_values(advised)
+    assert (values["stuck"], values["writing"]) == (1, 1)
 
 
 def test_every_figure_can_be_drawn(run):
