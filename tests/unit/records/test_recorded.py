@@ -33,6 +33,7 @@ EXPERIMENTS = {
     "runs/calibration-2.2.4": ("calibration", 1200, "latency_ms", 9.889),
     "runs/calibration-5.0.9": ("calibration", 1200, "latency_ms", 10.575),
     "runs/fault-tables-2.1.20": ("faults-tables-2.1", 60, "n", 1000.5),
+    "runs/fault-tables-5.0.9": ("faults-tables-5.0", 48, "n", 1251.0),
     "runs/faults-2.1.20": ("faults-all", 654, "n", 1776.0),
     "runs/faults-5.0.9": ("faults-all", 654, "n", 1776.5),
     "runs/oracle-1.2.0": ("oracle", 60, "read_ms", 117.833),
