@@ -87,10 +87,11 @@ def _costs(name: str) -> dict[tuple[int, int], str]:
     """By replicas waited for, what is left unanswered, in words."""
     costs = {}
     for pair, row in while_dead(FaultRun(name)).iterrows():
-        reads, writes = (_part(row[operation], operation) for operation in ("reads", "writes"))
+        reads, writes = (part(row[operation], operation) for operation in ("reads", "writes"))
         costs[setting(str(pair)).waits(_REPLICAS)] = f"{reads} and {writes} unanswered"
     return costs
 
 
-def _part(share: Estimate, operation: str) -> str:
+def part(share: Estimate, operation: str) -> str:
+    """Say a share of reads or of writes in words: '2.0 [0.0, 4.5] % of reads', 'no writes'."""
     return f"{share.times(_PERCENT):.1f} % of {operation}" if share.high else f"no {operation}"

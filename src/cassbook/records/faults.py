@@ -76,13 +76,14 @@ class FaultRun:
 
     def title(self, setup: str) -> str:
         """What a schedule does, in words."""
-        return str(self._profile(setup)["title"])
+        return str(self.profile(setup)["title"])
 
     def length_s(self, setup: str) -> float:
         """How long a schedule's load lasts."""
-        return float(self._profile(setup)["load"]["steady_s"])
+        return float(self.profile(setup)["load"]["steady_s"])
 
-    def _profile(self, setup: str) -> dict[str, Any]:
+    def profile(self, setup: str) -> dict[str, Any]:
+        """Return the profile of a schedule, as it was recorded."""
         profile: dict[str, Any] = self.results.manifest["numbers"]["profiles"][setup]
         return profile
 
@@ -247,8 +248,9 @@ class AdvisedRun(FaultRun):
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
         steps, replies = (table[table["setup"] == setup] for table in (self.steps, self._replies))
-        replicas = int(self._profile(setup)["cluster"]["replication_factor"])
-        served = {name for name in steps["setting"].unique() if name and _survives(name, replicas)}
+        replicas = int(self.profile(setup)["cluster"]["replication_factor"])
+        named = {name: setting(name, replicas) for name in steps["setting"].unique() if name}
+        served = [name for name, pair in named.items() if min(pair.survives(replicas))]  # with one replica dead
         for fault in _each(self.faults(setup)):
             of_start = steps[steps["start"] == fault.start]
             own = of_start[of_start["at_s"].between(fault.begins_s, fault.until_s)]
@@ -276,11 +278,6 @@ class AdvisedRun(FaultRun):
             "start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "swept", "lived",
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
-
-
-def _survives(name: str, replicas: int) -> bool:
-    """Whether a setting answers reads and writes while one replica is dead."""
-    return max(setting(name, replicas).waits(replicas)) < replicas
 
 
 def _in_force_s(steps: pd.DataFrame, told: Any) -> float:

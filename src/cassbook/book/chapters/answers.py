@@ -15,7 +15,7 @@ from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, settin
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.records import staleness_results
-from cassbook.records.fault_costs import by_level
+from cassbook.records.fault_costs import by_level, part
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
 
@@ -129,8 +129,8 @@ def _dead(share: Estimate) -> str:
 
 def _unanswered(row: Mapping[Any, Any]) -> str:
     """Say what a setting of `ladder` leaves unanswered while a node is dead; a side that loses nothing is left out."""
-    shares = {side: row[f"{side}_dead"] for side in _SIDES.values()}
-    return " and ".join(f"{_dead(share)} % of {side}s" for side, share in shares.items() if share.high) or "no requests"
+    shares = {f"{side}s": row[f"{side}_dead"] for side in _SIDES.values()}
+    return " and ".join(part(share, sides) for sides, share in shares.items() if share.high) or "no requests"
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

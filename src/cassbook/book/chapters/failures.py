@@ -89,12 +89,13 @@ def quoted(
     ----------
     pair : mapping of str to FaultRun
     setup : str
+        '' for the first of each run, which may have other names for the same.
     wanted : mapping of str to tuple of str
         By name: operation, setting (and driver or table, where there are several), and column.
     number : int
         Of the fault.
     """
-    tables = {suffix: by_fault(run, setup, number) for suffix, run in pair.items()}
+    tables = {suffix: by_fault(run, setup or run.setups[0], number) for suffix, run in pair.items()}
     return {
         f"{name}_{suffix}": str(table.loc[tuple(place), column])
         for suffix, table in tables.items()
@@ -122,14 +123,15 @@ def counted(
     ----------
     pair : mapping of str to FaultRun
     wanted : mapping of str to (str, str, str)
-        By name: schedule, setting, and what is counted: 'stale' or 'back' of reads, 'lost' of writes.
+        By name: schedule (as of `quoted`), setting, and what is counted: 'stale' or 'back' of reads, 'lost' of writes.
     driver, table : str
         By default the first of the schedule.
     """
     found = {}
     for suffix, run in pair.items():
         for name, (setup, of, what) in wanted.items():
-            rows = of_one(run.results.rows[run.results.rows["setup"] == setup], driver, table)
+            rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
+            rows = of_one(rows, driver, table)
             own = rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
             found[f"{name}_{suffix}"] = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
     return found
