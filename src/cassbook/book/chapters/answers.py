@@ -120,11 +120,11 @@ def _facts(row: dict[str, Any]) -> dict[str, str]:
         facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
     facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
     facts |= {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
-    return facts | {f"one node dead: {side}s not answered, %": _dead(row[f"{side}_dead"]) for side in _SIDES.values()}
+    return facts | {f"dead node: {side}s unanswered, %": _dead(row[f"{side}_dead"]) for side in _SIDES.values()}
 
 
 def _dead(share: Estimate) -> str:
-    return f"{share.times(100):.1f}" if share.high else "0"
+    return f"{share.times(100):.0f}" if share.high else "0"
 
 
 def _unanswered(row: Mapping[Any, Any]) -> str:

@@ -284,19 +284,21 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
 def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
     """Return how many requests a second are answered in a closed load: index setting, medians with least and most.
 
-    Before the first fault, while its node is away, and from when the node is back until the end.
+    Before the first fault, while its node is away, and from when the node is back until the end; '-' where it was not
+    back by then.
     """
     bins = run.bins[run.bins["setup"] == setup]
     parts = []
     for start, faults in run.faults(setup).groupby("start"):
-        begins_s, ends_s = faults["begins_s"].iloc[0], faults["ends_s"].iloc[0]
+        begins_s, ends_s = faults["begins_s"].iloc[0], np.nanmin([faults["ends_s"].iloc[0], run.length_s(setup)])
         windows = {"before": (0.0, begins_s), "node dead": (begins_s, ends_s), "back": (ends_s, run.length_s(setup))}
         for when, (from_s, to_s) in windows.items():
             ok = between(bins[bins["start"] == start], from_s, to_s).groupby("setting", sort=False)["ok"].sum()
             parts.append((ok / (to_s - from_s)).rename("per_s").reset_index().assign(when=f"{when}, answered per s"))
     told = lambda values: spread(values, lambda value: f"{value:,.0f}")  # noqa: E731
     table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=told, sort=False)
-    return table.rename_axis(columns=None)
+    heads = [f"{when}, answered per s" for when in windows]
+    return table.rename_axis(columns=None).reindex(columns=heads, fill_value="-")
 
 
 def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:

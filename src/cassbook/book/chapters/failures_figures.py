@@ -57,7 +57,7 @@ def _over_time(
                 panel.plot(of_start["bin_s"], share, color=chosen[name], linewidth=1.0, alpha=0.7)
         row[0].set_ylabel(f"{run.engine}\n{rows[operation]}, %")
     for panel, name in zip(axes[0], names, strict=True):
-        panel.set_title(name, fontsize=10)
+        panel.set_title(name.replace("/", "/\n"), fontsize=10)
     for panel in axes[-1]:
         panel.set_xlabel("s")
     axes[0, 0].set_ylim((-3, 103) if what == "ok" else (0, None))
@@ -93,7 +93,7 @@ def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
             cbar=False, linewidths=0.5,
         )  # fmt: skip
         panel.set(title=title, xlabel="", ylabel="")
-        panel.tick_params(axis="x", rotation=0)
+        panel.set_xticks(panel.get_xticks(), table.columns.str.replace("/", "/\n"), rotation=0)
     return done(figure)
 
 
@@ -142,8 +142,9 @@ def trade_off(tables: Mapping[str, pd.DataFrame], by: str = "p99_ms") -> Figure:
     by : str
         p50_ms or p99_ms.
     """
-    figure, axes = panels(1, len(tables), width=4.8, height=3.8, sharey=True)
-    for panel, (title, table) in zip(axes[0], tables.items(), strict=True):
+    columns = min(2, len(tables))
+    figure, axes = panels(-(-len(tables) // columns), columns, width=4.8, height=3.4, sharey=True)
+    for panel, (title, table) in zip(axes.flat, tables.items(), strict=True):
         for name, colour in colours(table.index.tolist()).items():
             latency, failed = table[by][name], table["failed"][name].times(100)
             panel.errorbar(
@@ -151,7 +152,8 @@ def trade_off(tables: Mapping[str, pd.DataFrame], by: str = "p99_ms") -> Figure:
                 markersize=7, capsize=2, label=name,
             )  # fmt: skip
         panel.set(title=title, xlabel=f"{by.removesuffix('_ms')} of response time when all is well, ms", xlim=(0, None))
-    axes[0, 0].set(ylabel="not answered in the fault, %", ylim=(-1, None))
+    axes[0, 0].set_ylim(-1, None)
+    figure.supylabel("not answered in the fault, %", fontsize=10)
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(table))
     return done(figure)
 

@@ -114,7 +114,7 @@ def test_a_side_leaves_unanswered_what_its_level_does_while_a_node_is_dead(steps
     assert steps.loc["2R-1W", "write_dead"] == dead.loc["ONE/ONE", "writes"]
     words = answers.in_words(steps)
     written = dead.loc["1R-3W", "writes"].times(100)
-    assert words.loc["one node dead: writes not answered, %", ["1R-1W", "1R-3W"]].tolist() == ["0", f"{written:.1f}"]
+    assert words.loc["dead node: writes unanswered, %", ["1R-1W", "1R-3W"]].tolist() == ["0", f"{written:.0f}"]
 
 
 def test_in_the_recorded_run_the_tail_names_another_setting_than_the_mean_where_writes_prevail(source):

@@ -148,6 +148,15 @@ def test_closed_loops_get_less_done_while_a_node_is_dead(run):
     assert table.loc["3R-1W"].tolist() == ["40", "20", "40"]
 
 
+@pytest.mark.parametrize("back_s", [math.nan, 1000.0])
+def test_a_node_that_is_not_back_before_the_load_ends_is_dead_until_then(run, monkeypatch, back_s):
+    faults = run.faults(SETUP).assign(ends_s=back_s)
+    monkeypatch.setattr(run, "faults", lambda setup: faults)
+    table = failures.throughput(run, SETUP)
+    assert table["back, answered per s"].unique().tolist() == ["-"]
+    assert table.loc["ONE/ONE", "node dead, answered per s"] == "40"
+
+
 def test_availability_is_measured_and_foretold(run):
     assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
         {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01
