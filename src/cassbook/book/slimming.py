@@ -29,6 +29,8 @@ def slim(html: Path, notebooks: Iterable[Path]) -> None:
         offered = html / "_sources" / "notebooks" / "analyse" / notebook.name
         if offered.is_file():
             shutil.copy(notebook, offered)
+    for path in list((html / "_static").rglob("*.map")):  # the themes' scripts and styles, for who develops them
+        path.unlink()
     mathjax = html / "_static" / "mathjax"
     kept = {mathjax / name for name in _ASKED_FOR}
     for path in list(mathjax.rglob("*")):
