@@ -112,12 +112,15 @@ def test_a_register_that_cannot_be_is_refused(session, keyspace, table, wrong):
 
 
 def test_switches_are_recorded(cluster, latency_map, tmp_path):
-    experiment = SwitchExperiment(latency_map, PLAN, pairs=(("3R-1W", "1R-3W"),))
+    """Reads go wrong for 0.4 s in one direction, which a busy machine can sleep through, and for 1 s in the other."""
+    experiment = SwitchExperiment(latency_map, PLAN, pairs=(("3R-1W", "1R-3W"), ("1R-3W", "3R-1W")))
     switches = by_switch(recorded_switches(str(probed(tmp_path, experiment, cluster))))
-    assert switches.loc[("naive", "3R-1W", "1R-3W"), "violations"] > 0
-    assert 0 < switches.loc[("naive", "3R-1W", "1R-3W"), "worst_ms"] < 2000
-    assert switches.loc[("safe", "3R-1W", "1R-3W"), "violations"] == 0
-    assert switches.loc[("safe", "3R-1W", "1R-3W"), "switched_s"] > 0
+    naive, safe = switches.loc["naive"], switches.loc["safe"]
+    assert len(naive) == len(safe) == 2
+    assert naive["violations"].sum() > 0
+    assert 0 < naive["worst_ms"].max() < 4000
+    assert (safe["violations"] == 0).all()
+    assert (safe["switched_s"] > 0).all()
 
 
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):

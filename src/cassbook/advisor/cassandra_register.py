@@ -41,15 +41,16 @@ CREATE TABLE IF NOT EXISTS {table} (
     number int static, replicas int static, reads int static, writes int static, floor int static,
     wanted_reads int static, wanted_writes int static,
     entered int, beat bigint, per_s double, read_share double, in_flight double, failing_share double, alive int,
-    PRIMARY KEY (name, member)) WITH speculative_retry = '100ms'
+    PRIMARY KEY (name, member)) WITH speculative_retry = '20ms'
 """
 #: Columns that a table of before has not.
 _LATER = {"failing_share": "double", "alive": "int"}
 #: A request is given up after this time, well before a lease is over.
 _TIMEOUT_S = 2.0
 #: It is asked again through the next coordinator after this time, or twice what the last answer took, by lot up to
-#: twice as long; and no more often than so.
-_PATIENCE_S, _AT_MOST = 0.25, 6
+#: twice as long; each time so many times later, or those that are slow would only get in each other's way; and no more
+#: often than so.
+_PATIENCE_S, _LATER_BY, _AT_MOST = 0.15, 2.0, 6
 #: For so long a coordinator that did not answer first is not asked first.
 _SHUNNED_S = 30.0
 #: Errors after which another coordinator may still do it.
@@ -168,6 +169,7 @@ class InCassandra:
         order = sorted(range(len(self._coordinators)), key=self._reluctance)
         to_ask = list(islice(cycle(order), _AT_MOST))
         silent: list[int] = []
+        patience_s = max(_PATIENCE_S, 2 * self._took_s)
         until_s = time.monotonic() + _TIMEOUT_S
         while True:
             if to_ask:
@@ -175,7 +177,8 @@ class InCassandra:
                 self._send(silent[-1], statement, values, until_s - time.monotonic(), answers)
             asked = None
             with suppress(Empty):  # it may answer yet
-                asked = answers.get(timeout=self._patience_s() if to_ask else None)
+                asked = answers.get(timeout=patience_s * float(self._rng.uniform(1, 2)) if to_ask else None)
+            patience_s *= _LATER_BY
             if until_s - time.monotonic() < _PATIENCE_S:
                 to_ask.clear()
             if asked is None:
@@ -199,9 +202,6 @@ class InCassandra:
         future = self._session.execute_async(statement, values, host=self._coordinators[place], timeout=timeout_s)
         tell = lambda _: answers.put(_Asked(place, time.monotonic() - began, future))  # noqa: E731
         future.add_callbacks(tell, tell)
-
-    def _patience_s(self) -> float:
-        return float(self._rng.uniform(1, 2)) * max(_PATIENCE_S, 2 * self._took_s)
 
     def _reluctance(self, place: int) -> tuple[bool, float]:
         """Whom to ask: the first that is up, as the driver has it, and has not been silent; else the longest ago."""

@@ -162,7 +162,7 @@ class Member:
         held, writes = self._held, ticket.writes
         return writes is None or ((writes is held.writes or writes is held.before) and self._clock() <= held.until)
 
-    def tick(self, load: Load, alive: int | None = None) -> View | None:
+    def tick(self, load: Load, alive: int | None = None, leads: bool = False) -> View | None:
         """Look, enter the epoch in force as far as that is possible, and beat if there is news or the lease wears off.
 
         Parameters
@@ -171,6 +171,9 @@ class Member:
             What to tell the others.
         alive : int, optional
             Live replicas, as `Presence` has them; told at once when it changes.
+        leads : bool
+            Whether this member acts for all, and on what it knows itself: to tell of live replicas can then wait for
+            the next beat, and an escape need not wait for that one.
 
         Returns
         -------
@@ -191,7 +194,8 @@ class Member:
             self._held = replace(self._held, before=Writes())  # they wait for the dead, and are not waited for
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
-        if fresh and self._reported == (epoch.number, entered, alive):
+        told = self._reported[-1] if leads and self._reported else alive
+        if fresh and self._reported == (epoch.number, entered, told):
             return View(epoch, view.members | {self.name: Presence(entered, self._beats, load, alive)})
         self._beats += 1
         presence = Presence(entered, self._beats, load, alive)

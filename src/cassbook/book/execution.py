@@ -23,7 +23,10 @@ def build_dir() -> Path:
     return Path(named).resolve() if named else paths.project_root() / "_build"
 
 
-def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+def execute(
+    notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False,
+    manager: type[QuietKernelManager] = QuietKernelManager,
+) -> None:  # fmt: skip
     """Execute a copy of a notebook with parameters.
 
     Parameters
@@ -33,6 +36,8 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
         Every key must be a parameter of the notebook.
     loud : bool
         Pass on what cells print while they run.
+    manager : type
+        What starts the kernel.
 
     Raises
     ------
@@ -63,7 +68,7 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
                 kernel_name="python3",
                 progress_bar=False,
                 cwd=str(paths.project_root()),
-                kernel_manager_class=QuietKernelManager,
+                kernel_manager_class=manager,
                 **streams,
             )
     except papermill.PapermillExecutionError as error:

@@ -67,7 +67,7 @@ def ended_on_error() -> Iterator[None]:
 
     That clears up by itself, for a kernel may die at any time: the watchdog of a cluster removes it.
     """
-    before = set(psutil.Process().children())
+    before = _kernels()
     try:
         yield
     except BaseException as error:
@@ -75,17 +75,24 @@ def ended_on_error() -> Iterator[None]:
             for name in _NOISY:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         with signals.held_back():
-            _end([one for one in psutil.Process().children() if one not in before and _is_kernel(one)])
+            _end(_kernels() - before)
         raise
 
 
-def _is_kernel(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return "ipykernel_launcher" in process.cmdline()
-    return False
+def _kernels() -> set[psutil.Process]:
+    """Kernels that this process has started, or had forked."""
+    found: set[psutil.Process] = set()
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            command = child.cmdline()
+            if "ipykernel_launcher" in command:
+                found.add(child)
+            elif any("multiprocessing.forkserver" in part for part in command):
+                found.update(child.children())
+    return found
 
 
-def _end(kernels: list[psutil.Process]) -> None:
+def _end(kernels: Iterable[psutil.Process]) -> None:
     for kernel in kernels:
         with suppress(psutil.NoSuchProcess):
             kernel.suspend()  # nothing more is started

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OK, OUTCOMES
@@ -61,8 +62,13 @@ def between(bins: pd.DataFrame, from_s: float, to_s: float) -> pd.DataFrame:
 
     What strikes just after a bin has begun, as all that is ordered on the second does, is of that bin.
     """
-    first_s, last_s = (math.floor(moment_s / WIDTH_S) * WIDTH_S for moment_s in (from_s, to_s))
+    first_s, last_s = _bin_s(np.array([from_s, to_s]))
     return bins[(bins["bin_s"] >= first_s) & (bins["bin_s"] < last_s)]
+
+
+def _bin_s(moments_s: NDArray[np.float64]) -> NDArray[np.float64]:
+    """When the bins of `WIDTH_S` begin that hold these moments."""
+    return np.asarray(np.floor(moments_s / WIDTH_S) * WIDTH_S)
 
 
 def failed_share(bins: pd.DataFrame) -> float:
@@ -98,12 +104,13 @@ def recovered_after_s(bins: pd.DataFrame, since_s: float, most_failed: float = 0
     after = bins[bins["bin_s"] >= since_s].sort_values("bin_s")
     if after.empty:
         raise InputError(f"bins: none begins at {since_s:g} s or later")
-    starts = after["bin_s"].to_numpy()
+    starts, ok, n = (after[name].to_numpy() for name in ("bin_s", "ok", "n"))
     width_s = float(np.min(np.diff(starts))) if len(starts) > 1 else for_s
-    for start_s in starts:
-        window = between(after, start_s, start_s + for_s)
-        if start_s + for_s > starts[-1] + width_s + 1e-9:  # the end comes too soon to tell
-            break
-        if window["ok"].iloc[0] == window["n"].iloc[0] and failed_share(window) <= most_failed:
-            return float(max(0.0, start_s - since_s)) if start_s > starts[0] else 0.0
-    return math.inf
+    first, last = (np.searchsorted(starts, _bin_s(moments)) for moments in (starts, starts + for_s))  # of its window
+    answered, asked = (np.insert(np.cumsum(counts), 0, 0) for counts in (ok, n))
+    failed = 1 - (answered[last] - answered[first]) / (asked[last] - asked[first])
+    in_time = starts + for_s <= starts[-1] + width_s + 1e-9  # the end does not come too soon to tell
+    (well,) = np.nonzero(in_time & (ok[first] == n[first]) & (failed <= most_failed))
+    if not len(well):
+        return math.inf
+    return float(max(0.0, starts[well[0]] - since_s)) if well[0] else 0.0

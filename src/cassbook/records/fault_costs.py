@@ -33,8 +33,7 @@ def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
     """
     shares = []
     for fault in run.faults(setup).query("number == 1").to_dict("records"):
-        bins = run.bins[(run.bins["setup"] == setup) & (run.bins["start"] == fault["start"])]
-        own = between(bins, fault["begins_s"], fault["ends_s"])
+        own = between(run.bins_of(setup, fault["start"]), fault["begins_s"], fault["ends_s"])
         sums = own.groupby(["setting", "operation"], sort=False)[["ok", "n"]].sum()
         shares.append(1 - sums["ok"] / sums["n"])
     over = pd.concat(shares).groupby(level=["setting", "operation"], sort=False)

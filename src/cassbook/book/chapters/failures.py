@@ -244,7 +244,7 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame
         Only what was due so long after a node died counts, when the driver knows of it.
     """
     shares: dict[int, list[pd.Series]] = {}
-    bins = run.bins[run.bins["setup"] == setup]
+    bins = run.bins_of(setup)
     for start, faults in run.faults(setup).groupby("start"):
         own = bins[bins["start"] == start]
         moments = [0.0, *faults["begins_s"]]
@@ -268,7 +268,7 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
         the first fault), failed (share of requests that were due in the fault).
     """
     rows = []
-    bins = run.bins[run.bins["setup"] == setup]
+    bins = run.bins_of(setup)
     faults = run.faults(setup)
     bounds = faults[faults["number"] == number].groupby("start").agg({"begins_s": "min", "until_s": "max"})
     for start, first_s in faults.groupby("start")["begins_s"].min().items():
@@ -287,7 +287,7 @@ def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
     Before the first fault, while its node is away, and from when the node is back until the end; '-' where it was not
     back by then.
     """
-    bins = run.bins[run.bins["setup"] == setup]
+    bins = run.bins_of(setup)
     parts = []
     for start, faults in run.faults(setup).groupby("start"):
         begins_s, ends_s = faults["begins_s"].iloc[0], np.nanmin([faults["ends_s"].iloc[0], run.length_s(setup)])
@@ -323,7 +323,7 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
         from how many were down when); independent (predicted from each node's own part of time down alone, as if nodes
         failed independently: k of n).
     """
-    bins = run.bins[run.bins["setup"] == setup]
+    bins = run.bins_of(setup)
     counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
     measured = (_PERCENT * counts["ok"] / counts["n"]).groupby(["operation", "setting"], sort=False)
     percent = lambda value: f"{value:.2f}"  # noqa: E731

@@ -42,8 +42,7 @@ def stale(runs: Sequence[FaultRun], setup: str, driver: str = "") -> Figure:
 def _over_time(
     runs: Sequence[FaultRun], setup: str, rows: Mapping[str, str], what: str, driver: str = "", start: int = 0
 ) -> Figure:
-    binned = [of_one(run.bins[run.bins["setup"] == setup], driver) for run in runs]
-    binned = [bins[bins["start"] == start] if start else bins for bins in binned]
+    binned = [of_one(run.bins_of(setup, start), driver) for run in runs]
     names = binned[0]["setting"].drop_duplicates().tolist()
     chosen = colours(names)
     figure, axes = panels(len(runs) * len(rows), len(names), width=2.3, height=1.5, sharex=True, sharey=True)
@@ -68,7 +67,7 @@ def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
     """Draw the 99th percentile of response time by half seconds, medians over starts, and faults as bands."""
     figure, axes = panels(len(runs), len(OPERATIONS), width=5.0, height=2.8, sharex=True, sharey=True)
     for row, run in zip(axes, runs, strict=True):
-        bins = of_one(run.bins[run.bins["setup"] == setup])
+        bins = of_one(run.bins_of(setup))
         chosen = colours(bins["setting"].drop_duplicates().tolist())
         for panel, (operation, word) in zip(row, OPERATIONS.items(), strict=True):
             bands(panel, run, setup)
@@ -112,7 +111,7 @@ def switched(run: AdvisedRun, setup: str, start: int) -> Figure:
     Above, the setting of the two advisers over time; below, for each table, the share of requests answered by when they
     were due. Faults are bands.
     """
-    bins = run.bins[(run.bins["setup"] == setup) & (run.bins["start"] == start)]
+    bins = run.bins_of(setup, start)
     names = bins["table"].drop_duplicates().tolist()
     figure, axes = panels(1 + len(names), 1, width=9.0, height=1.5, sharex=True)
     steps = run.steps[(run.steps["setup"] == setup) & (run.steps["start"] == start) & (run.steps["kind"] == "epoch")]

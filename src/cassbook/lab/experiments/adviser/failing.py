@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -24,11 +24,9 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.member import Member
 from cassbook.advisor.naive import Switch
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.status import Event
-from cassbook.advisor.window import Load
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.schema import OK
 from cassbook.lab.engine.cluster import CassandraCluster
@@ -53,8 +51,6 @@ _LATE_S = 0.5
 _TERMS = Terms(dwell_s=5.0, fewest_per_s=float("inf"), survive=0)  # no load is enough to switch for speed
 _PACE = Pace(interval_s=0.5, lease_s=5.0)
 _REGISTER = "faults"
-_REPLICAS = 3
-_IDLE = Load(0.0, float("nan"), 0.0)
 
 
 def failing(map: LatencyMap) -> FailingExperiment:
@@ -129,7 +125,11 @@ class _Acting:
         """Who sends the reads and the writes of each table that is switched."""
         self._naive = [Switch(session, _START), Switch(session, _START)]
         register = InCassandra(session, self.cluster.keyspace, _REGISTER)
-        with self._adviser(session, register, "a") as writing, self._adviser(session, register, "b") as reading:
+        where = (session, self.cluster.keyspace, self.latency_map, register)
+        with (
+            _adviser("a", *where, self._told("a")) as writing,
+            _adviser("b", *where, self._told("b")) as reading,
+        ):
             self._advisers = [reading, writing]
             by_table: dict[str, tuple[Sender, Sender]] = {
                 SAFE: (reading, writing), NAIVE: (self._naive[0], self._naive[1])
@@ -139,11 +139,8 @@ class _Acting:
                 for number, variant in enumerate(variants(self.profile)) if variant.table in by_table
             }  # fmt: skip
 
-    def _adviser(self, session: Session, register: InCassandra, name: str) -> Adviser:
-        return Adviser(
-            session, self.cluster.keyspace, [SAFE], self.latency_map, _START, register, _TERMS, name=name, pace=_PACE,
-            on_event=lambda event: self._events.append((name, event)),
-        )  # fmt: skip
+    def _told(self, name: str) -> Callable[[Event], None]:
+        return lambda event: self._events.append((name, event))
 
     def switch(self, begun_s: float, over: threading.Event) -> None:
         """Ask for settings at random moments, and let a further member live and die, until it is over."""
@@ -166,8 +163,10 @@ class _Acting:
         rng = np.random.default_rng(self.rng.integers(2**32))
         while not over.is_set():
             count += 1
-            where = (self.cluster.addresses, self.cluster.release.protocol, self.cluster.keyspace, f"c{count}")
-            process = get_context("spawn").Process(target=_live, args=where, daemon=True)
+            where = (self.cluster.addresses, self.cluster.release.protocol, self.cluster.keyspace)
+            process = get_context("spawn").Process(
+                target=_live, args=(f"c{count}", *where, self.latency_map), daemon=True
+            )
             process.start()
             over.wait(float(rng.uniform(0.5, 1.5)) * _MEMBER_LIVES_S)
             process.kill()
@@ -191,11 +190,22 @@ def _failed_replies(profile: Profile, requests: pd.DataFrame) -> pd.DataFrame:
     return replies.groupby(["table", "operation", "half"])["ended_s"].min().reset_index()[list(REPLIES)]
 
 
-def _live(addresses: list[str], protocol: int, keyspace: str, name: str) -> None:
-    """Be a member of the register that sends no requests, until killed."""
+def _adviser(
+    name: str, session: Session, keyspace: str, latency_map: LatencyMap, register: InCassandra,
+    on_event: Callable[[Event], None] | None = None,
+) -> Adviser:  # fmt: skip
+    return Adviser(
+        session, keyspace, [SAFE], latency_map, _START, register, _TERMS, name=name, pace=_PACE, on_event=on_event
+    )
+
+
+def _live(name: str, addresses: list[str], protocol: int, keyspace: str, latency_map: LatencyMap) -> None:
+    """Be an adviser that sends no requests, until killed."""
     session = connect(addresses, protocol, least=1)
-    member = Member(name, InCassandra(session, keyspace, _REGISTER), _REPLICAS, _PACE.lease_s, time.monotonic)
+    register = InCassandra(session, keyspace, _REGISTER)
     while True:
-        with suppress(DriverException, NoHostAvailable):  # its lease runs out meanwhile, as anybody's
-            member.tick(_IDLE)
-        time.sleep(_PACE.interval_s)
+        with (
+            suppress(DriverException, NoHostAvailable),  # it cannot join at the moment
+            _adviser(name, session, keyspace, latency_map, register),
+        ):
+            threading.Event().wait()
