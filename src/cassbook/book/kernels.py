@@ -9,14 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+from jupyter_client.localinterfaces import localhost
 from jupyter_client.manager import AsyncKernelManager
+from traitlets import default
 
 from cassbook.book.settings import LOG_VARIABLE
 from cassbook.core import signals
@@ -30,6 +34,9 @@ _NOISY = ("asyncio", "papermill", "traitlets")
 class QuietKernelManager(AsyncKernelManager):
     """Start kernels with their standard error appended to the file that CASSBOOK_KERNEL_LOG names.
 
+    On Linux they listen on sockets that have a name of their own: a port that is free when a kernel is given it may be
+    taken when it gets there. Their names are in no folder, so that none is left behind.
+
     Attributes
     ----------
     peak_mb : int
@@ -37,6 +44,14 @@ class QuietKernelManager(AsyncKernelManager):
     """
 
     peak_mb = 0
+
+    @default("transport")
+    def _named(self) -> str:
+        return "ipc" if sys.platform == "linux" else "tcp"
+
+    @default("ip")
+    def _name(self) -> str:
+        return f"@{uuid.uuid4().hex}" if self.transport == "ipc" else localhost()
 
     async def _async_start_kernel(self, **options: Any) -> None:
         signals.take()
