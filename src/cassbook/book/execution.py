@@ -23,10 +23,7 @@ def build_dir() -> Path:
     return Path(named).resolve() if named else paths.project_root() / "_build"
 
 
-def execute(
-    notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False,
-    manager: type[QuietKernelManager] = QuietKernelManager,
-) -> None:  # fmt: skip
+def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
     """Execute a copy of a notebook with parameters.
 
     Parameters
@@ -36,8 +33,6 @@ def execute(
         Every key must be a parameter of the notebook.
     loud : bool
         Pass on what cells print while they run.
-    manager : type
-        What starts the kernel.
 
     Raises
     ------
@@ -68,7 +63,7 @@ def execute(
                 kernel_name="python3",
                 progress_bar=False,
                 cwd=str(paths.project_root()),
-                kernel_manager_class=manager,
+                kernel_manager_class=QuietKernelManager,
                 **streams,
             )
     except papermill.PapermillExecutionError as error:
