@@ -178,10 +178,10 @@ class InCassandra:
             asked = None
             with suppress(Empty):  # it may answer yet
                 asked = answers.get(timeout=patience_s * float(self._rng.uniform(1, 2)) if to_ask else None)
-            patience_s *= _LATER_BY
             if until_s - time.monotonic() < _PATIENCE_S:
                 to_ask.clear()
             if asked is None:
+                patience_s *= _LATER_BY
                 continue
             silent.remove(asked.place)
             try:

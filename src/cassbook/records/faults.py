@@ -66,7 +66,6 @@ class FaultRun:
         self._told = results.table_or_empty(
             "told", [*_ROW, "kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"]
         )
-
         self._made: dict[str, pd.DataFrame] = {}
 
     @cached_property
