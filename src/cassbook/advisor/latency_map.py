@@ -13,7 +13,7 @@ measured mixes where there are some (see `latency.percentile_mixing`). Over bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import numpy as np
@@ -142,9 +142,7 @@ class LatencyMap:
         wanted = workload_cells.names(workload)
         workload_cells.check_same_tables(profile, wanted)
 
-        def recorded() -> Mapping[str, HdrHistogram]:
-            return run.histograms
-
+        recorded = partial(getattr, run, "histograms")  # unlike a lambda it may be sent to another process
         return cls(run.statistics, run.name, replicas or known or _REPLICAS, wanted, by, recorded)
 
     def judged_by(self, by: str) -> LatencyMap:

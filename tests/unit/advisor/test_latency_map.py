@@ -2,6 +2,7 @@
 
 import itertools
 import json
+from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
@@ -41,6 +42,13 @@ def test_between_points_it_interpolates_over_threads_and_share(known):
     assert advice.best.setting.name == "1R-3W"
     assert advice.best.latency_us.value == pytest.approx(400 * demand)
     assert advice.mixed
+
+
+def test_a_map_of_means_may_be_sent_to_another_process():
+    known = LatencyMap.of_run("quick-2.1.20")
+    sent = ForkingPickler.loads(ForkingPickler.dumps(known))
+    assert sent.advise(100, 0.9).best == known.advise(100, 0.9).best
+    assert sent.judged_by("p50").by == "p50"
 
 
 def test_pure_workloads_alone_give_the_papers_equations():

@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -144,18 +145,18 @@ class _Acting:
 
     def switch(self, begun_s: float, over: threading.Event) -> None:
         """Ask for settings at random moments, and let a further member live and die, until it is over."""
-        mortal = threading.Thread(target=self._mortal, args=(over,), daemon=True)
-        mortal.start()
         names = [pair.name for pair in STRONG_SETTINGS]
-        while not over.wait(float(self.rng.exponential(_SWITCH_EVERY_S))):
-            name = names[int(self.rng.integers(len(names)))]
-            for adviser in self._advisers:
-                adviser.request_setting(name)
-            reading, writing = self._naive
-            writing.request_setting(name)
-            over.wait(_LATE_S)
-            reading.request_setting(name)
-        mortal.join()
+        with ThreadPoolExecutor(1) as pool:
+            mortal = pool.submit(self._mortal, over)
+            while not over.wait(float(self.rng.exponential(_SWITCH_EVERY_S))):
+                name = names[int(self.rng.integers(len(names)))]
+                for adviser in self._advisers:
+                    adviser.request_setting(name)
+                reading, writing = self._naive
+                writing.request_setting(name)
+                over.wait(_LATE_S)
+                reading.request_setting(name)
+            mortal.result()
 
     def _mortal(self, over: threading.Event) -> None:
         """Keep one more member of the register alive for a while, kill it, and begin again."""
