@@ -63,17 +63,19 @@ def escape_values(run: AdvisedRun) -> dict[str, float | int]:
     dict
         escapes (that arrived), stuck (had no safe way, or one for writes alone: writing of them); of those that arrived
         while no member of the register had died and no sweep was due: direct, prompt (within `PROMPT_S`),
-        direct_longest_s; of the others swept_longest_s (all lived) and died_longest_s; advised_min (of schedule).
+        direct_longest_s; swept_longest_s of those out of reads at ALL with a sweep, and died_longest_s of those without
+        one, with a way out, while a member had died; advised_min (of schedule).
     """
     found = pd.concat([run.escapes(setup) for setup in run.setups], ignore_index=True)
     left = found[found["left_s"].notna()]
-    lived, died = left[left["lived"]], left[~left["lived"]]
-    direct = lived[~lived["swept"]]["left_s"]
+    rest, by_all = left[~left["swept"]], left[left["swept"] & left["setting"].str.startswith("3R")]
+    direct = rest[rest["lived"]]["left_s"]
+    died = rest[~rest["lived"] & rest["reason"].str.startswith("to ")]
     return {
         "escapes": len(left), "stuck": int((~found["reason"].str.startswith("to ")).sum()),
         "writing": int(found["reason"].str.extract(_LOWERED, expand=False).notna().sum()), "direct": len(direct),
         "prompt": int((direct < PROMPT_S).sum()), "direct_longest_s": float(direct.max()),
-        "swept_longest_s": float(lived[lived["swept"]]["left_s"].max()), "died_longest_s": float(died["left_s"].max()),
+        "swept_longest_s": float(by_all["left_s"].max()), "died_longest_s": float(died["left_s"].max()),
         "advised_min": sum(run.length_s(setup) for setup in run.setups) * int(run.results.manifest["starts"]) / 60,
     }  # fmt: skip
 

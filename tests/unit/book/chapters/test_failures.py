@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from cassbook.book.chapters import failures, failures_adviser, failures_figures
 from cassbook.latency.under_faults import ENDS
-from cassbook.records.faults import FaultRun
+from cassbook.records.faults import KILLED, FaultRun
 from tests.helpers.experiments import written
 from tests.unit.records.test_faults import advised_record
 
@@ -218,6 +218,17 @@ def test_a_way_out_for_writes_alone_is_shown_as_one(tmp_path):
     assert escape["to"] == "3R-2W, writes only"
     values = failures_adviser.escape_values(advised)
     assert (values["stuck"], values["writing"]) == (1, 1)
+
+
+def test_an_escape_with_a_sweep_counts_as_one_whoever_died(tmp_path):
+    advised = advised_record(tmp_path)
+    told = advised.steps[advised.steps["kind"] == "escape"]
+    died = told.assign(kind=KILLED, at_s=told["at_s"] - 0.1)
+    advised.steps = pd.concat([advised.steps.replace("1R-3W", "3R-1W"), told.assign(kind="sweep"), died])
+    values = failures_adviser.escape_values(advised)
+    assert values["direct"] == 0
+    assert values["swept_longest_s"] == pytest.approx(1.4)
+    assert np.isnan(values["died_longest_s"])
 
 
 def test_every_figure_can_be_drawn(run):
