@@ -11,7 +11,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import get_context
@@ -30,6 +29,7 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.status import Event
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.schema import OK
+from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.experiment import AnySetup, Row
@@ -146,8 +146,7 @@ class _Acting:
     def switch(self, begun_s: float, over: threading.Event) -> None:
         """Ask for settings at random moments, and let a further member live and die, until it is over."""
         names = [pair.name for pair in STRONG_SETTINGS]
-        with ThreadPoolExecutor(1) as pool:
-            mortal = pool.submit(self._mortal, over)
+        with meanwhile(self._mortal, "the member that is killed again and again could not live"):
             while not over.wait(float(self.rng.exponential(_SWITCH_EVERY_S))):
                 name = names[int(self.rng.integers(len(names)))]
                 for adviser in self._advisers:
@@ -156,7 +155,6 @@ class _Acting:
                 writing.request_setting(name)
                 over.wait(_LATE_S)
                 reading.request_setting(name)
-            mortal.result()
 
     def _mortal(self, over: threading.Event) -> None:
         """Keep one more member of the register alive for a while, kill it, and begin again."""
