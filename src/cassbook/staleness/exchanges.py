@@ -34,7 +34,8 @@ def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> p
     -------
     DataFrame
         `COLUMNS`, in order of sending: peer (from 1), writes (True for what is to be written there), sent_ms and
-        back_ms since the request came to its coordinator; NaN where no answer is in the trace.
+        back_ms since the request came to its coordinator; NaN where no answer is in the trace, or it came when the
+        trace had ended: Cassandra counts what comes later from zero again.
 
     Raises
     ------
@@ -57,5 +58,6 @@ def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> p
             waiting.setdefault(peer, []).append(len(sent))
             sent.append([peer, match["verb"] in _WRITES, at_us / 1000, float("nan")])
         elif match.re is CAME and answers and waiting.get(peer):
-            sent[waiting[peer].pop(0)][-1] = at_us / 1000
+            message = sent[waiting[peer].pop(0)]
+            message[-1] = at_us / 1000 if at_us / 1000 >= message[-2] else float("nan")
     return pd.DataFrame(sent, columns=list(COLUMNS))

@@ -47,6 +47,7 @@ EXPERIMENTS = {
     "trials/designs-2.1.20": ("interleaving-designs", 192, "took_s", 4.4965),
     "trials/proxy-2.1.20": ("proxy", 30, "latency_ms", 297.618),
     "trials/same-2.1.20": ("interleaving-same", 324, "threads", 75.0),
+    "trials/scenes-5.0.9": ("staleness-scenes", 84, "panel", 14.5),
     "trials/speculation-2.1.20": ("speculation", 24, "latency_ms", 150.980),
     "trials/timeouts-2.1.20": ("timeouts", 75, "latency_ms", 177.711),
     "trials/two-centres-2.1.20": ("two-centres", 66, "latency_ms", 53.559),

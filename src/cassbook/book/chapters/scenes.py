@@ -66,15 +66,18 @@ class Scene:
 
 
 def typical(results: Results, name: str) -> Scene:
-    """Return the scene of that name whose last answer came at the median moment over all repeats."""
-    rows = results.rows[results.rows["scene"] == name][_KEYS]
-    requests = results.table("requests").merge(rows)
-    last = requests.groupby(_KEYS)["answered_ms"].max().sort_values(kind="stable")
-    place = dict(zip(_KEYS, last.index[len(last) // 2], strict=True))
-    own = {name: _of(table, place) for name, table in
-           (("requests", requests), ("events", results.table("events")))}  # fmt: skip
-    told = scene(own["requests"], own["events"], results.manifest["numbers"])
-    return with_hint(told, results.manifest["numbers"]["late"]) if name == HINT else told
+    """Return the scene of that name whose last answer came at the median moment.
+
+    A message that left when its trace had ended is not in it; of all repeats only those count that tell most messages.
+    """
+    numbers, rows = results.manifest["numbers"], results.rows[results.rows["scene"] == name][_KEYS]
+    requests, events = (results.table(table).merge(rows) for table in ("requests", "events"))
+    told = [scene(own, events[events["session_id"].isin(own["session_id"])], numbers)
+            for _, own in requests.groupby(_KEYS)]  # fmt: skip
+    most = max(len(one.messages) for one in told)
+    whole = sorted((one for one in told if len(one.messages) == most), key=lambda one: max(one.answered_ms.values()))
+    middle = whole[len(whole) // 2]
+    return with_hint(middle, numbers["late"]) if name == HINT else middle
 
 
 def with_hint(told: Scene, nodes: Sequence[int]) -> Scene:
@@ -83,10 +86,6 @@ def with_hint(told: Scene, nodes: Sequence[int]) -> Scene:
     begun_ms, arrived_ms = at_ms + 0.6 * PAUSE_MS, at_ms + 0.9 * PAUSE_MS
     hint = Message(nodes[0], nodes[1], begun_ms, arrived_ms, writes=True, applies=True, seen=False)
     return replace(told, messages=[*told.messages, hint])
-
-
-def _of(table: pd.DataFrame, place: dict[str, Any]) -> pd.DataFrame:
-    return table[(table[list(place)] == pd.Series(place)).all(axis=1)]
 
 
 def scene(requests: pd.DataFrame, events: pd.DataFrame, numbers: dict[str, Any]) -> Scene:

@@ -95,6 +95,7 @@ def scenes(told: Mapping[str, Scene]) -> Figure:
 
 def _lanes(panel: Axes, lanes: Names[str]) -> None:
     panel.set_xticks(range(len(lanes)), lanes, fontsize=8)
+    panel.set_xlim(-0.1, len(lanes) - 0.9)
     panel.xaxis.tick_top()
     panel.grid(visible=False, axis="x")
     for lane in range(len(lanes)):

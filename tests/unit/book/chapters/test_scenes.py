@@ -29,6 +29,7 @@ def came(session_id, node, elapsed_us, verb, peer):
 EVENTS = pd.DataFrame([
     event("w", 1, 10, "Parsing UPDATE"), sent("w", 1, 100, "MUTATION_REQ", 2), sent("w", 1, 120, "MUTATION_REQ", 3),
     came("w", 2, 5, "MUTATION_REQ", 1), sent("w", 2, 300, "MUTATION_RSP", 1), came("w", 1, 10_500, "MUTATION_RSP", 2),
+    came("w", 1, 34, "MUTATION_RSP", 3),  # after the end of the trace, so counted from zero again
     event("r", 2, 150, "Sending READ_REQ message to /127.0.0.2"), came("r", 2, 160, "READ_REQ", 2),
     sent("r", 2, 200, "READ_REQ", 1), sent("r", 2, 210, "READ_REQ", 3), came("r", 2, 10_400, "READ_RSP", 3),
     came("r", 2, 10_600, "READ_RSP", 1), sent("r", 2, 11_000, "READ_REPAIR_REQ", 3),
@@ -86,11 +87,12 @@ def results(tmp_path):
     for panel, (took_ms, version) in enumerate(((70.0, 7), (60.0, 7), (50.0, 0)), 1):
         place = {"start": 1, "setup": "late", "panel": panel}
         rows.append(place | {"scene": "repair"})
-        requests.append(REQUESTS.assign(answered_ms=[23.0, took_ms], version=[7, version], **place))
-        events.append(EVENTS.assign(**place))
+        ids = [f"w{panel}", f"r{panel}"]
+        requests.append(REQUESTS.assign(session_id=ids, answered_ms=[23.0, took_ms], version=[7, version], **place))
+        events.append(EVENTS.assign(session_id=EVENTS["session_id"] + str(panel), **place))
     place = {"start": 1, "setup": "late", "panel": 4}
     rows.append(place | {"scene": "hint"})
-    requests.append(REQUESTS.assign(answered_ms=[23.0, 9_023.0], **place))
+    requests.append(REQUESTS.assign(session_id="", answered_ms=[23.0, 9_023.0], **place))
     tables = {"requests": pd.concat(requests), "events": pd.concat(events)}
     return written(tmp_path, rows, tables, numbers=NUMBERS)
 
@@ -98,6 +100,14 @@ def results(tmp_path):
 def test_the_typical_scene_is_the_one_of_median_length(results):
     assert scenes.typical(results, "repair").answered_ms[2] == 58.0
     assert scenes.catching_up(results) == {"late_node_ms": 150.0, "repaired": "2 of 3", "hint_s": 9.0}
+
+
+def test_a_scene_whose_trace_lacks_a_message_is_not_typical(results):
+    events = results.table("events")
+    lacking = events["session_id"].eq("w2") & events["activity"].eq("Sending MUTATION_REQ message to /127.0.1.3")
+    tables = {"requests": results.table("requests"), "events": events[~lacking]}
+    results.table = tables.__getitem__
+    assert scenes.typical(results, "repair").answered_ms[2] == 68.0
 
 
 def test_switches_are_told_by_what_their_last_reads_missed(results):

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from cassandra import ConsistencyLevel, DriverException, Unavailable
 from cassandra.cluster import NoHostAvailable, Session
+from cassandra.policies import FallthroughRetryPolicy
 from cassandra.query import PreparedStatement
 
 from cassbook.core.errors import LaboratoryError
@@ -113,12 +114,12 @@ class _Stage:
         self.session.cluster.shutdown()
 
     def play(self, scene: Callable[[_Stage], None]) -> Row:
-        """Play a scene on a row of its own; a late message of the one before is waited for."""
+        """Play a scene on a row of its own; before its traces are read, what is late has come, to any replica."""
         self.cluster.relay.set_links(self._links)
-        time.sleep(2 * LATE_MS / 1000)
         self._row, self._requests, self._begun_s = self._row + 1, [], time.perf_counter()
         scene(self)
         self.cluster.move(self.cluster.placement)
+        time.sleep(2 * LATE_MS / 1000)
         requests = pd.DataFrame(self._requests, columns=list(REQUESTS))
         return {"requests": requests, "events": self._events(requests)}
 
@@ -135,6 +136,7 @@ class _Stage:
     ) -> int:  # fmt: skip
         bound = statement.bind(values)
         bound.consistency_level = ConsistencyLevel.name_to_value[at]
+        bound.retry_policy = FallthroughRetryPolicy()  # a refusal is told as it is, not as a lack of other hosts
         sent_s = time.perf_counter()
         future = self.session.execute_async(bound, trace=traced, host=self._hosts[self.cluster.addresses[node - 1]])
         row = future.result().one()
