@@ -16,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 import pandas as pd
@@ -80,6 +81,7 @@ class Distances:
         return Distances(f"{self.name}, times {factor:g}", links, longer(self.same_zone))
 
 
+@cache
 def printed() -> Distances:
     """Table 1 of the 2021 paper; half of each printed round trip is one way."""
     table = published.table("g21_table1").rename(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import cache
 from typing import Protocol
 
 import numpy as np
@@ -59,6 +60,7 @@ def cold_cells(run: Run) -> pd.DataFrame:
     )  # fmt: skip
 
 
+@cache
 def against_warm(run: Run | None, bin_ms: float = 50) -> pd.DataFrame:
     """Return `cold_cells` with what tells how they began.
 

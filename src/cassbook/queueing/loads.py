@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.queueing import event_loop
-from cassbook.queueing.network import Network, ring_shares
+from cassbook.queueing.network import Network, Routing, ring_shares
 from cassbook.queueing.stations import Station, machines, stations, steps
 
 Floats = NDArray[np.float64]
@@ -108,47 +108,49 @@ class Loads:
 def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict[str, float]:
     """Work at each station for one request of an operation, ms."""
     names = [station.name for station in stations(network)]
-    where = machines(network, {name: place for place, name in enumerate(names)})
+    where = machines(network)
     work_ms = np.zeros(len(names))
-
-    def work(way: NDArray[np.void], stages: Sequence[int]) -> list[tuple[int, int, float]]:
-        return [
-            (machine, part, ms) for machine, part, ms in way[["machine", "part", "ms"]][list(stages)].tolist() if ms
-        ]
-
-    # By whether the coordinator holds the row.
-    alone, branch = ([work(way, stages) for way in ways] for stages in (ALONE, BRANCH))
-    look = work(ways[1], (event_loop.LOCAL_DISK,))
-
-    def add(parts: list[tuple[int, int, float]], coordinator: int, node: int, often: float) -> None:
-        machine = {event_loop.COORDINATOR: coordinator, event_loop.OWN: node, event_loop.CLIENTS: network.nodes}
-        for which, part, ms in parts:
-            work_ms[where[machine[which], part]] += often * ms
-
-    for coordinator, held, chance in coordinators(network):
-        local = int(held[coordinator])
-        add(alone[local], coordinator, coordinator, chance)
-        if local:
-            add(look, coordinator, coordinator, chance)
-        among = np.flatnonzero(held).tolist() if network.readings.targets == "replicas" else range(network.nodes)
-        others = [node for node in among if node != coordinator]
-        asked = min(network.operations[number].asked - int(held[coordinator]), len(others))
-        for node in others:
-            add(branch[local], coordinator, node, chance * asked / len(others))
+    alone, asked = _visits(network.routing, network.operations[number].asked)
+    for local, way in enumerate(ways):  # by whether the coordinator holds the row
+        look = (event_loop.LOCAL_DISK,) if local else ()
+        for often, stages in ((alone, ALONE), (alone, look), (asked, BRANCH)):
+            for machine, part, ms in way[["machine", "part", "ms"]][list(stages)].tolist():
+                if ms:
+                    np.add.at(work_ms, where[:, part], often[local, machine] * ms)
     loads = dict(zip(names, map(float, work_ms), strict=True))
     return loads | {"CPU": loads["CPU"] + loads["client CPU"]} if network.shared_cores else loads
 
 
-def coordinators(network: Network) -> list[tuple[int, NDArray[np.bool_], float]]:
+@lru_cache
+def _visits(routing: Routing, wanted: int) -> tuple[Floats, Floats]:
+    """How often a machine does what is done once for a request, and once for each node that is asked.
+
+    By whether the coordinator holds the row, role, and machine, the client's last; shape (2, 3, nodes + 1).
+    """
+    alone, asked = np.zeros((2, 2, 3, routing.nodes + 1))
+    for coordinator, held, chance in coordinators(routing):
+        local = int(held[coordinator])
+        others = held.copy() if routing.among_replicas else np.ones(routing.nodes, dtype=bool)
+        others[coordinator] = False
+        count = int(others.sum())
+        branches = chance * min(wanted - local, count)
+        for visits, often in ((alone, chance), (asked, branches)):
+            visits[local, event_loop.COORDINATOR, coordinator] += often
+            visits[local, event_loop.CLIENTS, -1] += often
+        alone[local, event_loop.OWN, coordinator] += chance
+        asked[local, event_loop.OWN, :-1] += branches / max(1, count) * others
+    return alone, asked
+
+
+def coordinators(routing: Routing) -> Iterator[tuple[int, NDArray[np.bool_], float]]:
     """All (coordinator, nodes that hold the row, probability) that there are."""
-    n, rf = network.nodes, network.replication
-    cases = []
-    for first, share in enumerate(ring_shares(n, network.shares)):
-        held = np.zeros(n, dtype=bool)
-        held[[(first + k) % n for k in range(rf)]] = True
-        choices = np.flatnonzero(held) if network.token_aware else np.arange(n)
-        cases += [(int(coordinator), held, float(share) / len(choices)) for coordinator in choices]
-    return cases
+    nodes = routing.nodes
+    for first, share in enumerate(ring_shares(nodes, routing.shares)):
+        held = np.zeros(nodes, dtype=bool)
+        held[[(first + k) % nodes for k in range(routing.replication)]] = True
+        choices = np.flatnonzero(held) if routing.token_aware else np.arange(nodes)
+        for coordinator in choices:
+            yield int(coordinator), held, float(share) / len(choices)
 
 
 def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:

@@ -29,7 +29,7 @@ from cassbook.core.errors import InputError
 from cassbook.queueing import event_loop
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.mva_recursion import Model, recursion, waited
-from cassbook.queueing.network import Network
+from cassbook.queueing.network import Network, Routing
 from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, taken
 
 Floats = NDArray[np.float64]
@@ -89,8 +89,8 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
         slower=np.array(
             [_slower(network, station, most_jobs, at_once if station.name == "CPU" else 1.0) for station in places]
         ),
-        machines=machines(network, {station.name: number for number, station in enumerate(stations(network))}),
-        roles=_roles(network),
+        machines=machines(network),
+        roles=_roles(network.routing),
         weights=weights,
         ways=ways,
         counts=counts,
@@ -151,16 +151,18 @@ def _squared(network: Network, station: Station, load_ms: float) -> float:
     return total * (1 + network.readings.law.scv) / 2
 
 
-def _roles(network: Network) -> Floats:
+@lru_cache
+def _roles(routing: Routing) -> Floats:
     """How often a machine coordinates, is asked, and is the client; shape (3, nodes + 1)."""
-    roles = np.zeros((3, network.nodes + 1))
-    for coordinator, held, chance in coordinators(network):
+    nodes = routing.nodes
+    roles = np.zeros((3, nodes + 1))
+    for coordinator, held, chance in coordinators(routing):
         roles[event_loop.COORDINATOR, coordinator] += chance
-        others = held.copy() if network.readings.targets == "replicas" else np.ones(network.nodes, dtype=bool)
+        others = held.copy() if routing.among_replicas else np.ones(nodes, dtype=bool)
         others[coordinator] = False
         roles[event_loop.OWN, :-1] += chance * others
     elsewhere = roles[event_loop.OWN].sum()
-    roles[event_loop.OWN, :-1] = roles[event_loop.OWN, :-1] / elsewhere if elsewhere else 1 / network.nodes
+    roles[event_loop.OWN, :-1] = roles[event_loop.OWN, :-1] / elsewhere if elsewhere else 1 / nodes
     roles[event_loop.CLIENTS, -1] = 1.0
     return roles
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,6 +209,22 @@ class Network:
     def local_share(self) -> float:
         """Part of the requests whose coordinator holds the row (section 4.4: 1 - (N - RF) / N)."""
         return 1.0 if self.token_aware else self.replication / self.nodes
+
+    @property
+    def routing(self) -> Routing:
+        """What decides which nodes a request meets."""
+        among_replicas = self.readings.targets == "replicas"
+        return Routing(self.nodes, self.replication, self.shares, self.token_aware, among_replicas)
+
+
+class Routing(NamedTuple):
+    """Of a `Network`; `among_replicas` says that a coordinator asks replicas only."""
+
+    nodes: int
+    replication: int
+    shares: tuple[float, ...]
+    token_aware: bool
+    among_replicas: bool
 
 
 def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:

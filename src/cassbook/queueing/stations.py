@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.queueing import event_loop
-from cassbook.queueing.network import Network, Operation, ring_shares
+from cassbook.queueing.network import Network, Operation, Readings, ring_shares
 
 Floats = NDArray[np.float64]
 
@@ -41,23 +42,27 @@ class Station:
     shared: bool = False
 
 
-def stations(network: Network) -> list[Station]:
+def stations(network: Network) -> tuple[Station, ...]:
     """Names and servers: client's CPU and network, nodes' CPUs, disks and networks, then the two delays."""
-    readings = network.readings
-    listed = [Station("client CPU", network.client_threads if network.shared_cores else readings.client_cores)]
+    return _stations(network.nodes, network.shared_cores, network.client_threads, network.readings)
+
+
+@lru_cache
+def _stations(nodes: int, shared_cores: int, client_threads: int, readings: Readings) -> tuple[Station, ...]:
+    listed = [Station("client CPU", client_threads if shared_cores else readings.client_cores)]
     listed += [
         Station(f"client network{way}", *_network(readings.client_network)) for way in _ways(readings.client_network)
     ]
-    for i in range(1, network.nodes + 1):
-        if not network.shared_cores:
+    for i in range(1, nodes + 1):
+        if not shared_cores:
             listed.append(Station(f"node{i} CPU", readings.node_cores, shared=True))
         listed.append(Station(f"node{i} disk", 1))
         listed += [
             Station(f"node{i} network{way}", *_network(readings.node_network)) for way in _ways(readings.node_network)
         ]
-    if network.shared_cores:
-        listed.append(Station("CPU", network.shared_cores, shared=True))
-    return [*listed, *(Station(name, np.inf, shared=True) for name in DELAYS)]
+    if shared_cores:
+        listed.append(Station("CPU", shared_cores, shared=True))
+    return (*listed, *(Station(name, np.inf, shared=True) for name in DELAYS))
 
 
 def _ways(network: str) -> tuple[str, ...]:
@@ -90,7 +95,7 @@ def build(network: Network, room: int, rng: NDArray[np.uint64]) -> event_loop.Ne
     place = {station.name: number for number, station in enumerate(listed)}
     return event_loop.Net(
         _whole(network, place), rows, np.array([rates(network, station) for station in listed]),
-        np.zeros((len(listed), room), event_loop.HEAP), event_loop.empty_tree(len(listed)), machines(network, place),
+        np.zeros((len(listed), room), event_loop.HEAP), event_loop.empty_tree(len(listed)), machines(network),
         regions, nodes, operations, steps(network), tokens, event_loop.chained(room, event_loop.REQUEST), rng,
     )  # fmt: skip
 
@@ -105,12 +110,17 @@ def _whole(network: Network, place: Mapping[str, int]) -> NDArray[np.void]:
     return row
 
 
-def machines(network: Network, place: Mapping[str, int]) -> NDArray[np.int64]:
+def machines(network: Network) -> NDArray[np.int64]:
     """Numbers of the stations of each machine, the client's last; shape (nodes + 1, parts)."""
-    readings = network.readings
-    numbers = np.zeros((network.nodes + 1, event_loop.PARTS), np.int64)
-    for i in range(network.nodes + 1):
-        machine, ways = (f"node{i + 1}", _ways(readings.node_network)) if i < network.nodes else (
+    return _machines(stations(network), network.nodes, network.readings)
+
+
+@lru_cache
+def _machines(listed: tuple[Station, ...], nodes: int, readings: Readings) -> NDArray[np.int64]:
+    place = {station.name: number for number, station in enumerate(listed)}
+    numbers = np.zeros((nodes + 1, event_loop.PARTS), np.int64)
+    for i in range(nodes + 1):
+        machine, ways = (f"node{i + 1}", _ways(readings.node_network)) if i < nodes else (
             "client", _ways(readings.client_network)
         )  # fmt: skip
         numbers[i, event_loop.CPU] = place.get(f"{machine} CPU", place.get("CPU", 0))

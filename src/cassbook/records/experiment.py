@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyarrow import ArrowException
 
 from cassbook.core.errors import InputError
@@ -93,10 +95,10 @@ class Results:
         parts = []
         for path in files:
             try:
-                parts.append(pd.read_parquet(path))
+                parts.append(pq.read_table(path, use_threads=False))  # they are small
             except (OSError, ArrowException) as error:
                 raise InputError(f"{path}: cannot be read ({error})") from None
-        return pd.concat(parts, ignore_index=True)
+        return pa.concat_tables(parts, promote_options="permissive").to_pandas()
 
     def mean(self, value: str, by: Sequence[str]) -> pd.Series:
         """Return geometric means of a column over cluster starts, each averaged first: index `by`, `Estimate`."""

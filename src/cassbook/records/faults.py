@@ -66,6 +66,7 @@ class FaultRun:
         self._told = results.table_or_empty(
             "told", [*_ROW, "kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator"]
         )
+        self._faults: dict[str, pd.DataFrame] = {}
         self._made: dict[str, pd.DataFrame] = {}
 
     @cached_property
@@ -116,13 +117,16 @@ class FaultRun:
         """
         if setup not in self.setups:
             raise InputError(f"faults: there is no schedule {setup!r}; use one of {', '.join(self.setups)}")
+        if setup in self._faults:
+            return self._faults[setup]
         struck = self.struck[self.struck["setup"] == setup]
         keys = ["start", "number", "fault", "node"]
         begins = struck[struck["begins"]].groupby(keys)["ordered_s"].min().rename("begins_s")
         ends = struck[~struck["begins"]].groupby(keys)["done_s"].max().rename("ends_s")
         table = begins.to_frame().join(ends).reset_index().sort_values(["start", "begins_s"], ignore_index=True)
         length_s = self.length_s(setup)
-        return table.assign(until_s=[_next_s(table, fault, length_s) for fault in _each(table)])
+        table["until_s"] = [_next_s(table, fault, length_s) for fault in _each(table)]
+        return self._faults.setdefault(setup, table)
 
     def by_fault(self, setup: str) -> pd.DataFrame:
         """Say what each setting made of each fault of a schedule.

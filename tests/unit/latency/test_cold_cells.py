@@ -11,7 +11,7 @@ from tests.unit.latency.test_cold_start import samples_of
 from tests.unit.latency.test_summaries import make_cells
 
 
-@dataclass
+@dataclass(eq=False)
 class Made:
     """A run of cells and samples that were made up."""
 

@@ -19,7 +19,7 @@ from cassbook.latency import (
     changepoint,
     cold_start,
 )
-from cassbook.latency.cold_cells import CONDITIONS, cold_cells, series_of
+from cassbook.latency.cold_cells import CONDITIONS, against_warm
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:
@@ -98,7 +98,7 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
 
     Solid lines are reads, dotted ones writes; one line per cell.
     """
-    cells_of = {source.label: cold_cells(source.run) for source in sources if source.run}
+    cells_of = {source.label: against_warm(source.run, bin_ms) for source in sources if source.run}
     conditions = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
     shown = [source for source in sources if len(cells_of.get(source.label, ()))]
     if not shown:
@@ -106,11 +106,10 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
     figure, axes = panels(len(shown), len(conditions), width=3.0, sharey="row")
     for row, source in zip(axes, shown, strict=True):
         cells = cells_of[source.label]
-        series = series_of(source.run, cells, bin_ms)
         for panel, condition in zip(row, conditions, strict=True):
             for cell in cells[cells["condition"] == condition].itertuples():
-                if cell.cell_id in series:
-                    _cold_line(panel, cell, series[cell.cell_id])
+                if cell.bins is not None:
+                    _cold_line(panel, cell, cell.bins)
             panel.set(yscale="log", title=condition.replace("_", " "))
         row[0].set_ylabel(f"{source.label}\nmean latency, ms")
     for panel in axes[-1]:
