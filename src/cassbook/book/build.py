@@ -20,6 +20,7 @@ from typing import Any
 import plotly
 
 from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
+from cassbook.book.forked_kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
@@ -230,7 +231,9 @@ def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
         with kernels.signals_later():
             # Spawned, not forked: a kernel's event loop does not survive a fork.
             pool = ProcessPoolExecutor(min(_WORKERS, len(jobs)), get_context("spawn"), initializer=kernels.alone)
-            running = [pool.submit(_execute_whole, *job) for job in jobs]
+            # To import for one chapter what all of them import takes longer than a kernel of its own.
+            manager = ForkedKernelManager if len(jobs) > _WORKERS else kernels.QuietKernelManager
+            running = [pool.submit(_execute_whole, *job, manager=manager) for job in jobs]
         _wait_for(running, pool)
     except (KeyboardInterrupt, SystemExit):
         with held_back():
@@ -253,10 +256,10 @@ def _wait_for(running: Sequence[Future[None]], pool: ProcessPoolExecutor) -> Non
     pool.shutdown()
 
 
-def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+def _execute_whole(notebook: Path, copy: Path, parameters: dict[str, Any], **options: Any) -> None:
     """Execute a notebook; its copy appears under its name only when every cell has run."""
     try:
-        execution.execute(notebook, _draft(copy), parameters, loud)
+        execution.execute(notebook, _draft(copy), parameters, **options)
     except (KeyboardInterrupt, SystemExit):
         _draft(copy).unlink(missing_ok=True)
         raise

@@ -179,7 +179,8 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
     if get_ipython():
-        set_matplotlib_formats("retina")  # twice as many points, shown at the same size
+        # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
+        set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:

@@ -9,6 +9,7 @@ from typing import Any
 
 import nbformat
 import papermill
+from papermill.engines import NBClientEngine, papermill_engines
 
 from cassbook.book import notebooks, status
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
@@ -17,13 +18,29 @@ from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 
 
+class _WrittenOnce(NBClientEngine):
+    """Papermill's own engine, without its writing all of a notebook before and after each cell."""
+
+    @classmethod
+    def execute_managed_notebook(cls, nb_man: Any, *given: Any, **options: Any) -> None:
+        nb_man.save = lambda **_: None
+        super().execute_managed_notebook(nb_man, *given, **options)
+
+
+_ENGINE = "written-once"
+papermill_engines.register(_ENGINE, _WrittenOnce)
+
+
 def build_dir() -> Path:
     """Return the folder that takes everything made: `_build` in the project, unless CASSBOOK_BUILD names another."""
     named = os.environ.get("CASSBOOK_BUILD")
     return Path(named).resolve() if named else paths.project_root() / "_build"
 
 
-def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False) -> None:
+def execute(
+    notebook: Path, output: Path, parameters: dict[str, Any], loud: bool = False,
+    manager: type[QuietKernelManager] = QuietKernelManager,
+) -> None:  # fmt: skip
     """Execute a copy of a notebook with parameters.
 
     Parameters
@@ -33,6 +50,8 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
         Every key must be a parameter of the notebook.
     loud : bool
         Pass on what cells print while they run.
+    manager : type
+        What starts the kernel.
 
     Raises
     ------
@@ -60,10 +79,11 @@ def execute(notebook: Path, output: Path, parameters: dict[str, Any], loud: bool
                 str(notebook),
                 str(output),
                 parameters=parameters,
+                engine_name=_ENGINE,
                 kernel_name="python3",
                 progress_bar=False,
                 cwd=str(paths.project_root()),
-                kernel_manager_class=QuietKernelManager,
+                kernel_manager_class=manager,
                 **streams,
             )
     except papermill.PapermillExecutionError as error:

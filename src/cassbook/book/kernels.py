@@ -9,14 +9,18 @@ from __future__ import annotations
 import logging
 import os
 import signal
+import sys
 import time
+import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import psutil
+from jupyter_client.localinterfaces import localhost
 from jupyter_client.manager import AsyncKernelManager
+from traitlets import default
 
 from cassbook.book.settings import LOG_VARIABLE
 from cassbook.core import signals
@@ -30,6 +34,9 @@ _NOISY = ("asyncio", "papermill", "traitlets")
 class QuietKernelManager(AsyncKernelManager):
     """Start kernels with their standard error appended to the file that CASSBOOK_KERNEL_LOG names.
 
+    On Linux they listen on sockets that have a name of their own: a port that is free when a kernel is given it may be
+    taken when it gets there. Their names are in no folder, so that none is left behind.
+
     Attributes
     ----------
     peak_mb : int
@@ -37,6 +44,14 @@ class QuietKernelManager(AsyncKernelManager):
     """
 
     peak_mb = 0
+
+    @default("transport")
+    def _named(self) -> str:
+        return "ipc" if sys.platform == "linux" else "tcp"
+
+    @default("ip")
+    def _name(self) -> str:
+        return f"@{uuid.uuid4().hex}" if self.transport == "ipc" else localhost()
 
     async def _async_start_kernel(self, **options: Any) -> None:
         signals.take()
@@ -67,7 +82,7 @@ def ended_on_error() -> Iterator[None]:
 
     That clears up by itself, for a kernel may die at any time: the watchdog of a cluster removes it.
     """
-    before = set(psutil.Process().children())
+    before = _kernels()
     try:
         yield
     except BaseException as error:
@@ -75,17 +90,24 @@ def ended_on_error() -> Iterator[None]:
             for name in _NOISY:
                 logging.getLogger(name).setLevel(logging.CRITICAL + 1)
         with signals.held_back():
-            _end([one for one in psutil.Process().children() if one not in before and _is_kernel(one)])
+            _end(_kernels() - before)
         raise
 
 
-def _is_kernel(process: psutil.Process) -> bool:
-    with suppress(psutil.NoSuchProcess):
-        return "ipykernel_launcher" in process.cmdline()
-    return False
+def _kernels() -> set[psutil.Process]:
+    """Kernels that this process has started, or had forked."""
+    found: set[psutil.Process] = set()
+    for child in psutil.Process().children():
+        with suppress(psutil.NoSuchProcess):
+            command = child.cmdline()
+            if "ipykernel_launcher" in command:
+                found.add(child)
+            elif any("multiprocessing.forkserver" in part for part in command):
+                found.update(child.children())
+    return found
 
 
-def _end(kernels: list[psutil.Process]) -> None:
+def _end(kernels: Iterable[psutil.Process]) -> None:
     for kernel in kernels:
         with suppress(psutil.NoSuchProcess):
             kernel.suspend()  # nothing more is started

@@ -17,20 +17,28 @@ NAME = "_static/texts.js"
 
 def setup(app: Any) -> dict[str, bool]:
     """Register with Sphinx."""
-    texts: dict[str, str] = {}
+    app.connect("html-page-context", _keep)
+    app.connect("build-finished", _write)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
 
-    def keep(app: Any, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
-        if doctree is not None:
-            texts[page] = text_of(doctree)
 
-    def write(app: Any, error: Exception | None) -> None:
-        if error is None and texts:
-            script = f"window.cassbookTexts = {json.dumps(texts, ensure_ascii=False)};\n"
-            (Path(app.outdir) / NAME).write_text(script, encoding="utf-8")
+def _kept(app: Any, page: str) -> Path:
+    """Where the text of a page is kept: pages may be written by several processes."""
+    return Path(app.doctreedir) / "texts" / f"{page}.txt"
 
-    app.connect("html-page-context", keep)
-    app.connect("build-finished", write)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}
+
+def _keep(app: Any, page: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    if doctree is not None:
+        _kept(app, page).parent.mkdir(parents=True, exist_ok=True)
+        _kept(app, page).write_text(text_of(doctree), encoding="utf-8")
+
+
+def _write(app: Any, error: Exception | None) -> None:
+    pages = sorted(page for page in app.env.found_docs if _kept(app, page).is_file())
+    if error is None and pages:
+        texts = {page: _kept(app, page).read_text(encoding="utf-8") for page in pages}
+        script = f"window.cassbookTexts = {json.dumps(texts, ensure_ascii=False)};\n"
+        (Path(app.outdir) / NAME).write_text(script, encoding="utf-8")
 
 
 def text_of(doctree: nodes.document) -> str:

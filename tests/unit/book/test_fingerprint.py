@@ -145,7 +145,7 @@ def test_every_chapter_reaches_what_opens_it_and_no_command():
 
 
 def test_an_executed_copy_appears_only_when_every_cell_has_run(tmp_path, monkeypatch):
-    def fail(notebook, output, parameters, loud):
+    def fail(notebook, output, parameters, **options):
         output.write_text("half")
         raise RuntimeError
 

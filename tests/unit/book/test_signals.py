@@ -22,7 +22,9 @@ def executing(process):
 
     def kernel_runs():
         started[:] = psutil.Process(process.pid).children(recursive=True)
-        return any("ipykernel_launcher" in words(one) for one in started)
+        forked = [one for one in started if any("forkserver" in word for word in words(one))]
+        launched = any("ipykernel_launcher" in words(one) for one in started)
+        return launched or any(one.ppid() == server.pid for one in forked for server in forked if one.is_running())
 
     wait_until(kernel_runs, process)
     return started
@@ -43,6 +45,8 @@ def runs(process):
 
 
 CHAPTER = ["-m", "cassbook.cli", "chapter", "latency"]
+#: Its kernels are forked.
+BOOK = ["-m", "cassbook.cli", "book"]
 #: `cassbook reproduce` with a notebook that measures nothing, for a long time.
 REPRODUCE = """
 import pathlib, nbformat
@@ -68,8 +72,15 @@ main(["reproduce"])
         (CHAPTER, signal.SIGTERM, os.kill, 2),
         (["-c", REPRODUCE], signal.SIGINT, os.kill, 3),
         (["-c", REPRODUCE], signal.SIGTERM, os.killpg, 4),
+        (BOOK, signal.SIGINT, os.killpg, 5),
     ],
-    ids=["chapter, Ctrl-C in a terminal", "chapter, SIGTERM", "reproduce, SIGINT", "reproduce, SIGTERM to all"],
+    ids=[
+        "chapter, Ctrl-C in a terminal",
+        "chapter, SIGTERM",
+        "reproduce, SIGINT",
+        "reproduce, SIGTERM to all",
+        "book, Ctrl-C in a terminal",
+    ],
 )
 def test_a_command_ends_at_a_drawn_moment_and_leaves_nothing(command, number, send, seed, tmp_path):
     process = subprocess.Popen(
@@ -90,4 +101,5 @@ def test_a_command_ends_at_a_drawn_moment_and_leaves_nothing(command, number, se
     assert out == ""
     assert said.splitlines()[-1].startswith("cassbook: interrupted")
     assert "Traceback" not in said
-    assert not [path for folder in ("executed", "source") for path in (tmp_path / folder).rglob("*.ipynb")]
+    folders = ["executed"] if command is BOOK else ["executed", "source"]
+    assert not [path for folder in folders for path in (tmp_path / folder).rglob("*.ipynb")]
