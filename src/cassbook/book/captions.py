@@ -4,7 +4,8 @@ A notebook names what its table answers in the cell's metadata, as it does for a
 
     "table": {"caption": "What does a level cost?", "folded": true, "links": {"reads, ": "latency"}}
 
-Headings that begin as one of `links` become links to that page, whose path is relative.
+A table of more than `MOST_ROWS` is folded unless "folded" says otherwise. Headings that begin as one of `links` become
+links to that page, whose path is relative.
 """
 
 from __future__ import annotations
@@ -21,11 +22,15 @@ import nbformat
 from bs4 import BeautifulSoup, Tag
 
 KEY = "table"
+#: As many as stand between two paragraphs without parting them.
+MOST_ROWS = 16
 _FRAME = re.compile(r'<table [^>]*class="dataframe')
 _EVIDENCE = '<div class="evidence">'
 #: A heading that is a name of the library's own: words joined by underscores.
 _NAME = re.compile(r"(<th[^>]*>)([a-z][a-z0-9]*(?:_[a-z0-9]+)+)(?=</th>)")
 _HEADING = re.compile(r"(<th[^>]*>)([^<]+)(?=</th>)")
+#: A cell that holds a sentence.
+_SENTENCE = re.compile(r"<td>(?=[^<]{40,}</td>)")
 _UNIT = re.compile(r"_(ms|us|s|percent)$")
 
 
@@ -62,7 +67,7 @@ def _captioned(
             head = f"<b>Table {number}{escape(source)}.</b> {escape(wanted['caption'])}"
             name = f"{slug}-{number}.csv"
             table = _linked(output.data["text/html"], wanted.get("links", {}))
-            output.data["text/html"] = _framed(table, head, name, wanted.get("folded", False))
+            output.data["text/html"] = _framed(table, head, name, wanted.get("folded", _is_long(table)))
             named = None
         elif named:
             yield named
@@ -94,11 +99,15 @@ def _linked(table: str, links: Mapping[str, str]) -> str:
     return _HEADING.sub(link, table)
 
 
+def _is_long(table: str) -> bool:
+    return table.partition("<tbody")[2].count("<tr") > MOST_ROWS
+
+
 def _framed(table: str, head: str, name: str, folded: bool) -> str:
     values = io.StringIO()
     csv.writer(values, lineterminator="\n").writerows(rows(table))
     link = f'<a class="values" download="{name}" href="data:text/csv;charset=utf-8,{quote(values.getvalue())}">CSV</a>'
-    table = _NAME.sub(lambda found: found[1] + heading(found[2]), table)
+    table = _SENTENCE.sub('<td class="sentence">', _NAME.sub(lambda found: found[1] + heading(found[2]), table))
     # What is wider than the page is scrolled, by the keyboard too.
     wide = f'<div class="scrolled" tabindex="0" role="region" aria-label="{name}">{table}</div>'
     if folded:

@@ -62,6 +62,20 @@ def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file()
     assert values_of(html)[1][0][1:] == ["worst_percent", "R² of_x"]
 
 
+def test_a_long_table_is_folded_unless_it_is_to_stay_open_and_sentences_may_be_broken():
+    frame = pd.DataFrame(
+        {"x": range(captions.MOST_ROWS), "words": "Does it break where the page ends, or go on and on?"}
+    )
+    longer = pd.concat([frame, frame.head(1)])
+    shapes = []
+    for table, wanted in ((frame, {}), (longer, {}), (longer, {"folded": False})):
+        cell = new_code_cell("a", outputs=shown(table), metadata={"table": {"caption": "What?"} | wanted})
+        captions.caption([cell], "x")
+        page = BeautifulSoup(cell.outputs[0].data["text/html"], "html.parser")
+        shapes.append((page.contents[0].name, len(page.select("td.sentence"))))
+    assert shapes == [("figure", len(frame)), ("details", len(longer)), ("figure", len(longer))]
+
+
 def test_headings_link_to_the_chapters_that_they_come_from():
     frame = pd.DataFrame({"1R-1W": [1, 2]}, index=["reads, mean", "dead replicas, reads"])
     table = {"caption": "What?", "links": {"reads, ": "latency"}}

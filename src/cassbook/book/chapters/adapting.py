@@ -56,9 +56,9 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
             "what can be missed": ", ".join(broken) or "nothing",
-            "by the paper's switch": f"{plain['violations']:.0f} of {plain['reads']:.0f}",
+            "by the paper's switch": f"{plain['violations']:,.0f} of {plain['reads']:,.0f}",
             "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
-            "by the safe one": f"{safe['violations']:.0f} of {safe['reads']:.0f}",
+            "by the safe one": f"{safe['violations']:,.0f} of {safe['reads']:,.0f}",
             "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
@@ -85,7 +85,8 @@ def lost(switches: pd.DataFrame) -> dict[str, int]:
 
 def switch_values(switches: pd.DataFrame) -> dict[str, object]:
     """Return what the prose quotes of switches: `lost`, and how late the replica and the other client were, s."""
-    return {"late": LATE_S, "late_client": LATE_CLIENT_S, **lost(switches)}
+    counts = {name: f"{count:,}" for name, count in lost(switches).items()}
+    return {"late": LATE_S, "late_client": LATE_CLIENT_S, **counts}
 
 
 def comparison(rides: ScheduleRuns) -> pd.DataFrame:
@@ -105,7 +106,7 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
         columns[title] = figures["estimate"].map(_ms)
         columns[f"times the adviser's {title.partition(',')[0]}"] = _ratios(figures)
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
-    columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']} of {sums['reads']}", axis=1)
+    columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']:,} of {sums['reads']:,}", axis=1)
     return pd.DataFrame(columns).loc[order].rename(index=REGIMES).rename_axis("regime")
 
 

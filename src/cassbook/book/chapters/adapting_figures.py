@@ -31,7 +31,10 @@ def violations(switches: pd.DataFrame) -> Figure:
             at = group.loc[(group["now"] == pair[0]) & (group["then"] == pair[1]), "at_s"]
             moments = [moment for moments in at for moment in moments]
             panel.plot(moments, [row] * len(moments), "|", color=palette.VERMILION, markersize=9)
-            panel.text(0.99, row, f"{len(moments)}", va="center", ha="right", transform=panel.get_yaxis_transform())
+            panel.text(
+                0.99, row, f"{len(moments)}", va="center", ha="right", transform=panel.get_yaxis_transform(),
+                bbox={"facecolor": "white", "edgecolor": "none", "pad": 1.5},
+            )  # fmt: skip
         panel.axvline(0, color="grey", linewidth=0.8)
         title = "the paper's switch" if how == "naive" else "the safe one"
         panel.set(
