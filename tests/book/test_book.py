@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 
-from cassbook.book import build, notebooks, outputs
+from cassbook.book import build, notebooks, outputs, pdf
 from cassbook.book.chapters import record, staleness_explorer
 from cassbook.claims.registry import ledger
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
+from cassbook.lab.doctor import browser
 from cassbook.records.run import RecordedRun
 from cassbook.staleness.explorer import Knobs, needed_ms
 from tests.conftest import BUILD
@@ -108,6 +109,16 @@ def test_tables_have_numbers_and_captions(html, notebook):
     tables = text.count('class="dataframe') - text.count('<div class="evidence">')
     numbers = [int(number) for number in re.findall(r"<b>Table (\d+)", text)]
     assert numbers == list(range(1, tables + 1))
+
+
+def test_the_whole_book_is_printed(html, tmp_path, monkeypatch):
+    if browser() is None:
+        pytest.skip("no Chromium on the PATH (Debian: package chromium); the book was not printed")
+    monkeypatch.setenv("CASSBOOK_BUILD", str(tmp_path))
+    printed = pdf.write(html)
+    assert printed.read_bytes().startswith(b"%PDF")
+    assert printed.stat().st_size > 10e6, "all pictures are in it"
+    assert [path.name for path in tmp_path.iterdir()] == [printed.name]
 
 
 @pytest.fixture

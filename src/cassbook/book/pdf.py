@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import posixpath
 import re
-import subprocess
-import tempfile
 from collections.abc import Mapping
 from importlib import resources
 from pathlib import Path
@@ -14,6 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import yaml
 from bs4 import BeautifulSoup, Tag
+from playwright.sync_api import Error, sync_playwright
 
 from cassbook.book.execution import build_dir
 from cassbook.core import paths
@@ -22,13 +21,13 @@ from cassbook.lab.doctor import browser
 
 _ARTICLE = re.compile(r"<article\b.*?</article>", re.DOTALL)
 _FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]*mathjax[^>]*></script>", re.DOTALL)
+_UP = re.compile(r"(\.\./)+_static")
 #: What works only on a screen: code that is folded, links of headings and of values, what scripts draw.
 _ON_SCREEN = (
     "details.hide, a.headerlink, a.values, script, iframe, button, style, "
     ".plotly-graph-div, .explorer, [id^=every-claim-]"
 )
-_TIMEOUT_S = 600
-_VIRTUAL_MS = 120_000
+_TIMEOUT_MS = 300_000
 _BARE = "print.html"
 
 
@@ -60,22 +59,28 @@ def write(html: Path) -> Path:
     pdf = build_dir() / "the-price-of-consistency.pdf"
     draft = pdf.with_suffix(".draft.pdf")
     draft.unlink(missing_ok=True)
-    with tempfile.TemporaryDirectory() as profile:
-        command = [
-            chromium, "--headless", "--disable-gpu", "--disable-background-networking", f"--user-data-dir={profile}",
-            "--no-pdf-header-footer", "--generate-pdf-document-outline", f"--virtual-time-budget={_VIRTUAL_MS}",
-            f"--print-to-pdf={draft}", page.resolve().as_uri(),
-        ]  # fmt: skip
-        if os.geteuid() == 0:
-            command.insert(1, "--no-sandbox")  # Chromium refuses to run as root with one
-        try:
-            done = subprocess.run(command, capture_output=True, text=True, timeout=_TIMEOUT_S, check=False)
-        finally:
-            page.unlink()
-    if done.returncode or not draft.is_file():
-        raise LaboratoryError(f"{chromium} printed nothing:\n" + "\n".join(done.stderr.splitlines()[-10:]))
+    try:
+        _print(chromium, page, draft)
+    except Error as error:
+        raise LaboratoryError(f"{chromium} printed nothing: {error.message}") from None
+    finally:
+        page.unlink()
     draft.replace(pdf)
     return pdf
+
+
+def _print(chromium: str, page: Path, pdf: Path) -> None:
+    """Open a page and print it when its formulas are set."""
+    # Chromium refuses to run as root with a sandbox.
+    arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
+    with sync_playwright() as tools:
+        opened = tools.chromium.launch(executable_path=chromium, args=arguments)
+        tab = opened.new_page()
+        tab.set_default_timeout(_TIMEOUT_MS)
+        tab.goto(page.resolve().as_uri())
+        tab.wait_for_function("!window.MathJax || MathJax.startup?.promise?.then(() => true)")
+        tab.pdf(path=pdf, prefer_css_page_size=True, tagged=True, outline=True)
+        opened.close()
 
 
 def contents(toc: Path) -> list[tuple[str, list[str]]]:
@@ -101,7 +106,7 @@ def one_page(html: Path, parts: list[tuple[str, list[str]]]) -> str:
             body.append(f'<h1 class="part">{caption}</h1>')
         for page in pages:
             text = (html / f"{page}.html").read_text(encoding="utf-8")
-            formulas = formulas or "".join(_FORMULAS.findall(text)).replace("../../_static", "_static")
+            formulas = formulas or _UP.sub("_static", "".join(_FORMULAS.findall(text)))
             body.append(_printed(text, page, names))
     style = resources.files("cassbook.book").joinpath("templates/print.css").read_text(encoding="utf-8")
     head = (

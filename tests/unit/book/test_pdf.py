@@ -22,7 +22,8 @@ def html(tmp_path):
     (tmp_path / "notebooks" / "analyse").mkdir(parents=True)
     (tmp_path / "book").mkdir()
     (tmp_path / "notebooks" / "analyse" / "one.html").write_text(PAGE)
-    (tmp_path / "book" / "words.html").write_text('<article><dl><dt id="term">Term</dt></dl></article>')
+    words = '<script src="../_static/mathjax/tex-chtml.js"></script><article><dl><dt id="term">Term</dt></dl></article>'
+    (tmp_path / "book" / "words.html").write_text(words)
     return tmp_path
 
 
@@ -35,6 +36,7 @@ def test_pages_stand_on_one_page_and_lead_to_each_other(html):
     assert all(page.find(id=target[1:]) for target in targets if target.startswith("#"))
     assert "source" in page.get_text()
     assert page.find("img")["src"] == "_images/one.png"
+    assert [script["src"] for script in page.find_all("script")] == ["_static/mathjax/tex-chtml.js"]
     assert [heading.get_text() for heading in page.find_all("h1")] == ["A part", "Title"]
 
 
