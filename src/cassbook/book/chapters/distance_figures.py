@@ -98,7 +98,7 @@ def against_model(sources: Mapping[str, pd.DataFrame]) -> Figure:
             panel.plot(both, both * factor, ":", color="grey", linewidth=0.8)
         panel.set(title=label, xscale="log", yscale="log", xlabel="latency, ms")
         _plain_log(panel)
-        panel.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        panel.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
         panel.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
         panel.xaxis.set_minor_formatter(NullFormatter())
     axes[0, 0].set_ylabel("the model's, ms")

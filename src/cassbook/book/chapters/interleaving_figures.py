@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 
 from cassbook.book import palette
@@ -60,25 +61,32 @@ def half_widths(table: pd.DataFrame) -> Figure:
 
 
 def since_change(table: pd.DataFrame) -> Figure:
-    """Draw latency since a change, as a multiple of what the level settles at: rows what is asked, columns threads."""
+    """Draw latency since a change, as a multiple of what the level settles at: rows what is asked, columns threads.
+
+    A thin line per pair of levels, in the colour of the one that began, and the median of all pairs. The last bin is
+    left out: it holds the few requests that were sent when the slice was over.
+    """
+    table = table[table["bin_ms"] < table["bin_ms"].max()]
     threads = sorted(table["threads"].unique())
     asked = [name for name in WORDS if name in set(table["operation"])]
-    figure, axes = panels(len(asked), len(threads), width=3.2, height=2.4, sharex=True, sharey="row")
+    figure, axes = panels(len(asked), len(threads), width=2.6, height=2.2, sharex=True, sharey="row")
     for (row, operation), (column, count) in ((r, c) for r in enumerate(asked) for c in enumerate(threads)):
         panel = axes[row, column]
         here = table[(table["operation"] == operation) & (table["threads"] == count)]
-        for (level, after), group in here.groupby(["level", "after"], sort=False):
-            panel.plot(
-                group["bin_ms"] / 1000, group["ratio"], color=_COLOURS[level], linewidth=1.1,
-                linestyle="--" if after in ("ONE", "1R-3W") else "-", label=f"{level} after {after}",
-            )  # fmt: skip
+        for (level, _), group in here.groupby(["level", "after"], sort=False):
+            panel.plot(group["bin_ms"] / 1000, group["ratio"], color=_COLOURS[level], linewidth=0.8, alpha=0.45)
+        middle = here.groupby("bin_ms")["ratio"].median()
+        panel.plot(middle.index / 1000, middle, color=palette.BLACK, linewidth=1.8)
         panel.axhline(1, color="grey", linewidth=0.8)
-        panel.set_title(f"{WORDS[operation]}, {count} threads")
+        panel.set_title(f"{WORDS[operation]}, {count} threads", fontsize=10)
         if row == len(asked) - 1:
             panel.set_xlabel("s since the change")
         if column == 0:
             panel.set_ylabel("by settled latency")
-            panel.legend(fontsize=6)
+    begun = [level for level in _COLOURS if level in set(table["level"])]
+    handles = [Line2D([], [], color=_COLOURS[level], linewidth=0.8, label=level) for level in begun]
+    handles.append(Line2D([], [], color=palette.BLACK, linewidth=1.8, label="median"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))
     return done(figure)
 
 
