@@ -231,8 +231,10 @@ def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
         with kernels.signals_later():
             # Spawned, not forked: a kernel's event loop does not survive a fork.
             pool = ProcessPoolExecutor(min(_WORKERS, len(jobs)), get_context("spawn"), initializer=kernels.alone)
-            # To import for one chapter what all of them import takes longer than a kernel of its own.
-            manager = ForkedKernelManager if len(jobs) > _WORKERS else kernels.QuietKernelManager
+            # To import for one chapter what all of them import takes longer than a kernel of its own; and macOS may end
+            # a process that is forked after imports.
+            forked = len(jobs) > _WORKERS and sys.platform == "linux"
+            manager = ForkedKernelManager if forked else kernels.QuietKernelManager
             running = [pool.submit(_execute_whole, *job, manager=manager) for job in jobs]
         _wait_for(running, pool)
     except (KeyboardInterrupt, SystemExit):
