@@ -71,10 +71,11 @@ def write(html: Path) -> Path:
 
 def _print(chromium: str, page: Path, pdf: Path) -> None:
     """Open a page and print it when its formulas are set."""
-    # Chromium refuses to run as root with a sandbox.
-    arguments = ["--disable-background-networking", *(["--no-sandbox"] if os.geteuid() == 0 else [])]
     with sync_playwright() as tools:
-        opened = tools.chromium.launch(executable_path=chromium, args=arguments)
+        opened = tools.chromium.launch(
+            executable_path=chromium, args=["--disable-background-networking"],
+            chromium_sandbox=os.geteuid() != 0,  # Chromium refuses to run as root with one
+        )  # fmt: skip
         tab = opened.new_page()
         tab.set_default_timeout(_TIMEOUT_MS)
         tab.goto(page.resolve().as_uri())

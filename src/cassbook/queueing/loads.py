@@ -128,10 +128,7 @@ def _visits(routing: Routing, wanted: int) -> tuple[Floats, Floats]:
     By whether the coordinator holds the row, role, and machine, the client's last; shape (2, 3, nodes + 1).
     """
     alone, asked = np.zeros((2, 2, 3, routing.nodes + 1))
-    for coordinator, held, chance in coordinators(routing):
-        local = int(held[coordinator])
-        others = held.copy() if routing.among_replicas else np.ones(routing.nodes, dtype=bool)
-        others[coordinator] = False
+    for coordinator, local, others, chance in coordinators(routing):
         count = int(others.sum())
         branches = chance * min(wanted - local, count)
         for visits, often in ((alone, chance), (asked, branches)):
@@ -142,15 +139,17 @@ def _visits(routing: Routing, wanted: int) -> tuple[Floats, Floats]:
     return alone, asked
 
 
-def coordinators(routing: Routing) -> Iterator[tuple[int, NDArray[np.bool_], float]]:
-    """All (coordinator, nodes that hold the row, probability) that there are."""
+def coordinators(routing: Routing) -> Iterator[tuple[int, int, NDArray[np.bool_], float]]:
+    """All (coordinator, whether it holds the row, whom it may ask, probability) that there are."""
     nodes = routing.nodes
     for first, share in enumerate(ring_shares(nodes, routing.shares)):
         held = np.zeros(nodes, dtype=bool)
         held[[(first + k) % nodes for k in range(routing.replication)]] = True
         choices = np.flatnonzero(held) if routing.token_aware else np.arange(nodes)
-        for coordinator in choices:
-            yield int(coordinator), held, float(share) / len(choices)
+        for coordinator in map(int, choices):
+            others = held.copy() if routing.among_replicas else np.ones(nodes, dtype=bool)
+            others[coordinator] = False
+            yield coordinator, int(held[coordinator]), others, float(share) / len(choices)
 
 
 def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:

@@ -156,10 +156,8 @@ def _roles(routing: Routing) -> Floats:
     """How often a machine coordinates, is asked, and is the client; shape (3, nodes + 1)."""
     nodes = routing.nodes
     roles = np.zeros((3, nodes + 1))
-    for coordinator, held, chance in coordinators(routing):
+    for coordinator, _, others, chance in coordinators(routing):
         roles[event_loop.COORDINATOR, coordinator] += chance
-        others = held.copy() if routing.among_replicas else np.ones(nodes, dtype=bool)
-        others[coordinator] = False
         roles[event_loop.OWN, :-1] += chance * others
     elsewhere = roles[event_loop.OWN].sum()
     roles[event_loop.OWN, :-1] = roles[event_loop.OWN, :-1] / elsewhere if elsewhere else 1 / nodes

@@ -58,6 +58,7 @@ def exchanges(events: pd.DataFrame, coordinator: int, nodes: Sequence[str]) -> p
             waiting.setdefault(peer, []).append(len(sent))
             sent.append([peer, match["verb"] in _WRITES, at_us / 1000, float("nan")])
         elif match.re is CAME and answers and waiting.get(peer):
-            message = sent[waiting[peer].pop(0)]
-            message[-1] = at_us / 1000 if at_us / 1000 >= message[-2] else float("nan")
+            place = waiting[peer].pop(0)
+            if at_us / 1000 >= sent[place][2]:
+                sent[place][3] = at_us / 1000
     return pd.DataFrame(sent, columns=list(COLUMNS))
