@@ -1,10 +1,11 @@
-"""The ledger as JSON, CSV and Markdown."""
+"""The ledger as JSON, CSV, Markdown and text."""
 
 from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Sequence
+import textwrap
+from collections.abc import Iterator, Sequence
 
 import pandas as pd
 
@@ -46,6 +47,11 @@ _MEASURED = ["measured", "measured_verdict", "measured_by"]
 #: What CSV has in addition to them.
 MORE_COLUMNS = ["relation", "reading", "rests_on", "rests_verdict", "function"]
 
+#: What a claim is told in full by.
+_IN_FULL = [
+    "location", "quote", "printed", "asked", "recomputed", "note", "rests_on", "rests_verdict", *_MEASURED, "function",
+]  # fmt: skip
+
 
 def frame(findings: Sequence[Finding]) -> pd.DataFrame:
     """One row per claim, one column per field of `Finding`, in the order of the ledger."""
@@ -75,6 +81,21 @@ def as_text(findings: Sequence[Finding]) -> str:
     """One line per claim for a terminal: id, verdict, what was printed and what was recomputed."""
     short = ["id", "verdict", "printed", "recomputed", *_columns(findings)[len(COLUMNS) :]]
     return frame(findings)[short].to_string(index=False, justify="left", max_colwidth=48)
+
+
+def in_full(findings: Sequence[Finding]) -> str:
+    """All that is said of each claim, for a terminal: its verdict, and a paragraph per field that is not empty."""
+    return "\n\n".join("\n".join(_in_full(finding)) for finding in findings)
+
+
+def _in_full(finding: Finding) -> Iterator[str]:
+    words = (VERDICT_WORDS[finding.verdict], FINDING_WORDS[finding.finding])
+    yield f"{finding.id}: {', '.join(filter(None, words))}"
+    said = {name.replace("_", " "): str(text) for name in _IN_FULL if (text := getattr(finding, name))}
+    said["location"] = f"{PAPER_NAMES[finding.paper]}, {finding.location}"
+    wide = max(map(len, said)) + 2
+    for name, text in said.items():
+        yield textwrap.fill(f"  {name:<{wide}}{text}", 100, subsequent_indent=" " * (wide + 2))
 
 
 FORMATS = {"json": as_json, "csv": as_csv, "md": as_markdown, "text": as_text}

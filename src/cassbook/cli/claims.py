@@ -13,7 +13,7 @@ from cassbook.cli.common import format_option
 @click.command()
 @click.option("--run", "folder", type=click.Path(path_type=Path), help="Run to test the claims on as well.")
 @click.option("--records", is_flag=True, help="Say too what cassbook's own records show of the claims (half a minute).")
-@format_option("md", "text", "json", "csv")
+@format_option("text", "md", "json", "csv")
 @click.option("--paper", multiple=True, help="Paper: g20, pbs, g21, thesis or d16; repeatable. Default: all.")
 @click.option("--id", "identity", multiple=True, help="Id of a claim; repeatable. Default: all.")
 def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...], identity: tuple[str, ...]) -> None:
@@ -27,11 +27,12 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     """  # noqa: D301 - click wants the character itself
     from cassbook.claims.measured import by_run
     from cassbook.claims.registry import ledger, with_ids
-    from cassbook.claims.report import FORMATS
-    from cassbook.claims.statement import papers_named
+    from cassbook.claims.report import FORMATS, in_full
+    from cassbook.claims.statement import PAPERS, papers_named
     from cassbook.ingest.folder import open_run
 
-    papers = papers_named(paper)
+    begun = {name.partition("-")[0] for name in identity}  # an id begins with its paper: no other is recomputed
+    papers = papers_named(paper or (begun if begun <= set(PAPERS) else ()))
     run = None if folder is None else open_run(folder)
     evidence = {} if run is None else by_run(run.statistics, run.manifest["engine"], run.name)
     if records:
@@ -39,4 +40,6 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
 
         evidence = by_records(papers) | evidence
     findings = ledger(evidence, papers, progress=sys.stderr.isatty())
-    click.echo(FORMATS[form](with_ids(findings, identity) if identity else findings))
+    if identity:
+        findings = with_ids(findings, identity)
+    click.echo((in_full if identity and form == "text" else FORMATS[form])(findings))

@@ -12,12 +12,19 @@ from __future__ import annotations
 
 import re
 import shlex
+from pathlib import Path
 
+import nbformat
 from click.testing import CliRunner
 
+from cassbook.book.notebooks import analyse_notebooks
 from cassbook.cli.main import main
 from cassbook.core import paths
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.files import whole
+
+#: Stands in every file that has a sample, also where a notebook has its newlines in quotes.
+_BEGINS = "$ cassbook "
 
 #: A block: its command, which a backslash continues on the next line, and its answer.
 _BLOCK = re.compile(r"(?<=^```console\n)(\$ (?:[^\n]*\\\n)*[^\n]*\n).*?(?=^```$)", re.MULTILINE | re.DOTALL)
@@ -47,12 +54,30 @@ def _answered(typed: str) -> str:
     return typed + "".join(f"{said}\n" for said in lines[: int(cut.group(1)) if cut else None])
 
 
+def pages() -> list[Path]:
+    """Return the pages of the book that have a sample: those of prose, then the chapters, in which it is an answer."""
+    of_prose = sorted((paths.project_root() / "book").glob("*.md"))
+    return [page for page in [*of_prose, *analyse_notebooks()] if _BEGINS in page.read_text(encoding="utf-8")]
+
+
+def renewed(page: Path) -> str:
+    """Return the content of a page's file with the present answers; errors as `answered`."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        return answered(text)
+    content = nbformat.reads(text, as_version=4)
+    for cell in content.cells:
+        if cell.cell_type == "markdown":
+            cell.source = answered(cell.source)
+    return nbformat.writes(content) + "\n"
+
+
 def store() -> None:
     """Write the present answers into all pages of the book."""
-    for page in sorted((paths.project_root() / "book").glob("*.md")):
-        text = page.read_text(encoding="utf-8")
-        if (now := answered(text)) != text:
-            page.write_text(now, encoding="utf-8")
+    for page in pages():
+        if (now := renewed(page)) != page.read_text(encoding="utf-8"):
+            with whole(page) as draft:
+                draft.write_text(now, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -22,12 +22,12 @@ CELLS = tuple(Cell("READ", level, jobs, replication=replication) for level, repl
 FEWEST, MOST = 3, 15
 
 
-def foretold_over_seen(measured, phases, nodes):
+def predicted_over_measured(measured, phases, nodes):
     """Throughput at QUORUM by the other levels' usual cells: a cell of a second that falls into a pause is unusual."""
     cells = measured.groupby(["operation", *KIND, "jobs"]).median(numeric_only=True).reset_index()
     fit = calibrate(cells[cells["level"] != "QUORUM"], phases, nodes, psutil.cpu_count())
-    seen = cells.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
-    return analyse(fit.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1] / seen
+    measured_per_s = cells.query("level == 'QUORUM' and jobs == 8")["throughput_per_s"].item()
+    return analyse(fit.network(Question("READ", "QUORUM", 3, 3)), 8).throughput_per_s[-1] / measured_per_s
 
 
 def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
@@ -43,7 +43,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
             measured = pd.DataFrame(rows).drop(columns="phases")
             if rounds < FEWEST:
                 continue
-            ratios.append(foretold_over_seen(measured, rows[0]["phases"], cluster.spec.nodes))
+            ratios.append(predicted_over_measured(measured, rows[0]["phases"], cluster.spec.nodes))
             # Nodes are hardly warm: what is asked is that it is no other order of magnitude.
             if 1 / 3 < ratios[-1] < 3:
                 break

@@ -105,11 +105,11 @@ class Bench:
         loop.run(bound or Bound(), Window())
         return rows, drawn
 
-    def run(self, name, steady_s=0.5):
+    def run(self, name, each=60):
         workload = self.ready[name].workload
         requests = [workload.requests(kind) for kind in range(len(OPERATIONS))]
         operations = workload.operations(np.random.default_rng(5))
-        return self.loop(requests, operations, workload, Bound(0.05, steady_s))
+        return self.loop(requests, operations, workload, Bound(operations_per_thread=each))
 
     def count(self, table):
         return self.session.execute(f"SELECT count(*) FROM {KEYSPACE}.{table}").one()[0]
@@ -145,7 +145,7 @@ def test_every_workload_runs_without_a_miss_in_its_shares(bench, name):
 
 
 def test_reads_ask_for_rows_as_the_distribution_says(bench):
-    _, drawn = bench.run("C", 1.0)
+    _, drawn = bench.run("C", 200)
     asked = Counter(request.expected for request in drawn[READ])
     popular = Counter(keys.draw("zipfian", ROWS, 100_000, np.random.default_rng(1)).tolist()).most_common(1)[0][0]
     assert asked.most_common(1)[0][0] == wire.value(keys.row_keys([popular])[0])
@@ -154,7 +154,7 @@ def test_reads_ask_for_rows_as_the_distribution_says(bench):
 
 def test_d_adds_rows_to_its_own_table_and_reads_the_latest(bench):
     before, others = bench.count("usertable_d"), bench.count("usertable")
-    _, drawn = bench.run("D", 1.6)
+    _, drawn = bench.run("D", 200)
     assert bench.count("usertable_d") == before + len(drawn[INSERT])
     assert bench.count("usertable") == others == ROWS
     new = {request.tail[: 4 + len("user") + 19] for request in drawn[INSERT]}

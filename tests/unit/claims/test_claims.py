@@ -452,6 +452,21 @@ def test_the_command_lists_them_in_three_formats(findings):
     assert list(rows_of(text)) == [finding.id for finding in findings]
 
 
+def test_a_claim_that_is_named_is_told_in_full(findings):
+    said = CliRunner().invoke(main, ["claims", "--id", "d16-6800", "--id", "g20-verification"]).stdout
+    assert max(map(len, said.splitlines())) <= 100
+    told = dict(zip(("d16-6800", "g20-verification"), said.split("\n\n"), strict=True))
+    for finding in findings:
+        if finding.id in told:
+            flat = " ".join(told[finding.id].split())
+            assert all(text in flat for text in (finding.id, finding.quote, finding.printed, finding.recomputed))
+            assert finding.note in flat
+    assert told["d16-6800"].startswith("d16-6800: reproduced\n  location    Dipietro 2016, section 5.1\n")
+    other = CliRunner().invoke(main, ["claims", "--id", "dd-680"])
+    assert other.exit_code == 2
+    assert "there is no 'dd-680'; the nearest are" in other.stderr
+
+
 def test_a_run_is_put_to_the_claims_it_can_test():
     run = str(project_root() / "data" / "runs" / "quick-2.1.20")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]

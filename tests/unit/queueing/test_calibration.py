@@ -224,7 +224,7 @@ def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
     assert table.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
     assert table.loc["always 2R-2W", "regret"].value > 50
     assert {what_if.WEIGHTED, "always 1R-3W"} < set(table.index)
-    # Mixes of other costs than those foretold: what is chosen is judged by what was measured.
+    # Mixes of other costs than those predicted: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
     assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
 
@@ -311,7 +311,7 @@ def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
 
 
-def test_advice_can_be_foretold(folder):
+def test_advice_can_be_predicted(folder):
     asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
     said = CliRunner().invoke(main, asked).output
     assert "predicted for 4 nodes, 16 threads, 100% reads, 3 cluster starts" in said

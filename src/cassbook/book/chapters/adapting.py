@@ -138,7 +138,7 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
     """Return how the rides were made: starts, rows, window_s, horizon_s, margin (percent), phase_s; and phase_sweeps,
-    how many sweeps beside the load a phase lasts.
+    how many sweeps under load a phase lasts.
     """
     notes, terms = rides.manifest, terms_of(rides)
     phase_s = notes["schedule"][0]["seconds"]
@@ -180,17 +180,17 @@ def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
 
 
 def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return what sweeps took, at rest and beside the load.
+    """Return what sweeps took, at rest and under load.
 
     Returns
     -------
     DataFrame of str
-        Index 'at rest', 'beside the load'; how many, seconds (mean; least to most), by how much others are slower.
+        Index 'at rest', 'under load'; how many, seconds (mean; least to most), by how much others are slower.
     """
     rows = {}
     for loaded, sweeps in rides.sweeps.groupby("loaded"):
         slower = (sweeps["slowdown"].mean() - 1) * 100
-        rows["beside the load" if loaded else "at rest"] = {
+        rows["under load" if loaded else "at rest"] = {
             "sweeps": str(len(sweeps)),
             "seconds, mean": f"{sweeps['seconds'].mean():.0f}",
             "seconds, least to most": f"{sweeps['seconds'].min():.0f} to {sweeps['seconds'].max():.0f}",
@@ -200,7 +200,7 @@ def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
 
 
 def mean_sweep(rides: ScheduleRuns) -> SweepCost:
-    """Return the mean of the sweeps beside the load."""
+    """Return the mean of the sweeps under load."""
     sweeps = rides.sweeps[rides.sweeps["loaded"]]
     return SweepCost(float(sweeps["seconds"].mean()), float(sweeps["slowdown"].mean()))
 

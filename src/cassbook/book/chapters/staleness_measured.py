@@ -27,7 +27,7 @@ def setup_name(setup: str) -> str:
 
 def load_name(threads: int) -> str:
     """Return the name that the prose has for a load."""
-    return f"{threads} threads beside" if threads else "the probe alone"
+    return f"{threads} threads of load" if threads else "the probe alone"
 
 
 def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:

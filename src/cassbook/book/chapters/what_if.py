@@ -33,7 +33,7 @@ def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
         "mixes_off": f"{every['mixes_off']:.0f}", "parts_off": f"{every['parts_off']:.0f}", "above": above.value,
         "above_low": above.low, "above_high": above.high,
-        "above_foretold": _PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
+        "above_predicted": _PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
     } | {f"{name}_regret": regret["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
 

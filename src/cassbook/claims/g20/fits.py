@@ -195,7 +195,7 @@ def unseen_ends(column: Column, order: int) -> float:
     asked="the order of the highest R² is best beyond the points in all 6 columns",
 )
 def extrapolation() -> Answer:
-    """Columns in which the order of the highest printed R² foretells the ends best, each left out of the fit."""
+    """Columns in which the order of the highest printed R² predicts the ends best, each left out of the fit."""
     printed = table("g20_table3", ("operation", "level", "model"), "r_squared")
     orders = {name: order for order, name in MODEL_NAMES.items()}
     right, means = [], dict.fromkeys(MODEL_TITLES, 0.0)

@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from types import ModuleType
 from typing import Any
 
@@ -24,6 +25,9 @@ from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.preflight import THRIFT_PORT
 
 _TIMEOUT_MS = 12_000
+#: Tables whose folders a node makes by two threads as it starts; on a busy machine both find none, and the node stops
+#: because the second cannot make it.
+_AT_ONCE = ("system_auth/users", "system_traces/events", "system_traces/sessions")
 
 
 @cache
@@ -117,6 +121,11 @@ class StudyCluster(CassandraCluster):
         finally:
             node.close()
         self._wait_for(self._agreed, "do not agree on the schema")
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        for node, table in product(self.node_folders(), _AT_ONCE):
+            (node / "data0" / table).mkdir(parents=True)
 
     def _wait_until_ready(self) -> None:
         for number, address in enumerate(self._listening, start=1):

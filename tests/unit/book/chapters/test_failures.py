@@ -157,7 +157,7 @@ def test_a_node_that_is_not_back_before_the_load_ends_is_dead_until_then(run, mo
     assert table.loc["ONE/ONE", "node dead, answered per s"] == "40"
 
 
-def test_availability_is_measured_and_foretold(run):
+def test_availability_is_measured_and_predicted(run):
     assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
         {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01
     )

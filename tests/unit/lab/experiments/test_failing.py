@@ -1,4 +1,4 @@
-"""Settings switched while nodes fail: what goes wrong beside the load is not silent."""
+"""Settings switched while nodes fail: what goes wrong under load is not silent."""
 
 import threading
 from types import SimpleNamespace
