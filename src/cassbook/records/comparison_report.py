@@ -53,7 +53,10 @@ def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
 
 
 def _word(value: object) -> str:
-    return "unknown" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+    """A key in words; one that a cell does not have is left empty."""
+    if isinstance(value, float):
+        return "" if np.isnan(value) else f"{value:g}"
+    return "unknown" if value is None else str(value)
 
 
 def _table(shown: pd.DataFrame, labels: tuple[str, str], *more: str) -> pd.DataFrame:
