@@ -200,7 +200,7 @@ def _count(value: float) -> str:
 
 
 def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return how long driver and nodes took to take a node for down, and for up again: index (fault, who).
+    """Return how long driver and nodes took to mark a node down, and up again: index (fault, who).
 
     Medians over starts and nodes, with the least and the most, in seconds.
     """
@@ -211,7 +211,7 @@ def noticed(run: FaultRun, setup: str) -> pd.DataFrame:
     seconds = lambda value: f"{value:.1f}"  # noqa: E731
     table = pd.DataFrame(
         {head: groups[column].apply(spread, seconds) for column, head in
-         (("down_s", "taken for down after, s"), ("up_s", "taken for up again after, s"))}
+         (("down_s", "marked down after, s"), ("up_s", "marked up again after, s"))}
     )  # fmt: skip
     return table.reset_index("number", drop=True)
 
@@ -222,7 +222,7 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
     Each with its unit; `UNNOTICED` where it was not noticed while it lasted.
     """
     who = {"driver": "the driver", "nodes": "the other nodes"}
-    heads = {"down": "taken for down after, s", "up": "taken for up again after, s"}
+    heads = {"down": "marked down after, s", "up": "marked up again after, s"}
     found = {}
     for suffix, run in pair.items():
         table = noticed(run, setup)

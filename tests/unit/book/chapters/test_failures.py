@@ -129,8 +129,8 @@ def test_each_level_stops_where_too_few_replicas_are_left(run):
 
 def test_who_noticed_when(run):
     table = failures.noticed(run, SETUP)
-    assert table["taken for down after, s"].tolist() == ["0.2 [0.1, 0.3]", "8.0", "0.2 [0.1, 0.3]", "8.0"]
-    assert set(table["taken for up again after, s"]) == {"-"}
+    assert table["marked down after, s"].tolist() == ["0.2 [0.1, 0.3]", "8.0", "0.2 [0.1, 0.3]", "8.0"]
+    assert set(table["marked up again after, s"]) == {"-"}
 
 
 def test_latency_is_held_against_what_is_lost(run):
