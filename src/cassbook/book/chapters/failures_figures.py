@@ -88,7 +88,7 @@ def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
     figure, axes = panels(1, len(tables), width=6.5 if len(tables) == 1 else 5.0, height=0.3 * rows + 0.8, sharey=True)
     for panel, (title, table) in zip(axes[0], tables.items(), strict=True):
         sns.heatmap(
-            table, ax=panel, vmin=0, vmax=100, cmap="Blues", annot=True, fmt=".1f", annot_kws={"fontsize": 8},
+            table, ax=panel, vmin=0, vmax=100, cmap="Blues", annot=True, fmt=".1f", annot_kws={"fontsize": 10},
             cbar=False, linewidths=0.5,
         )  # fmt: skip
         panel.set(title=title, xlabel="", ylabel="")

@@ -74,7 +74,7 @@ class Controlled:
         process = self.node_process(node)
         process.kill() if kill else process.terminate()
         deadline = time.monotonic() + _END_TIMEOUT_S
-        while _runs(process) or self.node_answers(node):  # the last of its threads closes its ports
+        while _runs(process) or preflight.held(self._address(node)):
             if time.monotonic() > deadline:
                 wrong = f"node{node} has not ended after {_END_TIMEOUT_S:.0f} s"
                 raise LaboratoryError(f"{wrong}\n{self._log_end(node)}")
@@ -130,7 +130,10 @@ class Controlled:
 
     def node_answers(self, node: int) -> bool:
         """Whether node `node` (from 1) accepts connections of clients."""
-        return answers([*self._listening, *self._spare_addresses][node - 1])
+        return answers(self._address(node))
+
+    def _address(self, node: int) -> str:
+        return [*self._listening, *self._spare_addresses][node - 1]
 
     @property
     def _spare_addresses(self) -> list[str]:

@@ -13,12 +13,14 @@ from cassandra.cluster import NoHostAvailable
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import release
-from cassbook.lab.engine import java, manual, probe
+from cassbook.lab.engine import java, manual, preflight, probe
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, answers
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.manual import DOWN, PAUSED, RUNNING, LocalCluster, NodeState
 
 _STOP_TIMEOUT_S = 60.0
+#: Within which the last threads of a process that was killed close its ports.
+_FREE_TIMEOUT_S = 10.0
 _POLL_S = 0.1
 #: How a read shows that its coordinator sees so many replicas up, where the table has one on each node.
 _LEVELS = (ConsistencyLevel.ONE, ConsistencyLevel.TWO, ConsistencyLevel.THREE)
@@ -88,6 +90,10 @@ def start(name: str, log: Log) -> None:
     node = _in_state(name, "start", {DOWN: "", RUNNING: "runs already", PAUSED: "is paused; resume it instead"})
     cluster = by_hand()
     began = time.monotonic()
+    while held := preflight.held(node.address):
+        if time.monotonic() - began > _FREE_TIMEOUT_S:
+            raise LaboratoryError(f"start: {node.name}: {'; '.join(one.text for one in held)}")
+        time.sleep(_POLL_S)
     _launch(cluster, node)
     while not answers(node.address):
         if named(by_hand(), node.name).state == DOWN:

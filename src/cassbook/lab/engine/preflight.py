@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,10 +30,13 @@ def listeners(nodes: int) -> list[Listener]:
     """Give every address that ccm hands to `nodes` nodes; all of them on loopback."""
     wanted = []
     for i in range(1, nodes + 1):
-        host = f"127.0.0.{i}"
-        wanted += [Listener(host, STORAGE_PORT, "storage"), Listener(host, CQL_PORT, "CQL")]
-        wanted += [Listener(host, THRIFT_PORT, "Thrift"), Listener("127.0.0.1", 7000 + 100 * i, "JMX")]
+        wanted += [*_of_host(f"127.0.0.{i}"), Listener("127.0.0.1", 7000 + 100 * i, "JMX")]
     return wanted
+
+
+def _of_host(host: str) -> list[Listener]:
+    ports = {"storage": STORAGE_PORT, "CQL": CQL_PORT, "Thrift": THRIFT_PORT}
+    return [Listener(host, port, purpose) for purpose, port in ports.items()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +69,17 @@ def _described(process: psutil.Process) -> str:
 
 def taken(nodes: int) -> list[Taken]:
     """Addresses of `nodes` nodes that cannot be had, with their holders."""
+    return _taken(listeners(nodes))
+
+
+def held(host: str) -> list[Taken]:
+    """Those of one node: the last threads of a process close its ports after it has ended to all appearance."""
+    return _taken(_of_host(host))
+
+
+def _taken(wanted: Iterable[Listener]) -> list[Taken]:
     found = []
-    for listener in listeners(nodes):
+    for listener in wanted:
         with socket.socket() as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:

@@ -6,13 +6,15 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
 from click.testing import CliRunner
 
 from cassbook.cli.main import main
-from cassbook.lab.engine import preflight
+from cassbook.core.errors import LaboratoryError
+from cassbook.lab.engine import manual_nodes, preflight
 from cassbook.lab.engine.cluster import clusters_dir
 
 #: What a node of ours is known by is the last word of its command line. It listens where a real one would.
@@ -138,3 +140,24 @@ def test_doctor_calls_a_port_of_somebodys_in_use_and_names_its_holder(monkeypatc
         (finding,) = doctor_of([port], monkeypatch)
     assert finding[0] == "in use"
     assert finding[1].startswith(f"127.0.0.1:{port} (CQL) is in use by process {os.getpid()} (")
+
+
+def launched(*_):
+    raise LaboratoryError("launched")
+
+
+def test_a_node_is_started_when_the_last_of_its_ports_is_free_and_else_their_holder_is_named(nodes, monkeypatch):
+    nodes.end(2)
+    monkeypatch.setattr(manual_nodes, "_launch", launched)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        monkeypatch.setattr(preflight, "_of_host", lambda _: [preflight.Listener("127.0.0.1", port, "Thrift")])
+        with monkeypatch.context() as impatient:
+            impatient.setattr(manual_nodes, "_FREE_TIMEOUT_S", 0.2)
+            refused = ask("cluster", "start", "node2")
+        assert refused.exit_code == 1
+        assert f"start: node2: 127.0.0.1:{port} (Thrift) is in use by process {os.getpid()} (" in refused.stderr
+        closing = threading.Timer(0.3, taken.close)
+        closing.start()
+        assert "launched" in ask("cluster", "start", "node2").stderr
+        closing.join()
