@@ -25,8 +25,8 @@ from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.preflight import THRIFT_PORT
 
 _TIMEOUT_MS = 12_000
-#: Tables whose folders a node makes by two threads as it starts; on a busy machine both find none, and the node stops
-#: because the second cannot make it.
+#: Tables whose folders a node makes as it starts, it seems by two threads: on a busy machine one stopped with "Failed
+#: to mkdirs", as where another thread has just made it.
 _AT_ONCE = ("system_auth/users", "system_traces/events", "system_traces/sessions")
 
 
