@@ -104,7 +104,7 @@ def todays_traces_are_understood(cluster, far, folder):
     rtt_ms = far.rtt_ms().loc["R1":, "R1":].to_numpy()
     inside_ms = traced.writes.back_ms - rtt_ms[traced.writes.coordinator]
     assert inside_ms.min() > -1
-    assert inside_ms.min(axis=0).max() < 40  # of each replica the quickest: a busy machine makes the others late
+    assert inside_ms.min(axis=0).max() < 20  # of each replica the quickest: a busy machine makes the others late
     assert np.isfinite(traced.reads.back_ms).sum(axis=1).min() >= 1
 
 
@@ -155,7 +155,7 @@ def test_a_run_survives_a_relay_that_dies(tmp_path):
     assert not cells.loc[off_ms <= 1, "marks"].str.contains("distance").any()
     assert [note["cell_id"] for note in run.manifest["cut_off"]]
     least_ms = run.samples(["latency_us"], ["b1-d-t0010-read-ALL"])["latency_us"].min() / 1000
-    assert least_ms == pytest.approx(50, rel=0.25)  # the others wait for a busy machine too
+    assert 50 <= least_ms < 55  # the others wait for a busy machine too
 
 
 def command(pid):

@@ -90,8 +90,18 @@ class _Entry:
 _entries: list[_Entry] = []
 
 
+def _key_of(identity: str) -> str:
+    return identity.partition("-")[0]
+
+
 def _paper_of(identity: str) -> Paper:
-    return papers_named([identity.partition("-")[0]])[0]
+    return papers_named([_key_of(identity)])[0]
+
+
+def papers_of(ids: Iterable[str]) -> tuple[Paper, ...]:
+    """Papers whose claims these are, by how they begin; all papers where there is none, or one begins with none."""
+    keys = {_key_of(identity) for identity in ids}
+    return papers_named(keys if keys <= set(PAPERS) else ())
 
 
 def claim(

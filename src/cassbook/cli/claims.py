@@ -26,13 +26,12 @@ def claims(folder: Path | None, records: bool, form: str, paper: tuple[str, ...]
     untestable      nothing is left to compute with; the note says what is lost
     """  # noqa: D301 - click wants the character itself
     from cassbook.claims.measured import by_run
-    from cassbook.claims.registry import ledger, with_ids
+    from cassbook.claims.registry import ledger, papers_of, with_ids
     from cassbook.claims.report import FORMATS, in_full
-    from cassbook.claims.statement import PAPERS, papers_named
+    from cassbook.claims.statement import papers_named
     from cassbook.ingest.folder import open_run
 
-    begun = {name.partition("-")[0] for name in identity}  # an id begins with its paper: no other is recomputed
-    papers = papers_named(paper or (begun if begun <= set(PAPERS) else ()))
+    papers = papers_named(paper) if paper else papers_of(identity)
     run = None if folder is None else open_run(folder)
     evidence = {} if run is None else by_run(run.statistics, run.manifest["engine"], run.name)
     if records:

@@ -35,7 +35,6 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
         {"only": SideBySide(cluster.spec)}, {"only": CELLS}, repetitions=MOST, ramp_s=0.3, steady_s=0.8, records=500,
         traced=15, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
-    assert trial.rows("only") == MOST * len(CELLS)
     rows, ratios = [], []
     with closing(trial.measure("only", cluster, np.random.default_rng(1))) as measuring:
         for rounds in range(1, MOST + 1):
