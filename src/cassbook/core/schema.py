@@ -11,11 +11,12 @@ import pyarrow as pa
 
 from cassbook.core.errors import InputError
 
-#: Raised whenever a column changes its meaning; readers refuse versions they do not know. 2 has slices.
-SCHEMA_VERSION = 2
-READ_VERSIONS = (1, 2)
+#: Raised whenever a column changes its meaning; readers refuse versions they do not know. 2 has slices, 3 the operation
+#: UNKNOWN: of a log that does not say whether it reads or writes.
+SCHEMA_VERSION = 3
+READ_VERSIONS = (1, 2, 3)
 
-OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW")
+OPERATIONS = ("READ", "UPDATE", "INSERT", "SCAN", "RMW", "UNKNOWN")
 #: Where levels alternate, what is sent right after a change is the guard's and does not count.
 PHASES = ("warmup", "steady", "drain", "guard")
 

@@ -41,6 +41,8 @@ class Tally:
         The first of them.
     cut : str
         How much could be unpacked of a log whose compression is damaged; empty for any other.
+    texts : int
+        Lines of known console text, which hold no measurement and were passed over.
     """
 
     path: Path
@@ -49,6 +51,7 @@ class Tally:
     count: int = 0
     named: list[Damage] = field(default_factory=list)
     cut: str = ""
+    texts: int = 0
 
     def add(self, damage: Damage) -> None:
         """Take a damaged line.
@@ -88,10 +91,13 @@ class Tally:
         for damage in other.named:
             self.add(Damage(lines_before + damage.line, damage.text))
         self.count += other.count - len(other.named)
+        self.texts += other.texts
 
     def lines(self) -> list[str]:
         """What a report says of them."""
         cut = [self.cut] if self.cut else []
+        if self.texts:
+            cut.append(f"{self.texts:,} lines of console text passed over")
         if not self.count:
             return cut
         more = [f"  ... and {self.count - len(self.named)} more"] if self.count > len(self.named) else []
@@ -100,4 +106,4 @@ class Tally:
     def content(self) -> dict[str, object]:
         """Return the same for a program."""
         named = [{"line": one.line, "text": one.text.decode("utf-8", "backslashreplace")} for one in self.named]
-        return {"damaged_lines": self.count, "damaged": named, "cut": self.cut or None}
+        return {"damaged_lines": self.count, "damaged": named, "cut": self.cut or None, "text_lines": self.texts}

@@ -171,10 +171,12 @@ class _Reader:
             If it failed, unless damaged lines are skipped.
         """
         rows = self._figures.rows
-        whole = [row for row in rows if row[2] is None and row[3] == "partitions"]
-        counted = {(tag, threads): n for tag, threads, _, _, n, _ in whole}
+        whole = [row for row in rows if row.at_s is None and row.statistic == "partitions"]
+        counted = {(row.tag, row.threads): row.value for row in whole}
         idle = {key for key, n in counted.items() if n == 0}
-        self._figures.rows = [row for row in rows if row[2] is not None or row[5] != "us" or row[:2] not in idle]
+        self._figures.rows = [
+            row for row in rows if row.at_s is not None or row.unit != "us" or (row.tag, row.threads) not in idle
+        ]
         failed = self._failure is not None or (self._exception is not None and not self._ended)
         quoted = self._exception or self._failure
         if quoted and failed:

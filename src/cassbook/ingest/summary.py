@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -35,6 +36,18 @@ SUMMARIES = pa.schema(
 _NUMBER = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,3})?|NaN|Infinity)", re.ASCII)
 
 
+class Figure(NamedTuple):
+    """One figure of a log: columns of `SUMMARIES` and the line that it stands in (0 where a format has no lines)."""
+
+    tag: str
+    threads: int | None
+    at_s: float | None
+    statistic: str
+    value: float
+    unit: str
+    line: int = 0
+
+
 @dataclass(slots=True)
 class Figures:
     """The figures of one log.
@@ -45,26 +58,26 @@ class Figures:
         Its path and damaged lines.
     format : str
         In words.
-    rows : list of tuple
-        tag, threads, at_s, statistic, value, unit.
+    rows : list of Figure
     notes : list of str
         What a reader of the figures must know about them.
     """
 
     tally: Tally
     format: str
-    rows: list[tuple[str, int | None, float | None, str, float, str]] = field(default_factory=list)
+    rows: list[Figure] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
     def add(
-        self, tag: str, statistic: str, value: float, unit: str, at_s: float | None = None, threads: int | None = None
-    ) -> None:
+        self, tag: str, statistic: str, value: float, unit: str,
+        at_s: float | None = None, threads: int | None = None, line: int = 0,
+    ) -> None:  # fmt: skip
         """Take a figure."""
-        self.rows.append((tag, threads, at_s, statistic, value, unit))
+        self.rows.append(Figure(tag, threads, at_s, statistic, value, unit, line))
 
     def table(self) -> pa.Table:
         """Columns `SUMMARIES`."""
-        columns = [list(column) for column in zip(*self.rows, strict=True)] or [[] for _ in SUMMARIES.names[1:]]
+        columns = [[getattr(row, name) for row in self.rows] for name in SUMMARIES.names[1:]]
         return pa.table([[self.tally.path.name] * len(self.rows), *columns], schema=SUMMARIES)
 
     def content(self) -> dict[str, object]:

@@ -132,11 +132,11 @@ def _empty() -> HdrHistogram:
 
 
 def _of_figures(log: Figures, where: str) -> Summed:
-    whole = {(tag, statistic): value for tag, _, at_s, statistic, value, _ in log.rows if at_s is None}
+    whole = {(row.tag, row.statistic): row.value for row in log.rows if row.at_s is None}
     counts = {tag: value for (tag, statistic), value in whole.items() if statistic in ("operations", "partitions")}
     operations = {tag: n for tag, n in counts.items() if n and operation_of(tag) not in (None, "TOTAL")}
     run_time = [v / _MS_S if tag == "OVERALL" else v for (tag, name), v in whole.items() if name == "run time"]
-    series = {threads for _, threads, _, _, _, _ in log.rows}
+    series = {row.threads for row in log.rows}
     if not operations or not run_time or len(series) > 1:
         raise InputError(f"{where}: {log.tally.path.name} does not sum up one test of one number of threads")
     without = [tag for tag in operations if (tag, "mean") not in whole]
@@ -157,6 +157,6 @@ def _of_figures(log: Figures, where: str) -> Summed:
         if parts:
             figures[column] = sum(whole[tag, "mean"] * k for tag, k in parts.items()) / sum(parts.values())
     # cassandra-stress prints the whole test's time in whole seconds, but each interval's end in tenths.
-    ends = [at_s for _, _, at_s, _, _, _ in log.rows if at_s is not None]
+    ends = [row.at_s for row in log.rows if row.at_s is not None]
     read_share = sum(k for tag, k in operations.items() if operation_of(tag) == "READ") / n
     return Summed(int(n + n_errors), max([run_time[0], *ends]), figures, read_share, series.pop())
