@@ -103,11 +103,11 @@ def _about(one: _Run, anchor: str) -> list[str]:
     table = one.results.table
     lines = [f'<h2 id="{anchor}">{_text(result_tables.heading(one.run, one.results))}</h2>', *_circumstances(one)]
     if table.empty:
-        return [*lines, *_list(one.results.notes), *_manifest(one)]
+        return [*lines, *_list([*one.results.notes, *one.run.notes]), *_manifest(one)]
     lines += ["<h3>What survives a dead replica</h3>", *_survives(one)]
     lines += ["<h3>Settings compared</h3>", *_settings(one)]
     lines += ["<h3>Latency and throughput</h3>", *_figures(table)]
-    lines += ["<h3>Every cell</h3>", *_list(_notes(one.results))]
+    lines += ["<h3>Every cell</h3>", *_list([*_notes(one.results), *one.run.notes])]
     for title, cells in result_tables.sections(one.results):
         lines += _folded(title, cells)
     return [*lines, "<h3>Marks</h3>", *_marks(table), "<h3>Machine and manifest</h3>", *_manifest(one)]

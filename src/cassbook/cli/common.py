@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 import click
 
@@ -72,6 +72,45 @@ def by_option(describe: str) -> Callable[[F], F]:
         "--by", type=click.Choice(["mean", "p50", "p95", "p99", "p99.9"]), default="mean", show_default=True,
         help=describe,
     )  # fmt: skip
+
+
+def logs_options(command: F) -> F:
+    """How logs of other tools are read: `--unit`, `--reads`, `--stress-profile` and `--skip-damaged`, as `options`."""
+
+    @functools.wraps(command)
+    def with_options(*args: Any, **given: Any) -> Any:
+        from cassbook.ingest.common import Options
+
+        names = ("unit", "reads", "stress_profile", "skip_damaged")
+        how = {name: given.pop(name) for name in names}
+        how["reads"] = tuple(name for name in how["reads"].split(",") if name)
+        return command(*args, options=Options(**how), **given)
+
+    for option in (
+        skip_damaged_option, unit_option,
+        click.option(
+            "--reads", default="", metavar="NAME,...",
+            help="Operations of a log that read, among those whose names its tool does not give; the others write.",
+        ),
+        click.option(
+            "--stress-profile", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+            help="User profile (YAML) of cassandra-stress, whose statements say which operations of a log read.",
+        ),
+    ):  # fmt: skip
+        with_options = option(with_options)
+    return cast(F, with_options)
+
+
+#: Shared with `cassbook read`.
+skip_damaged_option = click.option(
+    "--skip-damaged", is_flag=True,
+    help="Leave damaged lines out and count them; read what can be unpacked, and tests that failed. Default: refuse.",
+)  # fmt: skip
+unit_option = click.option(
+    "--unit",
+    type=click.Choice(["ns", "us", "ms"]),
+    help="Unit of an HdrHistogram log. Default: as its tool is known to write, else us, which the answer then says.",
+)
 
 
 def engine_option(default: str | None = DEFAULT_ENGINE, otherwise: str = "the profile's") -> Callable[[F], F]:

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from cassbook.cli.common import format_option, log, output_option
+from cassbook.cli.common import format_option, log, output_option, skip_damaged_option, unit_option
 from cassbook.core.signals import Terminated
 
 
@@ -17,12 +17,9 @@ from cassbook.core.signals import Terminated
 @click.argument("logs", nargs=-1, required=True, type=click.Path(path_type=Path, allow_dash=True), metavar="FILE...")
 @output_option("File to write: CSV if its name ends in .csv, else Parquet.", required=True)
 @click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
-@click.option(
-    "--skip-damaged", is_flag=True,
-    help="Leave damaged lines out and count them; read what can be unpacked, and tests that failed. Default: refuse.",
-)  # fmt: skip
+@skip_damaged_option
 @click.option("--clocks-apart", is_flag=True, help="Count the time of each file from its own first operation.")
-@click.option("--unit", type=click.Choice(["ns", "us", "ms"]), help="Unit of an HdrHistogram log. Default: us.")
+@unit_option
 @click.option("--dask", metavar="ADDRESS", help="Dask scheduler, tcp://..., whose workers read; writes a folder.")
 @format_option("text", "json")
 def read(logs: tuple[Path, ...], output: Path, form: str, **how: Any) -> None:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from cassbook.cli.common import output_option
+from cassbook.cli.common import logs_options, output_option
+
+if TYPE_CHECKING:
+    from cassbook.ingest.common import Options
 
 
 @click.command()
 @click.argument("names", nargs=-1, required=True, metavar="RUN...")
 @output_option("HTML file to write.", required=True)
 @click.option("--force", is_flag=True, help="Overwrite the output. Default: refuse if it exists.")
-def report(names: tuple[str, ...], output: Path, force: bool) -> None:
+@logs_options
+def report(names: tuple[str, ...], output: Path, force: bool, options: Options) -> None:
     """Write what runs measured as one HTML page to send to a colleague.
 
     It holds figures, tables, what settings survive, marks and the manifest, and needs no network. Each RUN after the
@@ -29,7 +34,7 @@ def report(names: tuple[str, ...], output: Path, force: bool) -> None:
         raise InputError(f"--output {output}: there is no folder {output.parent}")
 
     from cassbook.book.report import page
-    from cassbook.ingest.folder import open_results
+    from cassbook.ingest.folder import open_all
 
-    write_text(output, page([open_results(name) for name in names]))
+    write_text(output, page(open_all(names, options)))
     click.echo(output)

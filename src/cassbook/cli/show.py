@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from cassbook.cli.common import format_option
+from cassbook.cli.common import format_option, logs_options
+
+if TYPE_CHECKING:
+    from cassbook.ingest.common import Options
 
 
 @click.command()
 @click.argument("name", metavar="RUN")
+@logs_options
 @format_option("text", "json", "csv", "md")
-def show(name: str, form: str) -> None:
+def show(name: str, form: str, options: Options) -> None:
     """Show what a run measured: throughput, percentiles, errors and marks by cell.
 
-    RUN is the name of a recorded run, a run's folder, a folder of logs, a log, or samples that `cassbook read` wrote as
-    Parquet. Each cell stands for its repeats in all blocks, with 95 % intervals over blocks; where there is one block,
+    RUN is the name of a recorded run, a run's folder, a folder of logs, a log, or the Parquet that `cassbook read`
+    wrote. Each cell stands for its repeats in all blocks, with 95 % intervals over blocks; where there is one block,
     they are within it. A percentile that too few requests lie beyond is left out and named.
     """
-    from cassbook.ingest.folder import open_results
+    from cassbook.ingest.folder import open_all
     from cassbook.records.result_tables import FORMATS
 
-    click.echo(FORMATS[form](open_results(name)))
+    (run,) = open_all([name], options)
+    click.echo(FORMATS[form](run))

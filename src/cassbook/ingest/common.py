@@ -13,6 +13,7 @@ from cassbook.ingest import clocks, easy_stress, hdr, pipes, stress, ycsb_raw, y
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format
 from cassbook.ingest.log import Log
+from cassbook.ingest.operations import Meanings
 from cassbook.ingest.samples import is_csv
 
 _EXPECTED = {
@@ -42,6 +43,10 @@ class Options:
         Address of a Dask scheduler whose workers see the same files; the samples become a folder of parts.
     force : bool
         Overwrite the output if it exists.
+    reads : tuple of str
+        Operations of unknown names that read; the other unknown ones write. Empty: unknown names stay unknown.
+    stress_profile : Path or None
+        User profile of cassandra-stress whose statements say which operations read.
     """
 
     skip_damaged: bool = False
@@ -49,6 +54,27 @@ class Options:
     unit: str | None = None
     dask: str | None = None
     force: bool = False
+    reads: tuple[str, ...] = ()
+    stress_profile: Path | None = None
+
+    def given(self) -> list[str]:
+        """Names of the options that say how a log is to be read."""
+        names = {"--skip-damaged": self.skip_damaged, "--unit": self.unit, "--reads": self.reads}
+        return [name for name, value in (names | {"--stress-profile": self.stress_profile}).items() if value]
+
+    def meanings(self) -> Meanings:
+        """Return what is said of operations of unknown names.
+
+        Raises
+        ------
+        InputError
+            If the profile cannot be read, or both are given.
+        """
+        if self.stress_profile and self.reads:
+            raise InputError("--reads and --stress-profile both say which operations read; give one of them")
+        if self.stress_profile:
+            return Meanings.of_profile(self.stress_profile)
+        return Meanings.listed(self.reads, f"--reads {','.join(self.reads)}") if self.reads else Meanings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +122,8 @@ def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
     notes = [
         {
             "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
-            "left_out": dict(log.left_out), "damaged_lines": log.tally.count,
+            "left_out": dict(log.left_out), "damaged_lines": log.tally.count, "text_lines": log.tally.texts,
+            "notes": log.notes,
         }
         | ({"cut": log.tally.cut} if log.tally.cut else {})
         for log, begun in zip(logs, begun_us, strict=True)

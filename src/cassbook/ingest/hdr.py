@@ -54,6 +54,7 @@ _TIME = re.compile(rb"#\[(StartTime|BaseTime): *([^\s\]]+)")
 _STRESS, _YCSB = b"#Logging op latencies for Cassandra Stress", re.compile(rb"#\[Logging for: (\S+)\]")
 _NAMED_UNIT = re.compile(rb"in (nano|micro|milli)seconds")
 _WORDS_OF_UNITS = {b"nano": "ns", b"micro": "us", b"milli": "ms"}
+_WORDS_OF_UNIT = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds"}
 _HEADING = b'"StartTimestamp"'
 _COMPRESSED_1, _COMPRESSED_2, _PLAIN_1 = 0x1C849302, 0x1C849304, 0x1C849301
 #: A start that lies so far before the log's own start time is counted from it.
@@ -88,6 +89,13 @@ class Histograms:
     unit: str
     assumed: bool
     intervals: list[Interval] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def remarks(self) -> list[str]:
+        """What a reader of the histograms must know, and what was left out."""
+        words = _WORDS_OF_UNIT[self.unit]
+        assumed = [f"taken as {words}, for the log does not say; --unit changes it"] if self.assumed else []
+        return [*assumed, *self.notes, *self.tally.lines()]
 
     def table(self) -> pa.Table:
         """Columns `HISTOGRAMS`."""
@@ -116,10 +124,9 @@ class Histograms:
         """Lines that say what was read."""
         tags = ", ".join(dict.fromkeys(interval.tag or "(no tag)" for interval in self.intervals))
         counted = sum(interval.histogram.total_count for interval in self.intervals)
-        words = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds"}[self.unit]
-        how = f"taken as {words}, for the log does not say; --unit changes it" if self.assumed else words
+        counts = "" if self.assumed else f" ({_WORDS_OF_UNIT[self.unit]})"
         first = f"{self.tally.path.name}: {FORMAT}; {len(self.intervals):,} intervals, {counted:,} values of {tags}"
-        return [f"{first} ({how})", *(f"  {line}" for line in self.tally.lines())]
+        return [f"{first}{counts}", *(f"  {line}" for line in self.remarks())]
 
 
 def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:

@@ -1,18 +1,17 @@
 """A folder of logs in place of a run: `logs.csv` in it says what no log knows, and the analyses read it as a run.
 
-logs.csv has one row per log and the columns `file, engine, threads, read_cl, write_cl, read_share, block`; others
-may be cell_id (logs of the same one are the clients of one cell), kind, repeat, deployment, workload, condition and
-ramp_s (seconds at the beginning that are warm-up). Each cell's seconds count from its own first operation, and its
-steady window ends when the last request is sent. One log alone needs no logs.csv: engine and levels are then unknown,
-and so are the threads unless the log tells. Several do, for nothing in two logs that overlap says whether they are
-clients of one run or two settings that were measured side by side.
+`log_index` has its columns. Each cell's seconds count from its own first operation, and its steady window ends when the
+last request is sent. One log alone needs no logs.csv: engine and levels are then unknown, and so are the threads unless
+the log tells; one that holds tests of several numbers of threads has a cell for each. Several logs do need it, for
+nothing in two that overlap says whether they are clients of one run or two settings that were measured side by side.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,27 +24,29 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
 from cassbook.core.paths import LOGS_INDEX, cache_dir
-from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS, without_aside
-from cassbook.ingest import summed
+from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS
+from cassbook.ingest import log_index, read_tables, summed
 from cassbook.ingest.common import Options, cell_id_of
-from cassbook.ingest.formats import logs_in, recognise
+from cassbook.ingest.formats import Format, logs_in, recognise
+from cassbook.ingest.hdr import Histograms
 from cassbook.ingest.merge import read_table, to_samples
+from cassbook.ingest.operations import Meanings
+from cassbook.ingest.summary import Figures
 from cassbook.latency import summaries
+from cassbook.latency.labels import labelled
 from cassbook.records import digest
 from cassbook.records.run import RecordedRun
+from cassbook.records.sample_stream import SampleFile
 
-REQUIRED = ("file", "engine", "threads", "read_cl", "write_cl", "read_share", "block")
-_SETTINGS = ("engine", "threads", "read_cl", "write_cl", "read_share", "block")
-_OPTIONAL = {"cell_id": "", "kind": "", "repeat": 1, "deployment": "", "workload": "", "condition": "", "ramp_s": 0.0}
 #: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
-_READER = 1
-_UNKNOWN = "unknown"
+_READER = 2
 #: Logs of a folder that a message names.
 _NAMED = 3
+#: How far the read share of logs.csv may be from that of the log before a note says so.
+_SHARE_OFF = 0.02
 
 
 class LogFolder(RecordedRun):
@@ -56,7 +57,10 @@ class LogFolder(RecordedRun):
     Parameters
     ----------
     path : Path
-        A folder that holds `logs.csv` and the logs that it names, or one log alone; or that log.
+        A folder that holds `logs.csv` and the logs that it names, or one log alone; or that log; or the Parquet that
+        `cassbook read` made of logs of figures or histograms.
+    options : Options, optional
+        How logs are read; what a row of logs.csv says comes first.
 
     Raises
     ------
@@ -64,23 +68,28 @@ class LogFolder(RecordedRun):
         If the index or a log in it is missing or wrong.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, options: Options | None = None) -> None:
+        self._options = options or Options()
         self._alone = path.name if path.is_file() else None
         folder = path.parent if self._alone else path
         self.folder = folder.resolve()
-        described = not self._alone and (folder / LOGS_INDEX).is_file()
-        self.index = read_index(folder) if described else _index_of(self._alone or _only_log(folder))
-        described_by = [LOGS_INDEX] if described else []
-        artefacts = {name: sha256(folder / name) for name in (*described_by, *sorted(set(self.index["file"])))}
+        self._described = not self._alone and (folder / LOGS_INDEX).is_file()
+        index = log_index.read_index(folder) if self._described else log_index.alone(self._alone or _only_log(folder))
+        described_by = [LOGS_INDEX] if self._described else []
+        files = {*index["file"], *index.loc[index["stress_profile"] != "", "stress_profile"]}
+        artefacts = {name: sha256(folder / name) for name in (*described_by, *sorted(files))}
         #: As a run's, as far as logs say; what they do not is not in it.
         self.manifest: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "complete": True,
-            "engine": ", ".join(sorted(set(self.index["engine"]))),
+            "engine": ", ".join(sorted(set(index["engine"]))),
             "artefacts": artefacts,
         }
-        self._formats = {name: recognise(folder / name) for name in self.index["file"]}
-        if not described:
+        self._tables: dict[str, list[Figures | Histograms]] = {}
+        self._formats = {name: self._format(name) for name in index["file"]}
+        self.index = pd.DataFrame([test for row in index.to_dict("records") for test in self._tests(row)])
+        self._check_names()
+        if not self._described:
             self.index = self._told_by_log()
 
     @property
@@ -88,19 +97,123 @@ class LogFolder(RecordedRun):
         """Name of the folder, or of the log that was given instead."""
         return self._alone or self.folder.name
 
+    def _format(self, name: str) -> Format | None:
+        """Format of a log; None for a table that was made of logs."""
+        path = self.folder / name
+        return None if read_tables.holds_table(path) else recognise(path, self._options.skip_damaged)
+
+    def _meanings(self, row: Mapping[Hashable, Any]) -> Meanings:
+        """What is known of operations with names of the user's own."""
+        if row["stress_profile"]:
+            return Meanings.of_profile(self.folder / row["stress_profile"])
+        if row["reads"]:
+            names = row["reads"].replace(",", " ").replace(";", " ").split()
+            return Meanings.listed(names, f"{self.folder / LOGS_INDEX}: reads {' '.join(names)}")
+        return self._options.meanings()
+
+    def _tables_of(self, row: Mapping[Hashable, Any]) -> list[Figures | Histograms]:
+        """The tables of a log of figures or histograms: one, but for a file that was made of several logs."""
+        name = row["file"]
+        if name not in self._tables:
+            path, form = self.folder / name, self._formats[name]
+            options = replace(self._options, unit=row["unit"] or self._options.unit)
+            self._tables[name] = [read_table(path, form, options)] if form else read_tables.read(path)
+        return self._tables[name]
+
+    def _tests(self, row: dict[Hashable, Any]) -> list[dict[Hashable, Any]]:
+        """A row per test of a log: one may hold several numbers of threads, and a table several logs."""
+        form, file = self._formats[row["file"]], self.folder / row["file"]
+        if form and (form.holds_operations or form is Format.HDR_LOG):
+            return [row | {"table": 0}]
+        tests = [
+            row | {"table": place, "threads": threads or row["threads"], "told": threads}
+            for place, table in enumerate(self._tables_of(row))
+            for threads in (table.threads() if isinstance(table, Figures) else ()) or (None,)
+        ]
+        if not tests:
+            raise InputError(f"{file}: holds no figure")
+        if row["threads"] != UNKNOWN_THREADS:
+            kept = [test for test in tests if test["told"] in (None, row["threads"])]
+            if not kept:
+                ran = ", ".join(str(test["told"]) for test in tests)
+                raise InputError(
+                    f"{self.folder / LOGS_INDEX}: threads {row['threads']} of {row['file']}, which ran with {ran}; "
+                    "leave threads empty to take what the log says"
+                )
+            tests = kept
+        if self._described and len({test["table"] for test in tests}) > 1:
+            raise InputError(f"{file}: was made of several logs; name those themselves in {LOGS_INDEX}")
+        if form is None and not self._described:
+            tables = self._tables_of(row)
+            tests = [test | {"cell_id": cell_id_of([tables[test["table"]].tally.path], file)} for test in tests]
+        if len(tests) > len({test["table"] for test in tests}):
+            tests = [test | {"cell_id": f"{test['cell_id']}-t{test['threads']:04d}"} for test in tests]
+        return tests
+
     def _told_by_log(self) -> pd.DataFrame:
         """Return the index of a log without `logs.csv`, with what the log itself tells."""
-        (cell_id,) = self.index["cell_id"]
-        threads = None
-        if self.has_samples(cell_id):
-            operations = pq.read_table(self._sample_path(cell_id), columns=["operation"])["operation"].cast("string")
-            read_share = (pc.sum(pc.equal(operations, "READ")).as_py() or 0) / len(operations)
-        else:
-            read_share, threads = self._summed[cell_id].read_share, self._summed[cell_id].threads
-        pure = read_share in (0.0, 1.0)
-        # A mix that two logs have alike comes out a little different in each, so its share is no name for it.
-        told = {"read_share": read_share, "kind": "pure" if pure else "mixed", "workload": "" if pure else "mixed"}
-        return self.index.assign(threads=threads or UNKNOWN_THREADS, **told)
+        rows = []
+        for row in self.index.to_dict("records"):
+            share, alone = self._read_share(row["cell_id"]), bool(self._named(row["cell_id"]))
+            kind = "pure" if share in (0.0, 1.0) else "workload" if alone else "mixed"
+            # A mix that two logs have alike comes out a little different in each, so its share is no name for it.
+            rows.append(row | {"read_share": share, "kind": kind, "workload": "" if kind == "pure" else kind})
+        return pd.DataFrame(rows)
+
+    def _read_share(self, cell_id: str) -> float:
+        """Reads among the operations that succeeded, as the logs have it; NaN where they do not say which read."""
+        if cell_id in self._sampled_cells:
+            return float(self._sampled_cells[cell_id].statistics["read_share"].iloc[0])
+        return self._summed[cell_id].read_share
+
+    def _named(self, cell_id: str) -> str:
+        """What the one operation of a cell is called; empty for several, or one that is plainly a read or a write."""
+        if cell_id in self._sampled_cells:
+            return str(self._sampled_cells[cell_id].statistics["named"].iloc[0])
+        return str(self._summed[cell_id].figures["named"])
+
+    def _check_names(self) -> None:
+        """Refuse names that are said to read and that no log has: they are misspelt."""
+        said: dict[str, tuple[set[str], set[str]]] = {}
+        for row in self.index.to_dict("records"):
+            meanings = self._meanings(row)
+            if meanings.others_write and row["cell_id"] in self._summed:
+                wanted, names = said.setdefault(meanings.source, (set(), set()))
+                wanted |= meanings.reads
+                names |= set(self._summed[row["cell_id"]].names)
+        for source, (wanted, names) in said.items():
+            lacking = sorted(wanted - {name.lower() for name in names})
+            if lacking:
+                raise InputError(
+                    f"{source}: no operation is called {', '.join(lacking)}; the log has {', '.join(sorted(names))}"
+                )
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What a reader must know of what the logs said and of what was left out, log by log."""
+        said = []
+        for row in self.index.drop_duplicates(["file", "table"]).to_dict("records"):
+            if row["cell_id"] in self._summed:
+                table = self._tables_of(row)[row["table"]]
+                said += [f"{table.tally.path.name}: {line}" for line in table.remarks()]
+        for cell_id in self.index["cell_id"].unique():
+            if cell_id in self._sampled_cells:
+                said += self._sampled_cells[cell_id].notes
+            else:
+                said += [f"{cell_id}: {line}" for line in self._summed[cell_id].notes]
+        return [*said, *self._differing_shares()]
+
+    def _differing_shares(self) -> list[str]:
+        """Where logs.csv and the logs differ in the share of reads."""
+        if not self._described:
+            return []
+        said = self.index.drop_duplicates("cell_id").set_index("cell_id")["read_share"].items()
+        found = [(str(cell_id), share, self._read_share(str(cell_id))) for cell_id, share in said]
+        return [
+            f"{LOGS_INDEX} has read_share {share:g} for {cell_id}, the log itself {logged:.3g}."
+            for cell_id, share, logged in found
+            if abs(share - logged) > _SHARE_OFF
+        ]
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -110,13 +223,36 @@ class LogFolder(RecordedRun):
 
     @cached_property
     def statistics(self) -> pd.DataFrame:
-        """Statistics of each cell; of one without samples those that its logs hold, the others NaN."""
-        sampled = self.cells["cell_id"].map(self.has_samples)
-        statistics = summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
-        for cell_id in without_aside(self.cells[~sampled])["cell_id"]:
-            for column, value in self._summed[cell_id].figures.items():
-                statistics.loc[statistics["cell_id"] == cell_id, column] = value
-        return statistics
+        """Statistics of each cell; of one without samples those that its logs hold, the others NaN.
+
+        Besides the columns of `cells.cell_statistics`: p999_us and max_us of logs without samples; printed, whether the
+        percentiles are the log's own; named, what a cell's one operation is called where that is neither plainly a read
+        nor a write.
+        """
+        samples = self.samples(digest.COLUMNS)
+        twice = frozenset().union(*(file.twice for file in self._sampled_cells.values()))
+        if twice and not samples["operation"].isin(twice).all():
+            samples = samples[~samples["operation"].isin(twice)]
+        statistics = summaries.cell_statistics(samples, self.cells)
+        figures = {cell_id: sums.figures for cell_id, sums in self._summed.items()}
+        figures |= {cell_id: {"named": self._named(cell_id)} for cell_id in self._sampled_cells}
+        return _with_figures(statistics, figures)
+
+    @cached_property
+    def parts(self) -> pd.DataFrame | None:
+        """Statistics of each operation of the cells that mix several, as `statistics`; `named` names it."""
+        whole = labelled(self.statistics, failed_too=True).set_index("cell_id", drop=False)
+        rows = []
+        for cell_id, cell in whole.iterrows():
+            sampled = self._sampled_cells.get(str(cell_id))
+            if sampled is not None:
+                parts = [] if sampled.parts is None else [dict(row) for _, row in sampled.parts.iterrows()]
+            else:
+                parts = self._summed[str(cell_id)].parts
+            of = f" of {cell['operation']}" if self._described else ""
+            own = {name: cell[name] for name in summaries.CELL_COLUMNS} | {"workload": ""}
+            rows += [part | own | {"read_share": part["read_share"], "named": part["named"] + of} for part in parts]
+        return pd.DataFrame(rows) if rows else None
 
     @cached_property
     def histograms(self) -> dict[str, HdrHistogram]:
@@ -130,7 +266,7 @@ class LogFolder(RecordedRun):
 
     def has_samples(self, cell_id: str) -> bool:
         """Whether the logs of a cell hold single operations."""
-        return any(self._formats[name].holds_operations for name in self._files(cell_id))
+        return any(form is not None and form.holds_operations for form in map(self._formats.get, self._files(cell_id)))
 
     def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
         """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
@@ -167,22 +303,32 @@ class LogFolder(RecordedRun):
         logs = self.index[self.index["cell_id"] == cell_id]
         ramp_s = float(logs["ramp_s"].iloc[0])
         sums = [self.manifest["artefacts"][name] for name in logs["file"]]
-        key = json.dumps([_READER, SCHEMA_VERSION, cell_id, ramp_s, sums])
+        key = json.dumps([_READER, SCHEMA_VERSION, cell_id, ramp_s, sums, self._options.skip_damaged])
         kept = cache_dir() / "logs" / f"{hashlib.sha256(key.encode()).hexdigest()}.parquet"
         if not kept.is_file():
             kept.parent.mkdir(parents=True, exist_ok=True)
-            formats = {self.folder / name: self._formats[name] for name in logs["file"]}
-            to_samples(formats, kept, cell_id, Options(), ramp_s)
+            formats = {
+                self.folder / name: recognise(self.folder / name, self._options.skip_damaged) for name in logs["file"]
+            }
+            to_samples(formats, kept, cell_id, Options(skip_damaged=self._options.skip_damaged), ramp_s)
         return kept
+
+    @cached_property
+    def _sampled_cells(self) -> dict[str, SampleFile]:
+        """The samples of the cells that have some."""
+        cell_ids = self.index["cell_id"].unique()
+        return {cell_id: SampleFile(self._sample_path(cell_id)) for cell_id in cell_ids if self.has_samples(cell_id)}
 
     @cached_property
     def _summed(self) -> dict[str, summed.Summed]:
         """What the cells say that have no samples."""
         sums = {}
-        for cell_id in self.index["cell_id"].unique():
-            if not self.has_samples(cell_id):
-                tables = [read_table(self.folder / n, self._formats[n], Options()) for n in self._files(cell_id)]
-                sums[cell_id] = summed.of(tables, f"{self.folder}: cell {cell_id}")
+        for cell_id, logs in self.index.groupby("cell_id", sort=False):
+            if not self.has_samples(str(cell_id)):
+                rows = logs.to_dict("records")
+                tables = [self._tables_of(row)[row["table"]] for row in rows]
+                where = f"{self.folder}: cell {cell_id}"
+                sums[str(cell_id)] = summed.of(tables, where, self._meanings(rows[0]), rows[0].get("told"))
         return sums
 
     def _row(self, cell_id: str, logs: pd.DataFrame) -> dict[str, Any]:
@@ -213,6 +359,17 @@ class LogFolder(RecordedRun):
         return row | window | {"operations": sums.operations}
 
 
+def _with_figures(statistics: pd.DataFrame, figures: dict[str, dict[str, Any]]) -> pd.DataFrame:
+    """Statistics with figures of some cells put into their rows."""
+    columns = dict.fromkeys(column for own in figures.values() for column in own)
+    for column in columns:
+        of_cells = {cell_id: own[column] for cell_id, own in figures.items() if column in own}
+        before = statistics[column] if column in statistics.columns else pd.Series(np.nan, statistics.index)
+        given = statistics["cell_id"].map(of_cells)
+        statistics = statistics.assign(**{column: given.where(statistics["cell_id"].isin(list(of_cells)), before)})
+    return statistics
+
+
 def _errors(table: pa.Table) -> str:
     """Failed operations as a cell's row has them: `read_timeout:3;unavailable:1`."""
     counted = table["outcome"].cast("string").value_counts().to_pylist()
@@ -237,80 +394,7 @@ def _only_log(folder: Path) -> str:
         raise InputError(
             f"{folder}: holds {len(names)} logs ({shown}) and no "
             f"{LOGS_INDEX}, which says what logs cannot know; write one with a row per log and the columns "
-            f"{','.join(REQUIRED)} (and cell_id, the same for all clients of one cell). A single log needs none"
+            f"{','.join(log_index.REQUIRED)} (and cell_id, the same for all clients of one "
+            "cell). A single log needs none"
         )
     return names[0]
-
-
-def _index_of(name: str) -> pd.DataFrame:
-    """Return the index of a log of which nothing is known yet."""
-    unknown = {"engine": _UNKNOWN, "threads": UNKNOWN_THREADS, "read_cl": _UNKNOWN, "write_cl": _UNKNOWN}
-    row = (
-        _OPTIONAL | unknown | {"file": name, "read_share": 0.5, "block": 1, "cell_id": cell_id_of([Path(name)], Path())}
-    )
-    return pd.DataFrame([row])
-
-
-def read_index(folder: Path) -> pd.DataFrame:
-    """Read and check a folder's `logs.csv`.
-
-    Returns
-    -------
-    DataFrame
-        One row a log: the required columns and the optional ones, with cell_id and kind filled in.
-
-    Raises
-    ------
-    InputError
-        With the row and column that is missing or wrong.
-    """
-    path = folder / LOGS_INDEX
-    try:
-        index = pd.read_csv(path, dtype="str", keep_default_na=False)
-    except (OSError, ValueError) as error:
-        raise InputError(f"{path}: cannot be read ({error})") from None
-    missing = [name for name in REQUIRED if name not in index.columns]
-    unknown = [name for name in index.columns if name not in (*REQUIRED, *_OPTIONAL)]
-    if missing or unknown:
-        wrong = f"no column {', '.join(missing)}" if missing else f"unknown column {', '.join(unknown)}"
-        raise InputError(f"{path}: {wrong}; it has {', '.join(REQUIRED)} and may have {', '.join(_OPTIONAL)}")
-    if index.empty:
-        raise InputError(f"{path}: names no log")
-    for name, default in _OPTIONAL.items():
-        filled = index[name] if name in index.columns else pd.Series("", index.index)
-        index[name] = filled.where(filled != "", str(default))
-    for name, kind in (("threads", int), ("block", int), ("repeat", int), ("read_share", float), ("ramp_s", float)):
-        index[name] = [_number(path, line, name, text, kind) for line, text in enumerate(index[name], start=2)]
-    _check_rows(path, index)
-    named = zip(index["cell_id"], index["file"], strict=True)
-    cell_ids = [cell_id or cell_id_of([Path(file)], path) for cell_id, file in named]
-    pure = np.where(index["read_share"].isin([0.0, 1.0]), "pure", "mixed")
-    index = index.assign(cell_id=cell_ids, kind=index["kind"].where(index["kind"] != "", pure))
-    for cell_id, logs in index.groupby("cell_id"):
-        differing = [name for name in (*_SETTINGS, "kind", "ramp_s") if len(set(logs[name])) > 1]
-        if differing:
-            raise InputError(f"{path}: the logs of cell {cell_id} differ in {', '.join(differing)}")
-    return index
-
-
-def _check_rows(path: Path, index: pd.DataFrame) -> None:
-    for line, (file, share) in enumerate(zip(index["file"], index["read_share"], strict=True), start=2):
-        if not (path.parent / file).is_file():
-            raise InputError(f"{path}, line {line}: {file!r} does not exist")
-        if not 0 <= share <= 1:
-            raise InputError(f"{path}, line {line}: read_share {share:g} is no share, from 0 to 1")
-    for name in ("read_cl", "write_cl"):
-        for line, level in enumerate(index[name], start=2):
-            if level not in (*LEVEL_CODES, _UNKNOWN, ""):
-                raise InputError(f"{path}, line {line}: {name} {level!r} is no level; use {', '.join(LEVEL_CODES)}")
-    doubled = index["file"].duplicated()
-    if doubled.any():
-        raise InputError(f"{path}: {index.loc[doubled, 'file'].iloc[0]} is named twice")
-
-
-def _number(path: Path, line: int, name: str, text: str, kind: type) -> float:
-    try:
-        return kind(text)
-    except ValueError:
-        what = "whole number" if kind is int else "number"
-        raise InputError(f"{path}, line {line}: {name} {text!r} is no {what}") from None

@@ -6,11 +6,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-import pyarrow as pa
-
 from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
-from cassbook.ingest import easy_stress, hdr, pipes, samples, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest import easy_stress, hdr, pipes, read_tables, samples, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.common import Options, Report, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.formats import Format, open_log, recognise
 from cassbook.ingest.hdr import Histograms
@@ -71,7 +69,7 @@ def _read_logs(paths: Sequence[Path], to: Path, options: Options) -> Report:
     if options.dask:
         raise InputError("--dask: only logs of single operations outgrow a machine; read this one without it")
     tables: list[Figures | Histograms] = [read_table(path, form, options) for path, form in formats.items()]
-    table = pa.concat_tables([one.table() for one in tables])
+    table = read_tables.with_notes(tables)
     if not table.num_rows:
         raise InputError(f"{', '.join(map(str, paths))}: no figure in it; nothing was written")
     write_table(table, to)
@@ -165,4 +163,6 @@ def read_table(path: Path, form: Format, options: Options) -> Figures | Histogra
         if form is Format.HDR_LOG:
             return hdr.read(stream, tally, options.unit)
         reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json}
-        return reader.get(form, stress.read)(stream, tally)
+        figures = reader.get(form, stress.read)(stream, tally)
+    figures.notes += figures.implausible()
+    return figures

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -48,6 +50,13 @@ class Figure(NamedTuple):
     line: int = 0
 
 
+_QUANTILE = re.compile(r"p\d+(?:\.\d+)?")
+#: Figures are rounded, and buckets of histograms have a width.
+_SLACK, _SLACK_US = 0.01, 1.0
+#: Contradictions that a report names; the rest are counted.
+_NAMED = 5
+
+
 @dataclass(slots=True)
 class Figures:
     """The figures of one log.
@@ -75,6 +84,24 @@ class Figures:
         """Take a figure."""
         self.rows.append(Figure(tag, threads, at_s, statistic, value, unit, line))
 
+    def threads(self) -> tuple[int, ...]:
+        """Numbers of threads of the tests in it; empty where the log does not say."""
+        return tuple(sorted({row.threads for row in self.rows if row.threads is not None}))
+
+    def implausible(self) -> list[str]:
+        """Name figures that contradict each other, with lines: a median above p95, a mean outside of its range."""
+        groups: dict[tuple[Any, ...], dict[str, Figure]] = {}
+        for row in self.rows:
+            if row.unit == "us" and math.isfinite(row.value):
+                groups.setdefault((row.tag, row.threads, row.at_s), {})[row.statistic] = row
+        found = [said for group in groups.values() for said in _contradictions(group)]
+        more = [f"and {len(found) - _NAMED} more such figures"] if len(found) > _NAMED else []
+        return [*found[:_NAMED], *more]
+
+    def remarks(self) -> list[str]:
+        """What a reader of the figures must know, and what was left out."""
+        return [*self.notes, *self.tally.lines()]
+
     def table(self) -> pa.Table:
         """Columns `SUMMARIES`."""
         columns = [[getattr(row, name) for row in self.rows] for name in SUMMARIES.names[1:]]
@@ -90,7 +117,21 @@ class Figures:
         """Lines that say what was read."""
         tags = ", ".join(dict.fromkeys(row[0] for row in self.rows))
         first = f"{self.tally.path.name}: {self.format}; {len(self.rows):,} figures of {tags}"
-        return [first, *(f"  {line}" for line in (*self.notes, *self.tally.lines()))]
+        return [first, *(f"  {line}" for line in self.remarks())]
+
+
+def _contradictions(group: dict[str, Figure]) -> Iterator[str]:
+    """Say where figures of one operation are not in their order."""
+    quantiles = [row for name, row in group.items() if _QUANTILE.fullmatch(name)]
+    ranked = sorted(quantiles, key=lambda row: float(row.statistic[1:]))
+    for names in (("min", *(row.statistic for row in ranked), "max"), ("min", "mean", "max")):
+        for low, high in itertools.pairwise(group[name] for name in names if name in group):
+            if low.value > high.value * (1 + _SLACK) + _SLACK_US:
+                where = f"line {high.line}: " if high.line else ""
+                yield (
+                    f"{where}{high.tag}: {high.statistic} {high.value:g} us is below {low.statistic} {low.value:g} us, "
+                    "which cannot be"
+                )
 
 
 def numbered(stream: Iterator[bytes]) -> Iterator[tuple[int, bytes]]:

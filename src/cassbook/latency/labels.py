@@ -12,7 +12,7 @@ def labelled(statistics: pd.DataFrame, failed_too: bool = False) -> pd.DataFrame
     Parameters
     ----------
     statistics : DataFrame
-        From `cells.cell_statistics`.
+        From `cells.cell_statistics`; the column `named`, if there is one, names operations where it is not ''.
     failed_too : bool
         Also those in which no operation was successful.
 
@@ -28,8 +28,14 @@ def labelled(statistics: pd.DataFrame, failed_too: bool = False) -> pd.DataFrame
     mixed = mixed.where(cells["workload"] == "", "workload " + cells["workload"].astype(str))
     cells["operation"] = np.select([reads & (cells["workload"] == ""), writes & (cells["workload"] == "")],
                                    ["READ", "WRITE"], default=mixed)  # fmt: skip
+    if "named" in cells.columns:
+        named = cells["named"].fillna("").astype(str)
+        reads, writes = reads & (named != ""), writes & (named != "")
+        cells["operation"] = named.where(named != "", cells["operation"])
+    else:
+        reads = writes = pd.Series(False, cells.index)
     both = cells["read_cl"].astype(str) + "/" + cells["write_cl"].astype(str)
-    level = both.mask(cells["operation"] == "READ", cells["read_cl"])
-    cells["level"] = level.mask(cells["operation"] == "WRITE", cells["write_cl"])
+    level = both.mask((cells["operation"] == "READ") | reads, cells["read_cl"])
+    cells["level"] = level.mask((cells["operation"] == "WRITE") | writes, cells["write_cl"])
     cells["rate_per_s"] = cells["rate_per_s"].fillna(0.0)
     return cells

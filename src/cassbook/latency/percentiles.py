@@ -41,11 +41,13 @@ def supported(name: str, operations: float) -> bool:
 def known_operations(cell_stats: pd.DataFrame) -> pd.Series:
     """Return the operations that the percentiles of each cell rest on: those that succeeded.
 
-    Infinite where it is not known how many there were, as of sums of other tools.
+    Infinite where it is not known how many there were, as of sums of other tools, and where percentiles are those that
+    a tool printed: they are shown as they are.
     """
     if "n_ok" not in cell_stats.columns:
         return pd.Series(np.inf, cell_stats.index)
-    return cell_stats["n_ok"].astype(float).fillna(np.inf)
+    known = cell_stats["n_ok"].astype(float).fillna(np.inf)
+    return known.mask(cell_stats["printed"].eq(True), np.inf) if "printed" in cell_stats.columns else known
 
 
 def response_column(name: str) -> str:
@@ -114,10 +116,11 @@ def with_tails(statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram]) -
     -------
     DataFrame
         With p999_us, p999_low_us, p999_high_us (order statistics) and the same of the response time; NaN where there is
-        no histogram, or where operations and failures together are too few for the figure.
+        no histogram, or where operations and failures together are too few for the figure; what is known already stays.
     """
     names = [f"{time}p999{side}_us" for time in ("", "response_") for side in ("", "_low", "_high")]
-    columns = {name: np.full(len(statistics), np.nan) for name in names}
+    nothing = pd.Series(np.nan, statistics.index)
+    columns = {name: statistics.get(name, nothing).to_numpy(dtype=float, copy=True) for name in names}
     tags = {"": histograms.tags_by_cell(recorded), "response_": histograms.tags_by_cell(recorded, response=True)}
     share, all_of = SHARES["p99.9"], statistics["n_ok"] + statistics["n_errors"]
     for place, (cell_id, operations) in enumerate(zip(statistics["cell_id"], all_of, strict=True)):

@@ -37,14 +37,20 @@ class Results:
         operations do not support (see `percentiles.BEYOND`) is NaN.
     notes : list of str
         What is not shown and why, what the intervals rest on, and what the marks mean.
+    parts : int
+        Rows that are single operations within a mixed cell of a log.
     """
 
     table: pd.DataFrame
     notes: list[str]
+    parts: int = 0
 
 
 def results(
-    statistics: pd.DataFrame, recorded: Mapping[str, HdrHistogram] | None, replication_factor: int | None = None
+    statistics: pd.DataFrame,
+    recorded: Mapping[str, HdrHistogram] | None,
+    replication_factor: int | None = None,
+    parts: pd.DataFrame | None = None,
 ) -> Results:
     """Table of a run's results.
 
@@ -56,12 +62,18 @@ def results(
         The run's histograms, from which p99.9 comes; None where they are not at hand.
     replication_factor : int, optional
         Says what levels survive; None where it is unknown.
+    parts : DataFrame, optional
+        Statistics of single operations within mixed cells, which become rows of their own.
     """
     cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded), failed_too=True)
-    rows, missing = [], {name: _Missing() for name in percentiles.SHARES}
+    if parts is not None:
+        cells = pd.concat([cells, labelled(parts, failed_too=True)], ignore_index=True)
+    mixed = frozenset() if parts is None else frozenset(parts["cell_id"])
+    rows, missing = [], {name: _Missing(mixed) for name in percentiles.SHARES}
     for key, group in cells.groupby(KEYS, sort=False):
         rows.append(dict(zip(KEYS, key, strict=True)) | _row(group, missing, replication_factor))
-    table = pd.DataFrame(rows, columns=_columns()).astype({"survives_reads": "Int64", "survives_writes": "Int64"})
+    columns = [*_columns(), *(["max_us"] if "max_us" in cells.columns else [])]
+    table = pd.DataFrame(rows, columns=columns).astype({"survives_reads": "Int64", "survives_writes": "Int64"})
     if len(table):
         table["rate_per_s"] = table["rate_per_s"].where(table["rate_per_s"] > 0)
         table = table.sort_values(
@@ -69,10 +81,16 @@ def results(
             key=_order, ignore_index=True, kind="stable",
         )  # fmt: skip
     notes = [text for name, of in missing.items() if (text := of.note(name, recorded is None))]
+    if mixes := max(of.by_operation for of in missing.values()):
+        several = "es" if mixes > 1 else ""
+        notes.insert(
+            0, f"Percentiles of {mixes} mix{several} are not shown: those of several operations do not add up."
+        )
     failed = int(table["latency_us"].isna().sum())
     if failed:
         notes.insert(0, f"{_cells(failed)} had no successful operation, so no latency either.")
-    return Results(table, [*_on_figures(table), *notes, *explained_marks(table["marks"])])
+    n_parts = 0 if parts is None else len(parts.drop_duplicates(["cell_id", "named"]))
+    return Results(table, [*_on_figures(table), *notes, *explained_marks(table["marks"])], n_parts)
 
 
 def _cells(n: int) -> str:
@@ -81,11 +99,23 @@ def _cells(n: int) -> str:
 
 @dataclass(slots=True)
 class _Missing:
-    """Cells whose operations do not support a percentile, and those of which it was not kept."""
+    """Cells whose operations do not support a percentile, and those of which it was not kept.
 
+    `mixed` are the cells of several operations of which each has a row of its own.
+    """
+
+    mixed: frozenset[str] = frozenset()
     few: int = 0
     least: float = np.inf
     lost: int = 0
+    by_operation: int = 0
+
+    def miss(self, group: pd.DataFrame) -> None:
+        """Count a cell that lacks the percentile."""
+        if "named" in group.columns and group["named"].eq("").all() and self.mixed.issuperset(group["cell_id"]):
+            self.by_operation += 1
+        else:
+            self.lost += 1
 
     def note(self, name: str, no_histograms: bool) -> str:
         """Say what is not shown and why; empty where nothing is missing."""
@@ -118,7 +148,9 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
             missing[name].few += 1
             missing[name].least = min(least, missing[name].least)
         elif not _estimate(row, group, f"{time}{column}", column):
-            missing[name].lost += 1
+            missing[name].miss(group)
+    if "max_us" in group.columns:
+        row["max_us"] = group["max_us"].max()
     return row | {"marks": summaries.all_marks(group["marks"])}
 
 

@@ -60,6 +60,14 @@ class Run(Protocol):
     def statistics(self) -> pd.DataFrame:
         """Columns as `summaries.cell_statistics` gives them."""
 
+    @property
+    def parts(self) -> pd.DataFrame | None:
+        """The same of each operation within mixed cells, where a log holds them apart."""
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of the logs that it was made of; nothing of a recorded run."""
+
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
@@ -87,6 +95,8 @@ class Comparison:
         Percentiles that some cells have too few operations for, a sentence each.
     paired : bool
         Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
+    notes : list of str
+        What a reader must know of logs that are compared.
     """
 
     first: dict[str, str]
@@ -99,6 +109,7 @@ class Comparison:
     by: str = "mean"
     not_shown: list[str] = field(default_factory=list)
     paired: bool = False
+    notes: list[str] = field(default_factory=list)
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -233,7 +244,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
         If no cell was measured in both, or none has enough operations for the percentile.
     """
     runs = (first, second)
-    cells = _by_deployment([labelled(_with_tails(run, by)) for run in runs])
+    cells = _by_deployment([labelled(table) for table in _with_parts(runs, by)])
     cells, not_shown = _supported(cells, by)
     wanted = FIGURES if by == "mean" else percentiles.columns(by)
     figures = [name for name in wanted if all(name in table.columns for table in cells)]
@@ -262,7 +273,16 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
         by=by,
         not_shown=not_shown,
         paired=paired,
+        notes=[note for run in runs for note in run.notes],
     )
+
+
+def _with_parts(runs: tuple[Run, Run], by: str) -> list[pd.DataFrame]:
+    """Statistics of two runs, with those of each operation in their mixes where both hold them apart."""
+    tables, parts = [_with_tails(run, by) for run in runs], [run.parts for run in runs]
+    if any(part is None for part in parts):
+        return tables
+    return [pd.concat(both, ignore_index=True) for both in zip(tables, parts, strict=True)]
 
 
 def _with_tails(run: Run, by: str) -> pd.DataFrame:

@@ -29,6 +29,8 @@ def as_json(comparison: Comparison) -> str:
         content["by"] = comparison.by
     if comparison.not_shown:
         content["not_shown"] = comparison.not_shown
+    if comparison.notes:
+        content["notes"] = comparison.notes
     content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
     return json.dumps(content, indent=2, ensure_ascii=False)
 
@@ -104,7 +106,7 @@ def summary(comparison: Comparison) -> list[str]:
             f"In {len(latency) - len(judged)} of them a run has one cluster start: the interval is within that start, "
             "another start may differ by more, so nothing is said to be distinguishable."
         )
-    lines += comparison.not_shown
+    lines += [*comparison.not_shown, *comparison.notes]
     for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if alone:
             lines.append(f"Only in {side['label']}: {len(alone)} ({'; '.join(alone)}).")

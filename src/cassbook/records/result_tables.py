@@ -55,7 +55,8 @@ class Shown(Run, Protocol):
 
 def of_run(run: Shown) -> Results:
     """Results of a run; p99.9 is left out where the installed package has no histograms of it."""
-    return results(run.statistics, run.histograms if run.has_histograms else None, replication(run))
+    recorded = run.histograms if run.has_histograms else None
+    return results(run.statistics, recorded, replication(run), run.parts)
 
 
 def replication(run: Shown) -> int | None:
@@ -105,6 +106,8 @@ def _figures(cells: pd.DataFrame) -> dict[str, object]:
     text: dict[str, object] = {"ops/s": [figure(row, "throughput_per_s", 1.0) for _, row in cells.iterrows()]}
     for name, column in percentiles.COLUMNS.items():
         text[name] = [figure(row, column, 1e-3) for _, row in cells.iterrows()]
+    if "max_us" in cells.columns and cells["max_us"].notna().any():
+        text["max"] = [three_digits(us * 1e-3) if us == us else "-" for us in cells["max_us"]]  # noqa: PLR0124 - NaN
     text["errors"] = cells["errors"].map("{:.0f}".format)
     if (cells["marks"] != "").any():
         text["marks"] = cells["marks"].str.replace(";", ",")
@@ -130,13 +133,13 @@ def heading(run: Shown, of: Results) -> str:
     """Say in a line which run it is."""
     engines = ", ".join(of.table["engine"].unique()) or run.manifest.get("engine", "")
     blocks = int(of.table["blocks"].max()) if len(of.table) else 0
-    n = len(of.table)
+    n = len(of.table) - of.parts
     return f"{run.name}: Cassandra {engines}, {n} cell{'s' * (n != 1)} in {blocks} block{'s' * (blocks != 1)}"
 
 
 def notes(run: Shown, of: Results) -> list[str]:
     """Return what a reader of the table must know, one sentence or two each."""
-    return [_BEHIND, *surviving(run, of), *of.notes]
+    return [_BEHIND, *surviving(run, of), *of.notes, *run.notes]
 
 
 def surviving(run: Shown, of: Results) -> list[str]:
@@ -207,7 +210,7 @@ def as_json(run: Shown) -> str:
     cells = json.loads(of.table.to_json(orient="records", double_precision=6))
     content = {"run": run.name, "engine": run.manifest.get("engine"), "replication_factor": replication(run)}
     ratios = json.loads(price_tables.of_run(run).to_json(orient="records", double_precision=6))
-    content |= {"cells": cells, "prices": ratios, "notes": [*surviving(run, of), *of.notes]}
+    content |= {"cells": cells, "prices": ratios, "notes": [*surviving(run, of), *of.notes, *run.notes]}
     return json.dumps(content, indent=2)
 
 

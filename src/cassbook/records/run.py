@@ -75,6 +75,16 @@ class RecordedRun:
         return self.folder.name
 
     @property
+    def parts(self) -> pd.DataFrame | None:
+        """Statistics of each operation within mixed cells, which logs hold apart; None of a run."""
+        return None
+
+    @property
+    def notes(self) -> list[str]:
+        """What a reader must know of how logs were read; nothing of a run."""
+        return []
+
+    @property
     def data_hash(self) -> str:
         """One hash over all artefacts; a notebook shows it, so that no stale output can pass for new."""
         return hash_of(self.manifest["artefacts"])

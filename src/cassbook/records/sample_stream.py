@@ -6,7 +6,8 @@ are those that `cassbook read` writes, and those of a run's blocks.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -21,7 +22,7 @@ from hdrh.histogram import HdrHistogram
 from cassbook.core.errors import InputError
 from cassbook.core.schema import SAMPLES, UNKNOWN_OUTCOMES, UNKNOWN_THREADS
 from cassbook.latency import histograms, percentiles
-from cassbook.latency.cells import QUANTILES, WRITES
+from cassbook.latency.cells import QUANTILES, READS, WRITES
 
 _COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase"]
 _UNKNOWN = "unknown"
@@ -33,16 +34,34 @@ _UNSAID: dict[str, Any] = {
 }  # fmt: skip
 
 
-@dataclass(slots=True)
-class _Cell:
-    """What has been seen of the steady operations of a cell."""
+#: Operations that a tool counts a second time, beside the read and the write inside each, by its format.
+_TWICE = {"YCSB raw": frozenset({"RMW"})}
+#: What an operation is called where a cell has no other and it is neither plainly a read nor a write.
+_NAMED = {"SCAN": "SCAN", "RMW": "RMW", "UNKNOWN": "(unknown)"}
 
-    by_operation: dict[str, histograms.Counter] = field(default_factory=dict)
-    responses: dict[str, histograms.Counter] = field(default_factory=dict)
+
+@dataclass(slots=True)
+class _Kind:
+    """What has been seen of the steady operations of one kind."""
+
+    latencies: histograms.Counter = field(default_factory=histograms.Counter)
+    responses: histograms.Counter = field(default_factory=histograms.Counter)
     sum_us: float = 0.0
     response_sum_us: float = 0.0
     failed: int = 0
     unknown: int = 0
+
+    @property
+    def paced(self) -> bool:
+        """Whether every operation says when it should have started."""
+        return self.responses.count == self.latencies.count
+
+
+@dataclass(slots=True)
+class _Cell:
+    """What has been seen of the steady operations of a cell."""
+
+    kinds: dict[str, _Kind] = field(default_factory=dict)
     first_s: float = np.inf
     last_s: float = -np.inf
 
@@ -50,17 +69,22 @@ class _Cell:
         """Count operations of one kind and outcome."""
         started_s, latency_us = group["started_s"], group["latency_us"]
         self.first_s, self.last_s = min(self.first_s, started_s.min()), max(self.last_s, started_s.max())
+        kind = self.kinds.setdefault(operation, _Kind())
         if outcome != "ok":
-            self.failed += started_s.size
-            self.unknown += started_s.size if outcome in UNKNOWN_OUTCOMES and operation in WRITES else 0
+            kind.failed += started_s.size
+            kind.unknown += started_s.size if outcome in UNKNOWN_OUTCOMES and operation in WRITES else 0
             return
-        self.sum_us += float(latency_us.sum())
-        self.by_operation.setdefault(operation, histograms.Counter()).add(latency_us)
+        kind.sum_us += float(latency_us.sum())
+        kind.latencies.add(latency_us)
         late_us = (started_s - group["intended_s"]) * _US
         if np.isfinite(late_us).all():
             response_us = np.maximum(latency_us + late_us, 0.0)
-            self.response_sum_us += float(response_us.sum())
-            self.responses.setdefault(operation, histograms.Counter()).add(response_us)
+            kind.response_sum_us += float(response_us.sum())
+            kind.responses.add(response_us)
+
+    def requests(self, twice: frozenset[str]) -> list[str]:
+        """Operations that are requests of their own."""
+        return [name for name in self.kinds if name not in twice] or list(self.kinds)
 
 
 class SampleFile:
@@ -97,13 +121,31 @@ class SampleFile:
         return cells
 
     @cached_property
+    def _logs(self) -> list[dict[str, Any]]:
+        """What is noted of the logs that the samples are from; none for those of a run."""
+        metadata = pq.read_schema(self._paths[0]).metadata or {}
+        logs: list[dict[str, Any]] = json.loads(metadata.get(b"cassbook_logs", b"[]"))
+        return logs
+
+    @cached_property
+    def twice(self) -> frozenset[str]:
+        """Operations that the logs count beside the requests inside them."""
+        return frozenset().union(*(_TWICE.get(log["format"], frozenset()) for log in self._logs))
+
+    @cached_property
+    def notes(self) -> list[str]:
+        """What was left out of the logs that the samples are from, and what a reader must know of them."""
+        return [f"{log['file']}: {line}" for log in self._logs for line in _said(log)]
+
+    @cached_property
     def histograms(self) -> dict[str, HdrHistogram]:
         """Histograms in microseconds by `CELL.OPERATION`, and `CELL.OPERATION.response` of paced operations."""
         recorded: dict[str, HdrHistogram] = {}
         for cell_id, cell in self._cells.items():
-            recorded |= {f"{cell_id}.{name}": counter.histogram() for name, counter in cell.by_operation.items()}
-            if _paced(cell):
-                recorded |= {f"{cell_id}.{name}.response": c.histogram() for name, c in cell.responses.items()}
+            kinds = {name: cell.kinds[name] for name in cell.requests(self.twice) if cell.kinds[name].latencies.count}
+            recorded |= {f"{cell_id}.{name}": kind.latencies.histogram() for name, kind in kinds.items()}
+            if all(kind.paced for kind in kinds.values()):
+                recorded |= {f"{cell_id}.{name}.response": kind.responses.histogram() for name, kind in kinds.items()}
         return recorded
 
     @cached_property
@@ -112,7 +154,32 @@ class SampleFile:
 
         Percentiles are right to three digits, with bounds by order statistics.
         """
-        return pd.DataFrame([_row(cell_id, cell) for cell_id, cell in self._cells.items()])
+        return pd.DataFrame([_row(cell_id, cell, cell.requests(self.twice)) for cell_id, cell in self._cells.items()])
+
+    @cached_property
+    def parts(self) -> pd.DataFrame | None:
+        """The same of each operation of a cell that mixes several, if the samples are from logs; `named` names it."""
+        rows = [
+            _row(cell_id, cell, [name], tails=True) | {"kind": "mixed", "workload": "", "named": name}
+            for cell_id, cell in self._cells.items()
+            for name in cell.kinds
+            if len(cell.kinds) > 1 and self._logs
+        ]
+        return pd.DataFrame(rows) if rows else None
+
+
+def _said(log: dict[str, Any]) -> list[str]:
+    """Say what was left out of a log, and what its reader noted."""
+    left = ", ".join(f"{name} {n:,}" for name, n in log["left_out"].items())
+    counted = [
+        (log["damaged_lines"], "damaged lines left out"),
+        (log.get("text_lines"), "lines of console text passed over"),
+    ]
+    said = [f"left out, for they are no requests or have no place in samples: {left}"] if left else []
+    said += [f"{n:,} {what}" for n, what in counted if n]
+    return [
+        f"{line.rstrip('.')}." for line in (*said, *log.get("notes", []), *([log["cut"]] if log.get("cut") else []))
+    ]
 
 
 def holds_samples(path: Path) -> bool:
@@ -126,7 +193,8 @@ def holds_samples(path: Path) -> bool:
 def _ours(path: Path) -> bool:
     try:
         with pq.ParquetFile(path) as file:
-            return b"cassbook_schema_version" in (file.schema_arrow.metadata or {})
+            metadata = file.schema_arrow.metadata or {}
+            return b"cassbook_schema_version" in metadata and b"cassbook_table" not in metadata
     except (OSError, pa.ArrowInvalid):
         return False
 
@@ -176,29 +244,41 @@ def _count(table: pa.Table, cells: dict[str, _Cell]) -> None:
         cells.setdefault(cell_id, _Cell()).add(operation, outcome, group)
 
 
-def _paced(cell: _Cell) -> bool:
-    """Whether every operation of a cell says when it should have started."""
-    known = {name: counter.count for name, counter in cell.responses.items()}
-    return bool(known) and known == {name: counter.count for name, counter in cell.by_operation.items()}
-
-
-def _row(cell_id: str, cell: _Cell) -> dict[str, Any]:
-    counts = {name: counter.count for name, counter in cell.by_operation.items()}
+def _row(cell_id: str, cell: _Cell, names: list[str], tails: bool = False) -> dict[str, Any]:
+    """Statistics of some of a cell's operations, with p99.9 if asked for and where they support it."""
+    kinds = {name: cell.kinds[name] for name in names}
+    counts = {name: kind.latencies.count for name, kind in kinds.items() if kind.latencies.count}
     n_ok, window_s = sum(counts.values()), cell.last_s - cell.first_s
-    read_share = counts.get("READ", 0) / n_ok if n_ok else np.nan
-    pure = read_share in (0.0, 1.0)
+    share = read_share(counts)
+    pure = share in (0.0, 1.0)
     row = _UNSAID | {"cell_id": cell_id, "kind": "pure" if pure else "mixed", "workload": "" if pure else "mixed"}
-    row |= {"read_share": read_share, "n_ok": n_ok, "n_errors": cell.failed, "n_unknown": cell.unknown}
+    row |= {"read_share": share, "n_ok": n_ok, "named": _NAMED.get(names[0], "") if len(names) == 1 else ""}
+    row |= {"n_errors": sum(k.failed for k in kinds.values()), "n_unknown": sum(k.unknown for k in kinds.values())}
     row["throughput_per_s"] = n_ok / window_s if window_s > 0 else np.nan
-    times = [("latency_us", "", cell.by_operation, cell.sum_us)]
-    if _paced(cell):
-        times.append(("response_us", "response_", cell.responses, cell.response_sum_us))
+    used = [kinds[name] for name in counts]
+    times = [("latency_us", "", [kind.latencies for kind in used], sum(kind.sum_us for kind in used))]
+    if used and all(kind.paced for kind in used):
+        total = sum(kind.response_sum_us for kind in used)
+        times.append(("response_us", "response_", [kind.responses for kind in used], total))
+    quantiles = dict(QUANTILES)
+    if tails and percentiles.supported("p99.9", n_ok):
+        quantiles["p999"] = percentiles.SHARES["p99.9"]
     for mean, prefix, counters, total in times:
         row[mean] = total / n_ok if n_ok else np.nan
-        merged = histograms.merged(counter.histogram() for counter in counters.values())
-        for name, share in QUANTILES.items():
+        merged = histograms.merged(counter.histogram() for counter in counters)
+        for name, share in quantiles.items():
             if n_ok:
                 shares = (share, *percentiles.order_bounds(share, n_ok))
                 for side, at in zip(("", "_low", "_high"), shares, strict=True):
                     row[f"{prefix}{name}{side}_us"] = histograms.quantile_us(merged, at)
     return row
+
+
+def read_share(counts: Mapping[str, float]) -> float:
+    """Reads among operations by their names in samples; NaN where one may be either, or there is none.
+
+    >>> read_share({"READ": 1, "SCAN": 2, "INSERT": 1}), read_share({"READ": 1, "UNKNOWN": 1})
+    (0.75, nan)
+    """
+    n = sum(counts.values())
+    return sum(counts.get(name, 0) for name in READS) / n if n and not counts.get("UNKNOWN") else np.nan
