@@ -126,13 +126,13 @@ class LogFolder(RecordedRun):
         if form and (form.holds_operations or form is Format.HDR_LOG):
             return [row | {"table": 0}]
         tests = [
-            row | {"table": place, "threads": threads or row["threads"], "told": threads}
+            row | {"table": place, "threads": row["threads"] or threads or UNKNOWN_THREADS, "told": threads}
             for place, table in enumerate(self._tables_of(row))
             for threads in (table.threads() if isinstance(table, Figures) else ()) or (None,)
         ]
         if not tests:
             raise InputError(f"{file}: holds no figure")
-        if row["threads"] != UNKNOWN_THREADS:
+        if row["threads"] != UNKNOWN_THREADS and len({test["told"] for test in tests}) > 1:
             kept = [test for test in tests if test["told"] in (None, row["threads"])]
             if not kept:
                 ran = ", ".join(str(test["told"]) for test in tests)
@@ -201,15 +201,20 @@ class LogFolder(RecordedRun):
                 said += self._sampled_cells[cell_id].notes
             else:
                 said += [f"{cell_id}: {line}" for line in self._summed[cell_id].notes]
-        return [*said, *self._differing_shares()]
+        return [*said, *self._differing()]
 
-    def _differing_shares(self) -> list[str]:
-        """Where logs.csv and the logs differ in the share of reads."""
+    def _differing(self) -> list[str]:
+        """Where logs.csv and the logs differ in the share of reads, or in threads."""
         if not self._described:
             return []
+        threads = [
+            f"{LOGS_INDEX} has {row['threads']} threads for {row['file']}, the log itself {row['told']:.0f}."
+            for row in self.index.to_dict("records")
+            if row.get("told", row["threads"]) not in (None, row["threads"]) and not pd.isna(row.get("told"))
+        ]
         said = self.index.drop_duplicates("cell_id").set_index("cell_id")["read_share"].items()
         found = [(str(cell_id), share, self._read_share(str(cell_id))) for cell_id, share in said]
-        return [
+        return threads + [
             f"{LOGS_INDEX} has read_share {share:g} for {cell_id}, the log itself {logged:.3g}."
             for cell_id, share, logged in found
             if abs(share - logged) > _SHARE_OFF

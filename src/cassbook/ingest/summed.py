@@ -123,15 +123,20 @@ def _of_histograms(logs: Sequence[Histograms], where: str, meanings: Meanings) -
         raise InputError(f"{where}: its logs hold no operation")
     length_s = max(times) - min(times)
     counts = {key: float(histogram.total_count) for key, histogram in by_name.items()}
-    total, by_operation = _empty(), dict[str, HdrHistogram]()
-    for name, operation in _requests(counts):
-        total.add(by_name[name, operation])
-        by_operation.setdefault(operation, _empty()).add(by_name[name, operation])
+    total, requests = _empty(), _requests(counts)
+    for key in requests:
+        total.add(by_name[key])
     mean = total.get_mean_value() * scale
     if not 0 < length_s < np.inf or not mean > 0:
         raise InputError(f"{where}: its logs cover {length_s:g} s at a mean latency of {mean:g} us; one cannot be")
     figures = _of_histogram(total, length_s, scale) | {"n_errors": n_errors}
-    figures |= {_COLUMN[o]: h.get_mean_value() * scale for o, h in by_operation.items() if o in _COLUMN}
+    for operation, column in _COLUMN.items():
+        names = _single([name for name, of in requests if of == operation])
+        if names:
+            of_kind = _empty()
+            for name in names:
+                of_kind.add(by_name[name, operation])
+            figures[column] = of_kind.get_mean_value() * scale
     share = read_share(_by_operation(counts))
     parts = [
         _of_histogram(histogram, length_s, scale)
@@ -162,6 +167,11 @@ def _requests(counts: dict[tuple[str, str], float]) -> list[tuple[str, str]]:
     """Names and operations that are requests of their own: not read-modify-writes, whose read and write count too."""
     single = [key for key in counts if key[1] not in (RMW, TOTAL)]
     return single or [key for key in counts if key[1] != TOTAL]
+
+
+def _single(tags: list[str]) -> list[str]:
+    """Operations on single rows, where there are some besides scans."""
+    return [tag for tag in tags if bare(tag).upper() != "SCAN"] or tags
 
 
 def _by_operation(counts: dict[tuple[str, str], float]) -> dict[str, float]:
@@ -223,7 +233,7 @@ class _Whole:
         source = TOTAL.lower() if self._known("total", "p95") else requests[0] if len(requests) == 1 else ""
         figures |= self._quantiles(source)
         for operation, column in _COLUMN.items():
-            tags = [tag for tag in requests if operation_of(tag, self._meanings) == operation]
+            tags = _single([tag for tag in requests if operation_of(tag, self._meanings) == operation])
             if tags:
                 figures[column] = self._mean(tags)
         counts = {key: succeeded.get(tag, 0.0) or (0.0 if succeeded else 1.0) for key, tag in keys.items()}

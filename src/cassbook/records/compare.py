@@ -97,6 +97,8 @@ class Comparison:
         Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
     notes : list of str
         What a reader must know of logs that are compared.
+    operations : int
+        Figures' cells that are single operations within a mix of both logs.
     """
 
     first: dict[str, str]
@@ -110,6 +112,7 @@ class Comparison:
     not_shown: list[str] = field(default_factory=list)
     paired: bool = False
     notes: list[str] = field(default_factory=list)
+    operations: int = 0
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -274,6 +277,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
         not_shown=not_shown,
         paired=paired,
         notes=[note for run in runs for note in run.notes],
+        operations=len(_operations(cells[0]) & _operations(cells[1])),
     )
 
 
@@ -391,9 +395,18 @@ def _replicas(run: Run) -> int:
     return int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS)
 
 
+def _operations(cells: pd.DataFrame) -> set[tuple[Any, ...]]:
+    """Keys of rows that are single operations within a mix."""
+    if "named" not in cells.columns:
+        return set()
+    named = cells[(cells["named"].fillna("") != "") & (cells["kind"] == "mixed") & (cells["workload"] == "")]
+    return set(named[KEYS].itertuples(index=False, name=None))
+
+
 def _some(cells: pd.DataFrame, most: int = 3) -> str:
     """Name a few cells."""
-    names = [_name(key) for key in _distinct(cells)]
+    whole = cells[cells["named"].fillna("") == ""] if "named" in cells.columns else cells
+    names = [_name(key) for key in _distinct(whole if len(whole) else cells)]
     more = [f"and {len(names) - most} more"] if len(names) > most else []
     return "; ".join([*names[:most], *more]) or "none with an operation"
 

@@ -89,8 +89,10 @@ def summary(comparison: Comparison) -> list[str]:
     latency = comparison.figures[comparison.figures["figure"] == percentiles.COLUMNS[by]]
     judged = latency[latency["interval"] == uncertainty.BLOCKS]
     clear = int(judged["distinguishable"].astype(bool).sum())
+    n = len(latency) - comparison.operations
+    mixes = f" and {comparison.operations} operations of mixes" if comparison.operations else ""
     lines = [
-        f"{len(latency)} cell{'s' * (len(latency) != 1)} in both runs; ratios are second by first, of geometric means "
+        f"{n} cell{'s' * (n != 1)}{mixes} in both runs; ratios are second by first, of geometric means "
         "over blocks; behind ± the farther side of a run's own 95 % interval, in percent."
     ]
     if comparison.paired:

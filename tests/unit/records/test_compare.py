@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,8 @@ class Made:
     name: str
     statistics: pd.DataFrame
     manifest: dict = field(default_factory=dict)
+    parts: pd.DataFrame | None = None
+    notes: tuple = ()
 
 
 def run(name, *rows, engine="2.1.20"):
@@ -336,12 +339,26 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
 
 def test_logs_of_too_few_operations_for_the_percentile_asked_for_say_so():
     logs = ROOT / "tests" / "data" / "logs"
-    both = [str(logs / name / "mixed.log") for name in ("stress-2.1.20", "stress-3.11.4")]
+    both = [str(logs / "ycsb-0.17.0" / name) for name in ("client-1.txt", "client-2.txt")]
     done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9"])
     assert done.exit_code == 2
-    assert "p99.9 of 1 cell is not shown: it needs 10,000 operations per cell" in done.output
+    assert "p99.9 of 6 cells is not shown: it needs 10,000 operations per cell" in done.output
+
+
+def test_percentiles_that_logs_print_are_compared_as_they_are():
+    logs = ROOT / "tests" / "data" / "logs"
+    both = [str(logs / name / "mixed.log") for name in ("stress-2.1.20", "stress-3.11.4")]
+    printed = [
+        float(re.search(r"[Ll]atency 99.9th percentile *: *([\d.]+)", Path(path).read_text())[1]) for path in both
+    ]
+    done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9", "--format", "json"])
+    assert done.exit_code == 0, done.output
+    rows = {row["operation"]: row for row in json.loads(done.stdout)["figures"]}
+    assert set(rows) == {"workload mixed", "READ", "WRITE"}
+    whole = rows["workload mixed"]
+    assert [whole["first_value"], whole["second_value"]] == pytest.approx([1000 * value for value in printed])
     text = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99"]).output
-    assert "1 cell in both runs" in text
+    assert "1 cell and 2 operations of mixes in both runs" in text
     assert "Cassandra unknown, 1 block\n" in text
 
 
