@@ -34,6 +34,8 @@ _WORKERS = 2
 #: Executed copies of a chapter that are kept, newest first: with the recorded runs, and with a fresh one.
 _KEPT = 3
 _ANALYSE = Path("notebooks") / "analyse"
+#: What executing all chapters and rendering them takes on 2 idle cores of 2024, at the least that was seen.
+_EXECUTE_AND_RENDER_S = 140.0
 #: The page that citations lead to, with a chapter that is rendered alone too.
 _BIBLIOGRAPHY = "book/bibliography"
 
@@ -316,6 +318,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
         _set_aside(folder)
     relative = os.path.relpath(folder, paths.project_root())
     parameters = {"profile": profile, "engine": wanted.engine, "out": relative, "resume": resume}
+    parameters["then_s"] = _EXECUTE_AND_RENDER_S
     output = build_dir() / "source" / "notebooks" / "measure" / notebooks.MEASURE
     _execute_whole(notebooks.measure_notebook(), output, parameters, loud=True)
     return build(fresh=folder, log=log)

@@ -53,6 +53,13 @@ class TimeLeft:
         return self._clock() - self._begun
 
     @property
+    def slowness(self) -> float:
+        """How many times as long as forecast the starts took: they are work, where other parts last as long as they are
+        meant to.
+        """
+        return self._correction(START)
+
+    @property
     def left_s(self) -> float:
         """Seconds that it takes from now on."""
         if not self._left:

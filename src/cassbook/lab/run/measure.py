@@ -32,6 +32,7 @@ def measure(
     log: Log = print,
     existing: ExistingCluster | None = None,
     clients: Clients | None = None,
+    then_s: float = 0.0,
 ) -> Path:
     """Measure every cell of `profile` that `folder` does not hold yet.
 
@@ -46,6 +47,8 @@ def measure(
         Measure there, with a profile from `run.hosts.profile_for`, instead of starting a cluster for each block.
     clients : Clients, optional
         Other machines that the load comes from; with `existing` only.
+    then_s : float
+        Seconds on 2 idle cores of what the caller does afterwards, for the forecast that follows the first block.
 
     Returns
     -------
@@ -60,7 +63,7 @@ def measure(
     LaboratoryError
         If a cluster does not start or the table cannot be loaded; finished cells are kept.
     """
-    return measure_in_turn({folder: profile}, resume, log, existing, clients)[0]
+    return measure_in_turn({folder: profile}, resume, log, existing, clients, then_s)[0]
 
 
 def measure_in_turn(
@@ -69,6 +72,7 @@ def measure_in_turn(
     log: Log = print,
     existing: ExistingCluster | None = None,
     clients: Clients | None = None,
+    then_s: float = 0.0,
 ) -> list[Path]:
     """Measure several profiles, as of several versions, block by block in turn.
 
@@ -80,7 +84,7 @@ def measure_in_turn(
     ----------
     profiles : mapping of Path to Profile
         By run folder.
-    resume, log, existing, clients
+    resume, log, existing, clients, then_s
         As `measure` has them. Runs that are complete are left alone where another is not.
 
     Returns
@@ -96,7 +100,7 @@ def measure_in_turn(
             for store in stores:
                 same_place(store, existing)
                 same_clients(store, clients is not None)
-            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients)
+            _measure([_Run(profiles[store.folder], store) for store in stores], log, existing, clients, then_s)
         except InputError:
             if not resume and not any(store.done for store in stores):
                 for store in stores:  # they would stand in the way of the profile that is put right
@@ -148,7 +152,9 @@ class _Run:
         return sum(len(self.left(number)) for number in range(1, len(self.blocks) + 1))
 
 
-def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, clients: Clients | None) -> None:
+def _measure(
+    runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, clients: Clients | None, then_s: float
+) -> None:
     turns = [(number, run) for number in range(1, max(len(run.blocks) for run in runs) + 1) for run in runs]
     forecast = [part for number, run in turns for part in parts(run.profile, run.left(number), existing is None)]
     total, left = sum(run.total for run in runs), sum(run.left_in_all() for run in runs)
@@ -160,8 +166,10 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
             log(sentence)
     log(f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores")
     _warn_if_busy(runs[0].store.notes["busy_before_percent"], log)
-    with WeighedBar(TimeLeft(forecast), total, total - left, "cell") as progress:
+    time_left, said = TimeLeft(forecast), False
+    with WeighedBar(time_left, total, total - left, "cell") as progress:
         for number, run in turns:
+            measured = bool(run.left(number))
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
                 cluster = existing or _cluster(run.profile, deployment, log)
                 _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
@@ -169,8 +177,21 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
                 run.store.finish_block(number)
                 if number < len(run.blocks) and (text := run.store.prices()):
                     log(text)
+                if measured and not said and time_left.left_s:
+                    log(_forecast(time_left, then_s))
+                    said = True
             if number == len(run.blocks):
                 run.store.complete()
+
+
+def _forecast(time_left: TimeLeft, then_s: float) -> str:
+    """Say how long this machine will take, by what its first block took."""
+    gone_s, left_s, then_s = time_left.gone_s, time_left.left_s, then_s * max(time_left.slowness, 1.0)
+    after = f", and {then_s / 60:.0f} min for what follows" if then_s else ""
+    return (
+        f"by its first block, which took {gone_s / 60:.1f} min, this machine needs about {left_s / 60:.0f} min more to "
+        f"measure{after}: {(gone_s + left_s + then_s) / 60:.0f} min in all"
+    )
 
 
 def _warn_if_busy(busy_percent: float, log: Log) -> None:

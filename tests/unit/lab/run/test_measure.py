@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import time
 from contextlib import nullcontext
 
@@ -9,6 +10,7 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import DISTURBED, SCHEMA_VERSION, Mark
+from cassbook.core.time_left import TimeLeft
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.slices import AlternatingTurns, Slices
@@ -17,6 +19,7 @@ from cassbook.lab.run import measure
 from cassbook.lab.run.block import Block
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.distance import Seen
+from cassbook.lab.run.plan import parts, plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
@@ -74,6 +77,33 @@ def test_blocks_of_two_versions_take_turns_and_the_folders_name_each_other(profi
     assert [run.manifest["in_turn_with"] for run in runs] == [["tiny-5.0.9"], ["tiny-2.1.20"]]
     assert [run.manifest["engine"] for run in runs] == list(ENGINES)
     assert {tuple(sorted(run.cells["block"].unique())) for run in runs} == {(1, 2)}
+
+
+def test_the_first_block_says_how_long_this_machine_takes(profiles, measured, monkeypatch):
+    """A machine that takes three times as long as was forecast, by a clock that only the parts move on."""
+    clock = [0.0]
+    monkeypatch.setattr(measure, "TimeLeft", lambda forecast: TimeLeft(forecast, clock=lambda: clock[0]))
+    quick = measure._measure_cells
+
+    def slow(profile, store, number, left, log, progress, *rest):
+        within = parts(profile, left)
+        done = progress.part_done
+        monkeypatch.setattr(
+            progress, "part_done", lambda n=0: (clock.__setitem__(0, clock[0] + 3 * within.pop(0).seconds), done(n))
+        )
+        quick(profile, store, number, left, log, progress, *rest)
+        monkeypatch.setattr(progress, "part_done", done)
+
+    monkeypatch.setattr(measure, "_measure_cells", slow)
+    said, (folder, profile) = [], next(iter(profiles.items()))
+    measure.measure(profile, folder, log=said.append, then_s=120)
+    (line,) = [line for line in said if "this machine needs" in line]
+    block_s = 3 * sum(part.seconds for part in parts(profile, plan(profile)[0]))
+    took, more, then, in_all = map(float, re.findall(r"([\d.]+) min", line))
+    assert took == pytest.approx(block_s / 60, abs=0.06)
+    assert more == pytest.approx(block_s / 60, abs=0.6)
+    assert then == pytest.approx(6, abs=0.6)
+    assert in_all == pytest.approx(2 * block_s / 60 + 6, abs=1)
 
 
 def test_an_interruption_is_resumed_where_it_was(profiles, measured):
