@@ -109,6 +109,8 @@ class _Missing:
     least: float = np.inf
     lost: int = 0
     by_operation: int = 0
+    printed: int = 0
+    fewest: float = np.inf
 
     def miss(self, group: pd.DataFrame) -> None:
         """Count a cell that lacks the percentile."""
@@ -125,6 +127,12 @@ class _Missing:
         if self.lost:
             why = "histograms are not in the installed package" if no_histograms else "logs or tables do not hold it"
             said.append(f"{name} of {_cells(self.lost)} is not shown: their {why}.")
+        if self.printed:
+            few, fewest = _cells(self.printed), f"{self.fewest:,.0f}"
+            said.append(
+                f"{name} of {few} is as the log prints it, of {fewest} operations at the fewest: fewer than "
+                f"{percentiles.BEYOND} lie beyond it."
+            )
         return " ".join(said)
 
 
@@ -149,6 +157,9 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
             missing[name].least = min(least, missing[name].least)
         elif not _estimate(row, group, f"{time}{column}", column):
             missing[name].miss(group)
+        elif np.isinf(least) and not percentiles.supported(name, fewest := float(group["n_ok"].min())):
+            missing[name].printed += 1
+            missing[name].fewest = min(fewest, missing[name].fewest)
     if "max_us" in group.columns:
         row["max_us"] = group["max_us"].max()
     return row | {"marks": summaries.all_marks(group["marks"])}
