@@ -10,14 +10,20 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for, survival
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity
+from cassbook.latency.capacity import AT_LEAST, EMPTY, FAILED, FOUND, IN_GROUPS, LATE, NONE, UNSENT, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
+from cassbook.latency.slices import rates_in_groups
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
 
 _REPLICAS = 3
+_WHY = {
+    UNSENT: "fewer requests were sent",
+    FAILED: "too many requests failed",
+    EMPTY: "no request was answered",
+}
 
 
 def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None, form: str) -> str:
@@ -37,15 +43,21 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
         statistics = statistics[statistics["workload"] == workload]
     if by == "p99.9":
         statistics = with_tails(statistics, run.histograms)
-    found = estimated(statistics, bound_ms, by, run.name)
+    found = estimated(statistics, bound_ms, by, run.name, run.slices)
+    grouped = statistics[rates_in_groups(statistics, run.slices)]
+    refused = sorted(set(grouped["workload"]))
     replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
     if form == "text":
-        return "\n".join(_lines(run.name, found, bound_ms, by, replicas))
+        left_out = [f"  without workload {name}: {IN_GROUPS}" for name in refused]
+        return "\n".join([*_lines(run.name, found, bound_ms, by, replicas), *left_out])
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
-        lists = ["by_block", "rates_per_s", "left_out_per_s"]
+        lists = ["by_block", "by_block_verdict", "rates_per_s", "left_out_per_s"]
         return pd.DataFrame(rows).drop(columns=lists).to_csv(index=False).rstrip()
-    return json.dumps({"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}, indent=2)
+    content = {"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}
+    if refused:
+        content |= {"refused_workloads": refused, "refused_because": IN_GROUPS}
+    return json.dumps(content, indent=2)
 
 
 def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: int) -> list[str]:
@@ -71,13 +83,32 @@ def _what(one: Capacity) -> str:
 
 
 def _verdict(one: Capacity, by: str) -> str:
-    if one.verdict == NONE:
-        missed = sum(np.isnan(rate) for rate in one.by_block)
-        where = "" if missed == len(one.by_block) else f" in {missed} of {len(one.by_block)} cluster starts"
-        return f"none{where}; nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
-    if one.verdict == AT_LEAST:
+    if one.verdict == FOUND:
+        return f"{one.per_s:.0f} a second"
+    starts = len(one.by_block)
+    missed, above = sum(np.isnan(one.by_block)), sum(np.isinf(one.by_block))
+    if above == starts:
         return f"at least {one.per_s.value:.0f} a second; measure higher rates"
-    return f"{one.per_s:.0f} a second"
+    if missed == starts:
+        return f"none; {_nearest(one, by)}"
+    between = [rate for rate in one.by_block if np.isfinite(rate)]
+    found = f"{min(between):.0f}" + (f" to {max(between):.0f}" if len(between) > 1 else "") if between else ""
+    parts = [(f"at least {one.rates_per_s[-1]:.0f}", above), (found, len(between)), ("none", missed)]
+    (first, count), *others = [(what, count) for what, count in parts if count]
+    said = [f"{first} a second in {count} of {starts} cluster starts", *(f"{what} in {_few(n)}" for what, n in others)]
+    return f"{', '.join(said)}; " + (f"there {_nearest(one, by)}" if missed else "measure higher rates")
+
+
+def _few(count: int) -> str:
+    return "one" if count == 1 else str(count)
+
+
+def _nearest(one: Capacity, by: str) -> str:
+    """Say how near the bound is where the lowest rate misses it, or what else keeps that rate from being one."""
+    why = [_WHY[reason] for reason in one.missed_by.split(";") if reason != LATE]
+    if why:
+        return f"at {one.rates_per_s[0]:g} a second, the lowest rate, {' or '.join(why)}"
+    return f"nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
 
 
 def _survives(one: Capacity, replicas: int) -> tuple[int, int]:
@@ -91,6 +122,7 @@ def _number(value: float) -> float | None:
 
 def _row(one: Capacity, replicas: int) -> dict[str, Any]:
     reads, writes = _survives(one, replicas)
+    verdicts = [NONE if np.isnan(rate) else AT_LEAST if np.isinf(rate) else FOUND for rate in one.by_block]
     return {
         "workload": one.workload,
         "read_share": one.read_share,
@@ -103,8 +135,11 @@ def _row(one: Capacity, replicas: int) -> dict[str, Any]:
         "capacity_high_per_s": _number(one.per_s.high) if one.verdict == FOUND else None,
         "blocks": one.per_s.n,
         "by_block": [_number(rate) for rate in one.by_block],
+        "by_block_verdict": verdicts,
+        **{f"blocks_{name.replace(' ', '_')}": verdicts.count(name) for name in (FOUND, AT_LEAST, NONE)},
         "nearest_per_s": _number(one.nearest_per_s),
         "nearest_ms": _number(one.nearest_ms),
+        "missed_by": one.missed_by,
         "rates_per_s": list(one.rates_per_s),
         "left_out_per_s": list(one.left_out_per_s),
         "survives_reads": reads,
