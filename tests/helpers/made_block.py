@@ -7,9 +7,9 @@ from cassbook.lab.run.block import Block
 from cassbook.lab.run.distance import Seen
 
 
-def made_block(profile, store, monkeypatch, runner, log, others=()):
-    """Make the first block of a run, on a machine whose others take what `others` says, attempt by attempt."""
-    made, others = object.__new__(Block), others if isinstance(others, list) else list(others)
+def made_block(profile, store, monkeypatch, runner, log, others):
+    """Make the first block of a run, on a machine whose others take what the list `others` says, attempt by attempt."""
+    made = object.__new__(Block)
     made._profile, made._store, made._client, made._loaded = profile, store, runner, set()
     made._number, made._start, made._again_left, made._clock_resolution_ns = 1, 2, 2, 1.0
     made._log, made._notes = log, {}

@@ -37,11 +37,12 @@ def rates_in_groups(cells: pd.DataFrame, slices: pd.DataFrame) -> pd.Series:
     Parameters
     ----------
     cells : DataFrame
-        cell_id and rate_per_s.
+        cell_id, and rate_per_s where any has a rate.
     slices : DataFrame
         From `slice_statistics`.
     """
-    return cells["rate_per_s"].notna() & cells["cell_id"].isin(slices["cell_id"])
+    paced = cells.get("rate_per_s", pd.Series(np.nan, cells.index)).notna()
+    return paced & cells["cell_id"].isin(slices["cell_id"])
 
 
 def slice_statistics(

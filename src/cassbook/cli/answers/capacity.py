@@ -96,7 +96,7 @@ def _verdict(one: Capacity, by: str) -> str:
     parts = [(f"at least {one.rates_per_s[-1]:.0f}", above), (found, len(between)), ("none", missed)]
     (first, count), *others = [(what, count) for what, count in parts if count]
     said = [f"{first} a second in {count} of {starts} cluster starts", *(f"{what} in {_few(n)}" for what, n in others)]
-    return f"{', '.join(said)}; " + (f"there {_nearest(one, by)}" if missed else "measure higher rates")
+    return ", ".join(said) + (f" ({_nearest(one, by)})" if missed else "; measure higher rates")
 
 
 def _few(count: int) -> str:
