@@ -32,8 +32,8 @@ FOUND, AT_LEAST, SOME, NONE = "found", "at least", "some", "none"
 LATE, FAILED, UNSENT, EMPTY = "late", "failed", "unsent", "empty"
 #: Why rates that were measured in groups have no answer, and what would.
 IN_GROUPS = (
-    "an earlier cassbook measured the settings of each rate together, in slices of one load, so that each shows what the "
-    "group carries; measure again: each is measured by itself now (an earlier cassbook needs design: sequential)"
+    "an earlier cassbook measured the settings of each rate together, in slices of one load, so that each shows what "
+    "the group carries; measure again: each is measured by itself now (an earlier cassbook needs design: sequential)"
 )
 
 
@@ -79,8 +79,8 @@ class Capacity:
     by_block : tuple of float
         Capacity in each block: NaN where no rate keeps the bound, infinite where all do.
     nearest_per_s, nearest_ms : float
-        The rate whose figure is the lowest, and that figure, means over the blocks in which no rate keeps the bound; over
-        all of them where there are no such.
+        The rate whose figure is the lowest, and that figure: means over the blocks in which no rate keeps the bound, or
+        over all blocks where there are none such.
     missed_by : str
         Why the lowest rate misses the bound where it does (see `Rung`), several joined by ';'.
     rates_per_s : tuple of float
@@ -212,7 +212,8 @@ def _capacity(cells: pd.DataFrame, bound_ms: float, by: str, left_out_per_s: tup
 def _nearest(cells: pd.DataFrame, column: str) -> tuple[float, float]:
     """Return the rate whose figure is the lowest, and that figure in ms; NaN where no cell has one."""
     means_ms = cells.groupby("rate_per_s")[column].mean().dropna() / 1e3
-    return (float(means_ms.idxmin()), float(means_ms.min())) if len(means_ms) else (np.nan, np.nan)
+    place = int(means_ms.to_numpy().argmin()) if len(means_ms) else None
+    return (np.nan, np.nan) if place is None else (float(means_ms.index[place]), float(means_ms.iloc[place]))
 
 
 def _highest(by_block: tuple[float, ...], rates: tuple[float, ...]) -> float:

@@ -29,8 +29,8 @@ _BEHIND = (
 )
 #: Said of runs of earlier versions.
 _IN_GROUPS = (
-    "At a fixed rate the settings of a workload were measured together, in slices of one load: where one of them does not "
-    "carry the rate, figures and prices of all are those of the group."
+    "At a fixed rate the settings of a workload were measured together, in slices of one load: where one of them does "
+    "not carry the rate, figures and prices of all are those of the group."
 )
 #: What makes cells a section of the table, and what a section is called.
 _SECTION = ["engine", "deployment", "kind"]

@@ -154,10 +154,10 @@ class Run:
     ("scales", "bound_ms", "said", "counts"),
     [  # p99 is 10 times the scale at 1000 a second, the only rate
         ((1, 1, 1, 1, 1, 1, 3), 20.0,
-         "at least 1000 a second in 6 of 7 cluster starts, none in one (nearest is 1000 a second with p99 30.0 ms); reads",
+         "at least 1000 a second in 6 of 7 cluster starts, none in one (nearest is 1000 a second with p99 30.0 ms)",
          (6, 0, 1)),
         ((1, 3, 1, 4), 20.0,
-         "at least 1000 a second in 2 of 4 cluster starts, none in 2 (nearest is 1000 a second with p99 35.0 ms); reads",
+         "at least 1000 a second in 2 of 4 cluster starts, none in 2 (nearest is 1000 a second with p99 35.0 ms)",
          (2, 0, 2)),
         ((1, 1), 20.0, "at least 1000 a second; measure higher rates; reads", (2, 0, 0)),
         ((3, 3), 20.0, "none; nearest is 1000 a second with p99 30.0 ms; reads", (0, 0, 2)),

@@ -103,8 +103,8 @@ class RunStore:
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
         if rates_apart(profile) and notes.get("fixed_rates") != profile.fixed_rates:
             raise InputError(
-                f"{folder}: was begun by an earlier cassbook, which measured the settings of a fixed rate together; each "
-                "is measured by itself now, and one run does not hold both; measure into a new folder"
+                f"{folder}: was begun by an earlier cassbook, which measured the settings of a fixed rate together; "
+                "each is measured by itself now, and a run does not mix the two; measure into a new folder"
             )
         store = cls(folder, profile, notes)
         store._note_machine()
