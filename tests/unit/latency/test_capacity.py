@@ -150,6 +150,10 @@ class Run:
         self.statistics, self.slices = statistics, pd.DataFrame({"cell_id": list(in_slices)}, dtype=str)
 
 
+def unwrapped(run, bound_ms):
+    return " ".join(answer(run, bound_ms, "p99", None, "text").split())
+
+
 @pytest.mark.parametrize(
     ("scales", "bound_ms", "said", "counts"),
     [  # p99 is 10 times the scale at 1000 a second, the only rate
@@ -165,7 +169,7 @@ class Run:
 )  # fmt: skip
 def test_starts_that_differ_are_counted(scales, bound_ms, said, counts):
     run = Run(ladder(scales=scales, rates=(1000.0,)))
-    assert said in answer(run, bound_ms, "p99", None, "text")
+    assert said in unwrapped(run, bound_ms)
     (row,) = json.loads(answer(run, bound_ms, "p99", None, "json"))["capacities"]
     assert (row["blocks_at_least"], row["blocks_found"], row["blocks_none"]) == counts
     assert [row["by_block_verdict"].count(verdict) for verdict in (AT_LEAST, FOUND, NONE)] == list(counts)
@@ -173,14 +177,14 @@ def test_starts_that_differ_are_counted(scales, bound_ms, said, counts):
 
 
 def test_starts_that_differ_on_a_ladder_have_their_own_capacities():
-    text = answer(Run(ladder(scales=(0.1, 1.0, 1.25, 3.0))), 10.0, "p99", None, "text")
+    text = unwrapped(Run(ladder(scales=(0.1, 1.0, 1.25, 3.0))), 10.0)
     assert (
         "at least 4000 a second in 1 of 4 cluster starts, 800 to 1000 in 2, none in one "
         "(nearest is 500 a second with p99 15.0 ms); reads" in text
     )
-    text = answer(Run(ladder(scales=(0.1, 1.0))), 10.0, "p99", None, "text")
+    text = unwrapped(Run(ladder(scales=(0.1, 1.0))), 10.0)
     assert "at least 4000 a second in 1 of 2 cluster starts, 1000 in one; measure higher rates; reads" in text
-    text = answer(Run(ladder(scales=(1.0, 3.0))), 10.0, "p99", None, "text")
+    text = unwrapped(Run(ladder(scales=(1.0, 3.0))), 10.0)
     assert "1000 a second in 1 of 2 cluster starts, none in one (nearest is 500 a second with p99 15.0 ms)" in text
 
 
@@ -193,7 +197,7 @@ def test_starts_that_differ_on_a_ladder_have_their_own_capacities():
 )
 def test_a_rate_that_misses_a_bound_which_its_latency_keeps_says_why(changes, reason, said):
     run = Run(ladder(**changes))
-    assert said in answer(run, 100.0, "p99", None, "text")
+    assert said in unwrapped(run, 100.0)
     assert json.loads(answer(run, 100.0, "p99", None, "json"))["capacities"][0]["missed_by"] == reason
 
 
@@ -221,6 +225,7 @@ def test_of_a_run_with_both_only_what_was_measured_by_itself_is_answered():
     assert "workload reports, QUORUM/QUORUM" in text
     assert "workload orders, QUORUM" not in text
     assert "\n  without workload orders: an earlier cassbook measured the settings of each rate together" in text
+    assert max(map(len, text.splitlines())) <= 125
     content = json.loads(answer(run, 10.0, "p99", None, "json"))
     assert [row["workload"] for row in content["capacities"]] == ["reports"]
     assert content["refused_workloads"] == ["orders"]
@@ -230,9 +235,9 @@ def test_of_a_run_with_both_only_what_was_measured_by_itself_is_answered():
 
 def test_the_recorded_rates_were_measured_one_by_one():
     """Their healthy cells never alternated, so they have an answer, start by start."""
-    text = answer(RecordedRun("standard-5.0.9"), 20.0, "p99", None, "text")
-    assert "50% reads, QUORUM/QUORUM         at least 1000 a second in 6 of 7 cluster starts, none in one (" in text
-    assert "50% reads, ONE/ONE               at least 1000 a second; measure higher rates" in text
+    text = unwrapped(RecordedRun("standard-5.0.9"), 20.0)
+    assert "50% reads, QUORUM/QUORUM at least 1000 a second in 6 of 7 cluster starts, none in one (" in text
+    assert "50% reads, ONE/ONE at least 1000 a second; measure higher rates" in text
 
 
 def test_the_answer_names_settings_and_what_they_survive():

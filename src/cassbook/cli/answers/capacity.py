@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
 
 _REPLICAS = 3
+_WIDTH, _MARGIN = 125, " " * 35
 _WHY = {
     UNSENT: "fewer requests were sent",
     FAILED: "too many requests failed",
@@ -49,7 +51,8 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
     replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
     if form == "text":
         left_out = [f"  without workload {name}: {IN_GROUPS}" for name in refused]
-        return "\n".join([*_lines(run.name, found, bound_ms, by, replicas), *left_out])
+        lines = [*_lines(run.name, found, bound_ms, by, replicas), *left_out]
+        return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_MARGIN))
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
         lists = ["by_block", "by_block_verdict", "rates_per_s", "left_out_per_s"]
@@ -65,10 +68,10 @@ def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas:
     for one in found:
         lines.append(f"  {_what(one):32} {_verdict(one, by)}; {survival(*_survives(one, replicas))}")
         if one.marks:
-            lines.append(f"  {'':32} marked {one.marks.replace(';', ', ')}")
+            lines.append(f"{_MARGIN}marked {one.marks.replace(';', ', ')}")
         if one.left_out_per_s:
             rates = ", ".join(f"{rate:g}" for rate in one.left_out_per_s)
-            lines.append(f"  {'':32} without {rates} a second: {by} needs {needed(by):,} operations per cell")
+            lines.append(f"{_MARGIN}without {rates} a second: {by} needs {needed(by):,} operations per cell")
     if any(one.per_s.n == 1 for one in found):
         lines.append("  one cluster start: what another would give is not known")
     return lines
