@@ -188,6 +188,11 @@ def test_starts_that_differ_on_a_ladder_have_their_own_capacities():
     assert "1000 a second in 1 of 2 cluster starts, none in one (nearest is 500 a second with p99 15.0 ms)" in text
 
 
+def test_a_higher_rate_that_keeps_the_bound_is_no_near_miss():
+    run = Run(ladder(response_p99_us=lambda rate: 5e3 if rate > 500 else 5e4))
+    assert "none; at 500 a second, the lowest rate, responses took longer; reads" in unwrapped(run, 10.0)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason", "said"),
     [
@@ -198,6 +203,7 @@ def test_starts_that_differ_on_a_ladder_have_their_own_capacities():
 def test_a_rate_that_misses_a_bound_which_its_latency_keeps_says_why(changes, reason, said):
     run = Run(ladder(**changes))
     assert said in unwrapped(run, 100.0)
+    assert "none; nearest is 500 a second with p99 5.0 ms; reads" in unwrapped(run, 1.0)
     assert json.loads(answer(run, 100.0, "p99", None, "json"))["capacities"][0]["missed_by"] == reason
 
 

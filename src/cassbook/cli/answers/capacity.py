@@ -25,6 +25,7 @@ _WHY = {
     UNSENT: "fewer requests were sent",
     FAILED: "too many requests failed",
     EMPTY: "no request was answered",
+    LATE: "responses took longer",
 }
 
 
@@ -66,7 +67,7 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
 def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: int) -> list[str]:
     lines = [f"{name}: highest rate whose {by} response time keeps {bound_ms:g} ms"]
     for one in found:
-        lines.append(f"  {_what(one):32} {_verdict(one, by)}; {survival(*_survives(one, replicas))}")
+        lines.append(f"  {_what(one):32} {_verdict(one, by, bound_ms)}; {survival(*_survives(one, replicas))}")
         if one.marks:
             lines.append(f"{_MARGIN}marked {one.marks.replace(';', ', ')}")
         if one.left_out_per_s:
@@ -85,7 +86,7 @@ def _what(one: Capacity) -> str:
     return f"{one.read_share:.0%} reads, {one.read_cl}/{one.write_cl}"
 
 
-def _verdict(one: Capacity, by: str) -> str:
+def _verdict(one: Capacity, by: str, bound_ms: float) -> str:
     if one.verdict == FOUND:
         return f"{one.per_s:.0f} a second"
     starts = len(one.by_block)
@@ -93,25 +94,25 @@ def _verdict(one: Capacity, by: str) -> str:
     if above == starts:
         return f"at least {one.per_s.value:.0f} a second; measure higher rates"
     if missed == starts:
-        return f"none; {_nearest(one, by)}"
+        return f"none; {_nearest(one, by, bound_ms)}"
     between = [rate for rate in one.by_block if np.isfinite(rate)]
     found = f"{min(between):.0f}" + (f" to {max(between):.0f}" if len(between) > 1 else "") if between else ""
     parts = [(f"at least {one.rates_per_s[-1]:.0f}", above), (found, len(between)), ("none", missed)]
     (first, count), *others = [(what, count) for what, count in parts if count]
     said = [f"{first} a second in {count} of {starts} cluster starts", *(f"{what} in {_few(n)}" for what, n in others)]
-    return ", ".join(said) + (f" ({_nearest(one, by)})" if missed else "; measure higher rates")
+    return ", ".join(said) + (f" ({_nearest(one, by, bound_ms)})" if missed else "; measure higher rates")
 
 
 def _few(count: int) -> str:
     return "one" if count == 1 else str(count)
 
 
-def _nearest(one: Capacity, by: str) -> str:
-    """Say how near the bound is where the lowest rate misses it, or what else keeps that rate from being one."""
-    why = [_WHY[reason] for reason in one.missed_by.split(";") if reason != LATE]
-    if why:
-        return f"at {one.rates_per_s[0]:g} a second, the lowest rate, {' or '.join(why)}"
-    return f"nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
+def _nearest(one: Capacity, by: str, bound_ms: float) -> str:
+    """Say how near the bound is where the lowest rate misses it; where that is within the bound, why it was missed."""
+    if one.nearest_ms > bound_ms:
+        return f"nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
+    why = " or ".join(_WHY[reason] for reason in one.missed_by.split(";"))
+    return f"at {one.rates_per_s[0]:g} a second, the lowest rate, {why}"
 
 
 def _survives(one: Capacity, replicas: int) -> tuple[int, int]:
