@@ -105,7 +105,7 @@ def _show(folders: list[Path], form: str) -> None:
 
 def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
     """Print how much is to be measured and how long it takes about."""
-    from cassbook.lab.run.plan import forecast_s, left_out, plan
+    from cassbook.lab.run.plan import forecast_s, left_out, plan, rates_apart
 
     cells = [(wanted, [cell for block in plan(wanted) for cell in block]) for wanted in profiles]
     minutes = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells) / 60
@@ -113,10 +113,11 @@ def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
     sentences = list(dict.fromkeys(sentence for wanted in profiles for sentence in left_out(wanted)))
     if form == "json":
         content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(minutes, 1)}
+        content |= {"design": profiles[0].design, "fixed_rates": profiles[0].fixed_rates}
         click.echo(json.dumps(content | {"left_out": sentences}, indent=2))
     else:
         click.echo(f"{count} cells in {blocks} block{'s' * (blocks > 1)}, about {minutes:.0f} min")
-        for sentence in sentences:
+        for sentence in (*sentences, *rates_apart(profiles[0])):
             click.echo(sentence)
     if any(wanted.workloads and wanted.workloads.own for wanted in profiles):
         log("statements of own workloads are checked by the server when the run begins, before anything is loaded")

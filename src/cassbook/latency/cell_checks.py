@@ -26,7 +26,7 @@ RATE_SHARE = 0.95
 
 
 def sent_per_s(samples: pa.Table, row: Mapping[str, Any]) -> float:
-    """Return how many requests a second really left in the steady window of a cell, in every phase they count to."""
+    """Return how many requests of a cell's own left a second in its steady window, in every phase they count to."""
     started_s = samples["started_s"]
     within = pc.and_(pc.greater_equal(started_s, row["steady_from_s"]), pc.less(started_s, row["steady_to_s"]))
     return float((pc.sum(within).as_py() or 0) / (row["steady_to_s"] - row["steady_from_s"]))
@@ -53,8 +53,8 @@ def check_cell(
     samples : pyarrow.Table
         The cell's samples.
     load : pyarrow.Table, optional
-        Those of all cells that it alternated with, its own among them: Little's law, the rate and the client's time
-        are of the load that was never broken off.
+        Those of all cells that it alternated with, its own among them: Little's law and the client's time are of the
+        load that was never broken off. A rate is the cell's own; cells at fixed rates do not alternate.
     row : dict
         Its row so far; `client_cpu_s` is turned into microseconds an operation.
     marks : list of str
@@ -71,7 +71,7 @@ def check_cell(
     steady, unbroken = (_of_phases(samples, "steady"), _of_phases(load, "steady", "guard"))
     marks = [*marks, *([Mark.ERRORS] if row["errors"] else [])]
     paced = not math.isnan(row["rate_per_s"])
-    if paced and sent_per_s(load, row) < RATE_SHARE * row["rate_per_s"]:
+    if paced and sent_per_s(samples, row) < RATE_SHARE * row["rate_per_s"]:
         marks.append(Mark.RATE)
     ratio = cpu_us = float("nan")
     if steady.num_rows:

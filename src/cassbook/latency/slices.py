@@ -31,6 +31,20 @@ COLUMNS = (
 _QUANTILES = {"p50_us": 0.50, "p95_us": 0.95, "p99_us": 0.99}
 
 
+def rates_in_groups(cells: pd.DataFrame, slices: pd.DataFrame) -> pd.Series:
+    """Return where cells at a fixed rate alternated, as in runs of earlier versions: a group then has one backlog.
+
+    Parameters
+    ----------
+    cells : DataFrame
+        cell_id, and rate_per_s where any has a rate.
+    slices : DataFrame
+        From `slice_statistics`.
+    """
+    paced = cells.get("rate_per_s", pd.Series(np.nan, cells.index)).notna()
+    return paced & cells["cell_id"].isin(slices["cell_id"])
+
+
 def slice_statistics(
     samples: pd.DataFrame, cells: Sequence[str], order: Sequence[int], guard_s: float, counted_s: float, from_s: float
 ) -> pd.DataFrame:

@@ -149,7 +149,7 @@ class Profile(Section):
     paced: PacedSection | None = None
     distance: DistanceSection | None = None
     faults: FaultsSection | None = None  # for `cassbook experiment faults`; see `experiments.faults`
-    design: Literal["interleaved", "sequential"] = "interleaved"  # see `run.plan`
+    design: Literal["interleaved", "sequential"] = "interleaved"  # of closed loops; see `run.plan`
     keep_samples: Literal["all", "figures", "first_block"] = "all"  # see `run.digest.kept`
 
     @model_validator(mode="before")
@@ -220,9 +220,7 @@ class Profile(Section):
 
     @model_validator(mode="after")
     def _rates_have_a_window(self) -> Self:
-        part = self.workloads
-        paced = part and (part.rates_per_s or any(section.rates_per_s for section in part.own))
-        if paced and self.load.steady_s is None:
+        if self.workloads and self.workloads.has_rates and self.load.steady_s is None:
             raise ValueError("workloads.rates_per_s: needs load.steady_s, for a rate is kept up over a time")
         return self
 
@@ -274,6 +272,12 @@ class Profile(Section):
                 except InputError as error:
                     raise ValueError(f"{key}.settings: {str(error).removeprefix('setting: ')}") from None
         return pairs
+
+    @property
+    def fixed_rates(self) -> str:
+        """Design of the cells at fixed rates, whatever `design` is; empty where there are none."""
+        paced = self.paced is not None or (self.workloads is not None and self.workloads.has_rates)
+        return "sequential" if paced else ""
 
     @property
     def blocks(self) -> int:

@@ -179,6 +179,12 @@ class WorkloadsSection(Section):
     own: list[OwnWorkload] = Field(default_factory=list)
     rates_per_s: Rates | None = None
 
+    @property
+    def has_rates(self) -> bool:
+        """Whether any of its workloads is measured at fixed rates."""
+        names = [*self.presets, *(section.name for section in self.own)]
+        return any(self.rates_of(name) for name in names)
+
     def rates_of(self, workload: str) -> list[float]:
         """Return the fixed rates at which a workload is measured; none if in a closed loop only."""
         own = next((section.rates_per_s for section in self.own if section.name == workload), None)

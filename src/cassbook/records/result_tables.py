@@ -17,13 +17,20 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
+from cassbook.latency.slices import rates_in_groups
 from cassbook.records import fault_costs, price_tables
 from cassbook.records.compare import Run
+from cassbook.records.run import RecordedRun
 
 _WIDTH = 120
 _BEHIND = (
     "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
     "sides: --format json)."
+)
+#: Said of runs of earlier versions.
+_IN_GROUPS = (
+    "At a fixed rate the settings of a workload were measured together, in slices of one load: where one of them does "
+    "not carry the rate, figures and prices of all are those of the group."
 )
 #: What makes cells a section of the table, and what a section is called.
 _SECTION = ["engine", "deployment", "kind"]
@@ -56,7 +63,10 @@ class Shown(Run, Protocol):
 def of_run(run: Shown) -> Results:
     """Results of a run; p99.9 is left out where the installed package has no histograms of it."""
     recorded = run.histograms if run.has_histograms else None
-    return results(run.statistics, recorded, replication(run), run.parts)
+    of = results(run.statistics, recorded, replication(run), run.parts)
+    if isinstance(run, RecordedRun) and rates_in_groups(run.statistics, run.slices).any():
+        of.notes.insert(0, _IN_GROUPS)
+    return of
 
 
 def replication(run: Shown) -> int | None:

@@ -82,7 +82,9 @@ def check_rates(cells):
     assert sorted(paced["rate_per_s"]) == [1250, 1250, 5000, 5000, 20000, 20000]
     assert set(paced["threads"]) == {100}
     assert paced.loc[paced["rate_per_s"] == 20000, "marks"].str.contains("rate").all()
-    assert (paced["ended_s"] - paced["started_s"] < 2 * 6 + 3).all()  # both settings, in slices, tried beforehand
+    assert (paced["cell_group"] == "").all()
+    # the window of a second, the backlog behind it, and what is in flight then may take the time-out
+    assert (paced["ended_s"] - paced["started_s"] < 2 * 6 + 3).all()
 
 
 def test_a_syntax_error_is_told_in_the_servers_words_and_nothing_is_left(cluster, folder):

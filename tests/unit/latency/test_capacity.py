@@ -3,13 +3,15 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.cli.answers.capacity import capacities as answer
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, capacities
+from cassbook.latency.capacity import AT_LEAST, FAILED, FOUND, LATE, NONE, SOME, UNSENT, capacities
 from cassbook.latency.histograms import histogram
 from cassbook.latency.percentiles import needed, with_tails
+from cassbook.records.run import RecordedRun
 from tests.unit.latency.test_summaries import cell_stats
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
@@ -56,9 +58,14 @@ def test_a_bound_that_no_rate_keeps_is_an_answer():
     assert found.verdict == NONE
     assert np.isnan(found.per_s.value)
     assert (found.nearest_per_s, found.nearest_ms) == (500.0, pytest.approx(5.0))
+
+
+def test_a_bound_that_some_blocks_keep_and_others_do_not():
     (found,) = capacities(ladder(), 5.0)  # kept at 500 a second in two of three blocks
-    assert found.verdict == NONE
+    assert found.verdict == SOME
     assert np.isnan(found.by_block).tolist() == [False, True, False]
+    assert np.isnan(found.per_s.value)
+    assert (found.nearest_per_s, found.nearest_ms, found.missed_by) == (500.0, pytest.approx(5.5), LATE)
 
 
 def test_a_bound_that_every_rate_keeps_is_known_from_below():
@@ -139,8 +146,104 @@ def test_p999_comes_from_the_histograms_of_all_operations():
 class Run:
     name, manifest = "mine", {"profile": {"cluster": {"replication_factor": 3}}}
 
-    def __init__(self, statistics):
-        self.statistics = statistics
+    def __init__(self, statistics, in_slices=()):
+        self.statistics, self.slices = statistics, pd.DataFrame({"cell_id": list(in_slices)}, dtype=str)
+
+
+def unwrapped(run, bound_ms):
+    return " ".join(answer(run, bound_ms, "p99", None, "text").split())
+
+
+@pytest.mark.parametrize(
+    ("scales", "bound_ms", "said", "counts"),
+    [  # p99 is 10 times the scale at 1000 a second, the only rate
+        ((1, 1, 1, 1, 1, 1, 3), 20.0,
+         "at least 1000 a second in 6 of 7 cluster starts, none in one (nearest is 1000 a second with p99 30.0 ms)",
+         (6, 0, 1)),
+        ((1, 3, 1, 4), 20.0,
+         "at least 1000 a second in 2 of 4 cluster starts, none in 2 (nearest is 1000 a second with p99 35.0 ms)",
+         (2, 0, 2)),
+        ((1, 1), 20.0, "at least 1000 a second; measure higher rates; reads", (2, 0, 0)),
+        ((3, 3), 20.0, "none; nearest is 1000 a second with p99 30.0 ms; reads", (0, 0, 2)),
+    ],
+)  # fmt: skip
+def test_starts_that_differ_are_counted(scales, bound_ms, said, counts):
+    run = Run(ladder(scales=scales, rates=(1000.0,)))
+    assert said in unwrapped(run, bound_ms)
+    (row,) = json.loads(answer(run, bound_ms, "p99", None, "json"))["capacities"]
+    assert (row["blocks_at_least"], row["blocks_found"], row["blocks_none"]) == counts
+    assert [row["by_block_verdict"].count(verdict) for verdict in (AT_LEAST, FOUND, NONE)] == list(counts)
+    assert (row["verdict"] == SOME) is (counts[2] > 0 and counts[0] > 0)
+
+
+def test_starts_that_differ_on_a_ladder_have_their_own_capacities():
+    text = unwrapped(Run(ladder(scales=(0.1, 1.0, 1.25, 3.0))), 10.0)
+    assert (
+        "at least 4000 a second in 1 of 4 cluster starts, 800 to 1000 in 2, none in one "
+        "(nearest is 500 a second with p99 15.0 ms); reads" in text
+    )
+    text = unwrapped(Run(ladder(scales=(0.1, 1.0))), 10.0)
+    assert "at least 4000 a second in 1 of 2 cluster starts, 1000 in one; measure higher rates; reads" in text
+    text = unwrapped(Run(ladder(scales=(1.0, 3.0))), 10.0)
+    assert "1000 a second in 1 of 2 cluster starts, none in one (nearest is 500 a second with p99 15.0 ms)" in text
+
+
+def test_a_higher_rate_that_keeps_the_bound_is_no_near_miss():
+    run = Run(ladder(response_p99_us=lambda rate: 5e3 if rate > 500 else 5e4))
+    assert "none; at 500 a second, the lowest rate, responses took longer; reads" in unwrapped(run, 10.0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason", "said"),
+    [
+        ({"marks": "rate"}, UNSENT, "none; at 500 a second, the lowest rate, fewer requests were sent; reads"),
+        ({"n_errors": 100.0}, FAILED, "none; at 500 a second, the lowest rate, too many requests failed; reads"),
+    ],
+)
+def test_a_rate_that_misses_a_bound_which_its_latency_keeps_says_why(changes, reason, said):
+    run = Run(ladder(**changes))
+    assert said in unwrapped(run, 100.0)
+    assert "none; nearest is 500 a second with p99 5.0 ms; reads" in unwrapped(run, 1.0)
+    assert json.loads(answer(run, 100.0, "p99", None, "json"))["capacities"][0]["missed_by"] == reason
+
+
+def named(stats, workload="orders"):
+    cell_ids = [f"b{block}-paced{rate:g}-own-{workload}-x" for block, rate in stats[["block", "rate_per_s"]].to_numpy()]
+    return stats.assign(cell_id=cell_ids, workload=workload)
+
+
+def test_rates_that_were_measured_in_groups_are_refused():
+    stats = named(ladder())
+    run = Run(stats, in_slices=stats["cell_id"])
+    why = "mine: its fixed rates give no capacity: an earlier cassbook measured the settings of each rate together"
+    for workload in (None, "orders"):
+        with pytest.raises(InputError, match=why) as caught:
+            answer(run, 10.0, "p99", workload, "text")
+        assert "measure again" in str(caught.value)
+        assert "design: sequential" in str(caught.value)
+    assert "a second" in answer(Run(stats), 10.0, "p99", None, "text")  # of the same figures, measured one by one
+
+
+def test_of_a_run_with_both_only_what_was_measured_by_itself_is_answered():
+    grouped, alone = named(ladder()), named(ladder(), "reports")
+    run = Run(pd.concat([grouped, alone], ignore_index=True), in_slices=grouped["cell_id"])
+    text = answer(run, 10.0, "p99", None, "text")
+    assert "workload reports, QUORUM/QUORUM" in text
+    assert "workload orders, QUORUM" not in text
+    assert "\n  without workload orders: an earlier cassbook measured the settings of each rate together" in text
+    assert max(map(len, text.splitlines())) <= 125
+    content = json.loads(answer(run, 10.0, "p99", None, "json"))
+    assert [row["workload"] for row in content["capacities"]] == ["reports"]
+    assert content["refused_workloads"] == ["orders"]
+    with pytest.raises(InputError, match="give no capacity"):
+        answer(run, 10.0, "p99", "orders", "text")
+
+
+def test_the_recorded_rates_were_measured_one_by_one():
+    """Their healthy cells never alternated, so they have an answer, start by start."""
+    text = unwrapped(RecordedRun("standard-5.0.9"), 20.0)
+    assert "50% reads, QUORUM/QUORUM at least 1000 a second in 6 of 7 cluster starts, none in one (" in text
+    assert "50% reads, ONE/ONE at least 1000 a second; measure higher rates" in text
 
 
 def test_the_answer_names_settings_and_what_they_survive():

@@ -48,6 +48,12 @@ def test_whose_limit_it_was_is_said():
     assert "requests a second were sent; this client sends no more" in missed_rate(samples, checked)
 
 
+def test_a_rate_that_was_sent_is_the_cells_own():
+    samples, row = cell(100)
+    others, _ = cell(10_000)
+    assert check_cell(samples, dict(row), [], pa.concat_tables([samples, others]))["marks"] == Mark.RATE
+
+
 def test_a_rate_of_which_nothing_was_sent_in_the_window_is_marked_too():
     """Where the backlog of the ramp takes all the time, no request that was due in the window leaves at all."""
     samples, row = cell(100)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import textwrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,14 +11,22 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for, survival
 from cassbook.core.errors import InputError
-from cassbook.latency.capacity import AT_LEAST, FOUND, NONE, Capacity
+from cassbook.latency.capacity import AT_LEAST, EMPTY, FAILED, FOUND, IN_GROUPS, LATE, NONE, UNSENT, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
+from cassbook.latency.slices import rates_in_groups
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
 
 _REPLICAS = 3
+_WIDTH, _MARGIN = 125, " " * 35
+_WHY = {
+    UNSENT: "fewer requests were sent",
+    FAILED: "too many requests failed",
+    EMPTY: "no request was answered",
+    LATE: "responses took longer",
+}
 
 
 def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None, form: str) -> str:
@@ -37,26 +46,33 @@ def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None,
         statistics = statistics[statistics["workload"] == workload]
     if by == "p99.9":
         statistics = with_tails(statistics, run.histograms)
-    found = estimated(statistics, bound_ms, by, run.name)
+    found = estimated(statistics, bound_ms, by, run.name, run.slices)
+    grouped = statistics[rates_in_groups(statistics, run.slices)]
+    refused = sorted(set(grouped["workload"]))
     replicas = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor") or _REPLICAS
     if form == "text":
-        return "\n".join(_lines(run.name, found, bound_ms, by, replicas))
+        left_out = [f"  without workload {name}: {IN_GROUPS}" for name in refused]
+        lines = [*_lines(run.name, found, bound_ms, by, replicas), *left_out]
+        return "\n".join(part for line in lines for part in textwrap.wrap(line, _WIDTH, subsequent_indent=_MARGIN))
     rows = [_row(one, replicas) for one in found]
     if form == "csv":
-        lists = ["by_block", "rates_per_s", "left_out_per_s"]
+        lists = ["by_block", "by_block_verdict", "rates_per_s", "left_out_per_s"]
         return pd.DataFrame(rows).drop(columns=lists).to_csv(index=False).rstrip()
-    return json.dumps({"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}, indent=2)
+    content = {"run": run.name, "bound_ms": bound_ms, "by": by, "capacities": rows}
+    if refused:
+        content |= {"refused_workloads": refused, "refused_because": IN_GROUPS}
+    return json.dumps(content, indent=2)
 
 
 def _lines(name: str, found: list[Capacity], bound_ms: float, by: str, replicas: int) -> list[str]:
     lines = [f"{name}: highest rate whose {by} response time keeps {bound_ms:g} ms"]
     for one in found:
-        lines.append(f"  {_what(one):32} {_verdict(one, by)}; {survival(*_survives(one, replicas))}")
+        lines.append(f"  {_what(one):32} {_verdict(one, by, bound_ms)}; {survival(*_survives(one, replicas))}")
         if one.marks:
-            lines.append(f"  {'':32} marked {one.marks.replace(';', ', ')}")
+            lines.append(f"{_MARGIN}marked {one.marks.replace(';', ', ')}")
         if one.left_out_per_s:
             rates = ", ".join(f"{rate:g}" for rate in one.left_out_per_s)
-            lines.append(f"  {'':32} without {rates} a second: {by} needs {needed(by):,} operations per cell")
+            lines.append(f"{_MARGIN}without {rates} a second: {by} needs {needed(by):,} operations per cell")
     if any(one.per_s.n == 1 for one in found):
         lines.append("  one cluster start: what another would give is not known")
     return lines
@@ -70,14 +86,33 @@ def _what(one: Capacity) -> str:
     return f"{one.read_share:.0%} reads, {one.read_cl}/{one.write_cl}"
 
 
-def _verdict(one: Capacity, by: str) -> str:
-    if one.verdict == NONE:
-        missed = sum(np.isnan(rate) for rate in one.by_block)
-        where = "" if missed == len(one.by_block) else f" in {missed} of {len(one.by_block)} cluster starts"
-        return f"none{where}; nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
-    if one.verdict == AT_LEAST:
+def _verdict(one: Capacity, by: str, bound_ms: float) -> str:
+    if one.verdict == FOUND:
+        return f"{one.per_s:.0f} a second"
+    starts = len(one.by_block)
+    missed, above = sum(np.isnan(one.by_block)), sum(np.isinf(one.by_block))
+    if above == starts:
         return f"at least {one.per_s.value:.0f} a second; measure higher rates"
-    return f"{one.per_s:.0f} a second"
+    if missed == starts:
+        return f"none; {_nearest(one, by, bound_ms)}"
+    between = [rate for rate in one.by_block if np.isfinite(rate)]
+    found = f"{min(between):.0f}" + (f" to {max(between):.0f}" if len(between) > 1 else "") if between else ""
+    parts = [(f"at least {one.rates_per_s[-1]:.0f}", above), (found, len(between)), ("none", missed)]
+    (first, count), *others = [(what, count) for what, count in parts if count]
+    said = [f"{first} a second in {count} of {starts} cluster starts", *(f"{what} in {_few(n)}" for what, n in others)]
+    return ", ".join(said) + (f" ({_nearest(one, by, bound_ms)})" if missed else "; measure higher rates")
+
+
+def _few(count: int) -> str:
+    return "one" if count == 1 else str(count)
+
+
+def _nearest(one: Capacity, by: str, bound_ms: float) -> str:
+    """Say how near the bound is where the lowest rate misses it; where that is within the bound, why it was missed."""
+    if one.nearest_ms > bound_ms:
+        return f"nearest is {one.nearest_per_s:g} a second with {by} {one.nearest_ms:.1f} ms"
+    why = " or ".join(_WHY[reason] for reason in one.missed_by.split(";"))
+    return f"at {one.rates_per_s[0]:g} a second, the lowest rate, {why}"
 
 
 def _survives(one: Capacity, replicas: int) -> tuple[int, int]:
@@ -91,6 +126,7 @@ def _number(value: float) -> float | None:
 
 def _row(one: Capacity, replicas: int) -> dict[str, Any]:
     reads, writes = _survives(one, replicas)
+    verdicts = [NONE if np.isnan(rate) else AT_LEAST if np.isinf(rate) else FOUND for rate in one.by_block]
     return {
         "workload": one.workload,
         "read_share": one.read_share,
@@ -103,8 +139,11 @@ def _row(one: Capacity, replicas: int) -> dict[str, Any]:
         "capacity_high_per_s": _number(one.per_s.high) if one.verdict == FOUND else None,
         "blocks": one.per_s.n,
         "by_block": [_number(rate) for rate in one.by_block],
+        "by_block_verdict": verdicts,
+        **{f"blocks_{name.replace(' ', '_')}": verdicts.count(name) for name in (FOUND, AT_LEAST, NONE)},
         "nearest_per_s": _number(one.nearest_per_s),
         "nearest_ms": _number(one.nearest_ms),
+        "missed_by": one.missed_by,
         "rates_per_s": list(one.rates_per_s),
         "left_out_per_s": list(one.left_out_per_s),
         "survives_reads": reads,

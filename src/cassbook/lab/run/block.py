@@ -284,7 +284,7 @@ class Block:
         row["measured_s"] = slices.measured_s(place) if slices else row["steady_to_s"] - row["steady_from_s"]
         row["slices"] = slices.order.count(place) if slices else 0
         row |= check_cell(own, row, marks, samples)
-        if sentence := missed_rate(samples, row):
+        if sentence := missed_rate(own, row):
             self._log(sentence)
         return row
 

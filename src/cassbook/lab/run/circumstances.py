@@ -79,6 +79,8 @@ def circumstances() -> dict[str, Any]:
 def begin(profile: Profile) -> dict[str, Any]:
     """Return the manifest of a run that begins now; no path, no host name, no password goes in."""
     of_profile = {"engine": profile.engine, "seed": profile.seed, "profile": profile.model_dump(mode="json")}
+    if profile.fixed_rates:
+        of_profile["fixed_rates"] = profile.fixed_rates
     return {
         "schema_version": SCHEMA_VERSION, "complete": False, **of_profile, **circumstances(), "cluster_starts": [],
     }  # fmt: skip

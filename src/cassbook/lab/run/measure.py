@@ -16,7 +16,7 @@ from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place
-from cassbook.lab.run.plan import left_out, parts, plan
+from cassbook.lab.run.plan import left_out, parts, plan, rates_apart
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
@@ -162,7 +162,7 @@ def _measure(
         versions = f" of {run.profile.engine}" if len(runs) > 1 else ""
         amount = f"{run.total} cells in {len(run.blocks)} block{'s' * (len(run.blocks) > 1)}"
         log(f"profile {run.profile.name}{versions}: {amount}, {run.left_in_all()} to measure")
-        for sentence in left_out(run.profile):
+        for sentence in (*left_out(run.profile), *rates_apart(run.profile)):
             log(sentence)
     log(f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores")
     _warn_if_busy(runs[0].store.notes["busy_before_percent"], log)

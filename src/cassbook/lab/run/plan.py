@@ -60,6 +60,14 @@ def left_out(profile: Profile) -> list[str]:
     ]
 
 
+def rates_apart(profile: Profile) -> list[str]:
+    """Say how cells at fixed rates are measured where the profile's design does not; nothing where it does."""
+    part = profile.workloads
+    if profile.design == "sequential" or part is None or not part.has_rates or len(part.settings) == 1:
+        return []
+    return ["workloads.rates_per_s: at a fixed rate each setting is measured by itself; closed loops alternate"]
+
+
 def _block(profile: Profile, block: int) -> list[Cell]:
     if profile.distance is None:
         cells = _pure_and_mixed(profile, block, [profile.seed, block], "")
@@ -107,7 +115,7 @@ def _drawn(profile: Profile, cells: list[Cell], seed: list[int], start: int = 0)
     Parameters
     ----------
     cells : list of Cell
-        Each with the group that it would belong to.
+        Each with the group that it would belong to, if cells of its load may alternate.
     start : int
         Place of the first.
     """
@@ -121,17 +129,18 @@ def _drawn(profile: Profile, cells: list[Cell], seed: list[int], start: int = 0)
 
 
 def _grouped(cells: list[Cell]) -> dict[str, list[Cell]]:
-    """Return cells by group; one that is alone in its group is a cell of its own."""
+    """Return cells by group; one that has none, or is alone in its group, is a cell of its own."""
     grouped: dict[str, list[Cell]] = {}
     for cell in cells:
-        grouped.setdefault(cell.cell_group, []).append(cell)
+        grouped.setdefault(cell.cell_group or cell.cell_id, []).append(cell)
     return {name: of if len(of) > 1 else [replace(of[0], cell_group="")] for name, of in grouped.items()}
 
 
 def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
     """Cells of the workloads, in closed loops and at fixed rates, in random order.
 
-    They come behind all pure and mixed cells, for theirs are more tables to load.
+    They come behind all pure and mixed cells, for theirs are more tables to load. Those at fixed rates never alternate:
+    what one setting does not carry is sent in the slices of the others, and each would have the capacity of them all.
     """
     part = profile.workloads
     if part is None or block > part.repeats:
@@ -151,7 +160,7 @@ def _workload_cells(profile: Profile, block: int, place: int) -> list[Cell]:
                 workload, share = shares[what]
                 cell_id = f"{start}-{name.replace('/', '+')}"
                 cells.append(Cell(cell_id, "workload", threads, *_levels(pair), share, block, block, 0, workload,
-                                  rate_per_s=rate, cell_group=start))  # fmt: skip
+                                  rate_per_s=rate, cell_group=start if math.isnan(rate) else ""))  # fmt: skip
     return _drawn(profile, cells, [profile.seed, block, 1], place)
 
 
@@ -160,6 +169,7 @@ def alternation(profile: Profile, group: Group) -> Alternation | None:
     if len(group) == 1:
         return None
     first = group[0]
+    assert math.isnan(first.rate_per_s)  # noqa: S101 - see `_workload_cells`
     assert profile.load.steady_s is not None  # noqa: S101 - the profile was checked
     return Alternation(len(group), profile.load.steady_s, (profile.seed, first.block, 4, first.order))
 
@@ -174,9 +184,16 @@ def group_seconds(profile: Profile, group: Group) -> float:
         trial_s = max(LEAST_TRIAL_S, 2 * latency_s) * len(group)
         return load.ramp_s + trial_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
     if load.steady_s is not None:
-        return load.ramp_s + load.steady_s + _CELL_OVERHEAD_S
+        return load.ramp_s + load.steady_s + _backlog_s(cell, load.ramp_s, load.steady_s) + _CELL_OVERHEAD_S
     assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound
     return load.ramp_s + cell.threads * load.operations_per_thread / _OPERATIONS_PER_S
+
+
+def _backlog_s(cell: Cell, ramp_s: float, steady_s: float) -> float:
+    """About how long requests are sent that a rate made due and the cluster could not serve; see `PacedLoop`."""
+    if math.isnan(cell.rate_per_s):
+        return 0.0
+    return min(max(cell.rate_per_s / _OPERATIONS_PER_S - 1, 0.0) * (ramp_s + steady_s), steady_s)
 
 
 def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[Part]:

@@ -31,6 +31,7 @@ from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
+from cassbook.lab.run.plan import rates_apart
 from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
 from cassbook.records import digest, manifest, price_tables
@@ -88,7 +89,7 @@ class RunStore:
         Raises
         ------
         InputError
-            If there is none, it is complete, or it was begun with another profile or schema.
+            If there is none, it is complete, or it was begun with another profile, schema or design of fixed rates.
         """
         notes = manifest.read(folder)
         if notes["complete"]:
@@ -100,6 +101,11 @@ class RunStore:
         if begun_with != now and not _same_profile(begun_with, profile):
             other = sorted(key for key in now if now[key] != begun_with.get(key))
             raise InputError(f"{folder}: was begun with another profile (different: {', '.join(other)})")
+        if rates_apart(profile) and notes.get("fixed_rates") != profile.fixed_rates:
+            raise InputError(
+                f"{folder}: was begun by an earlier cassbook, which measured the settings of a fixed rate together; "
+                "each is measured by itself now, and a run does not mix the two; measure into a new folder"
+            )
         store = cls(folder, profile, notes)
         store._note_machine()
         store._forget_lost()

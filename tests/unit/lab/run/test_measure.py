@@ -1,7 +1,6 @@
 """Profiles measured in turn, and groups that are measured again because the machine was not their own."""
 
 import json
-import math
 import re
 import time
 from contextlib import nullcontext
@@ -14,15 +13,13 @@ from cassbook.core.time_left import TimeLeft
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.slices import AlternatingTurns, Slices
-from cassbook.lab.run import block as blocks
 from cassbook.lab.run import measure
-from cassbook.lab.run.block import Block
 from cassbook.lab.run.cell import Cell, groups
-from cassbook.lab.run.distance import Seen
 from cassbook.lab.run.plan import parts, plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
+from tests.helpers.made_block import made_block
 from tests.unit.lab.run.test_store import NODES, finish
 
 ENGINES = ("2.1.20", "5.0.9")
@@ -171,19 +168,8 @@ class Client:
 def block(profiles, monkeypatch):
     """A block on a machine whose others take what `others` says, attempt by attempt."""
     folder = next(iter(profiles))
-    made = object.__new__(Block)
-    made._profile, made._store = profiles[folder], RunStore.create(folder, profiles[folder])
-    made._number, made._start, made._again_left, made._clock_resolution_ns = 1, 2, 2, 1.0
-    made._log, made._notes = silent, {}
-    made._runner = lambda *_: (Client(), 1)
-    made._watch = type("Watch", (), {"begin": lambda _: None, "end": lambda _: Seen()})()
-    made._cpu = type("Cpu", (), {"look": lambda _: None})()
-    made._cluster, made._cluster_start, made._previous = type("Cluster", (), {"deployment": ""})(), 1, []
-    made._drained = list
-    others = []
-    monkeypatch.setattr(blocks, "circumstances", lambda *_: {
-        "steal_share": others.pop(0) if others else 0.0, "other_cpu_share": 0.0, "load_1m": 1.0, "cpu_mhz": math.nan,
-    })  # fmt: skip
+    store, others = RunStore.create(folder, profiles[folder]), []
+    made = made_block(profiles[folder], store, monkeypatch, Client(), silent, others)
     made.others = others
     yield made
     made._store.close()

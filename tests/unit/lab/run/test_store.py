@@ -95,7 +95,7 @@ def test_a_run_comes_back_as_it_was_written(tmp_path, profile):
     assert schema.metadata[b"cassbook_schema_version"] == str(SCHEMA_VERSION).encode()
 
 
-def alternate(store, slices, begins=0.1):
+def alternate(store, slices, begins=0.1, **changes):
     """Put down two cells that alternated: 1 ms apart, latencies of 1 ms in x and 2 ms in y."""
     names, window = ["b1-x", "b1-y"], Window(begins, begins + slices.whole_s, slices)
     recorder = Recorder(store.sample_path("b1-g"), names, NODES, store.epoch, window)
@@ -107,7 +107,7 @@ def alternate(store, slices, begins=0.1):
         recorder.add(store.epoch + i / 1000, (variant + 1) / 1000, 0, 0, 0, slice_=number)
     rows = [
         row(name) | {"cell_group": "b1-g", "slices": 2, "measured_s": slices.measured_s(number),
-                     "steady_from_s": begins, "steady_to_s": begins + slices.whole_s, "little_ratio": 1.01}
+                     "steady_from_s": begins, "steady_to_s": begins + slices.whole_s, "little_ratio": 1.01} | changes
         for number, name in enumerate(names)
     ]  # fmt: skip
     store.finish_group(rows, recorder.close(), window)
