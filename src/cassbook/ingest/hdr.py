@@ -44,9 +44,9 @@ HISTOGRAMS = pa.schema(
     metadata={b"cassbook_table": b"histograms", b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
 )
 
-_LINE = re.compile(rb"(?:Tag=([^,\s]*),)?([\d.]+),([\d.]+),([\d.]+),(HIST[A-Za-z0-9+/=]+)")
+_LINE = re.compile(rb"(?:Tag=([^,\s]*),)?([\d.]+),([\d.]+),([\d.]+),(D?HIST[A-Za-z0-9+/=]+)")
 #: The same in a locale with decimal commas: every number has three decimals.
-_COMMAS = re.compile(rb"((?:Tag=[^,\s]*,)?)(\d+),(\d{3}),(\d+),(\d{3}),(\d+),(\d{3}),(HIST[A-Za-z0-9+/=]+)")
+_COMMAS = re.compile(rb"((?:Tag=[^,\s]*,)?)(\d+),(\d{3}),(\d+),(\d{3}),(\d+),(\d{3}),(D?HIST[A-Za-z0-9+/=]+)")
 _TIME = re.compile(rb"#\[(StartTime|BaseTime): *([^\s\]]+)")
 _YCSB = re.compile(rb"#\[Logging for: (\S+)\]")
 _VERSION, _HEADING = b"#[Histogram log format version", b'"StartTimestamp"'
@@ -179,12 +179,13 @@ def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:
 
 @dataclass(slots=True)
 class _Log:
-    """One log of those that a file holds: where it begins, its clock, its default tag, and the time it covers."""
+    """One log of those that a file holds: where it begins, its clock, default tag, first interval and time covered."""
 
     line: int
     tag: str = ""
     base_s: float = 0.0
     start_s: float = 0.0
+    first: bytes = b""
     first_s: float = float("inf")
     last_s: float = float("-inf")
 
@@ -193,9 +194,10 @@ class _Log:
         return at_s + (self.base_s or (self.start_s if at_s < self.start_s - _YEAR_S else 0.0))
 
     def overlaps(self, other: _Log) -> bool:
-        """Whether both are known to have measured at the same time."""
+        """Whether both are known to have measured at the same time, and are not the same."""
         dated = min(self.first_s, other.first_s) >= _DATES_S[0]
-        return dated and self.first_s < other.last_s and other.first_s < self.last_s
+        same = (self.tag, self.first, self.first_s) == (other.tag, other.first, other.first_s)
+        return dated and not same and self.first_s < other.last_s and other.first_s < self.last_s
 
 
 class _Reader:
@@ -271,6 +273,7 @@ class _Reader:
             return
         self._histograms.intervals.append(interval)
         log = self._logs[-1]
+        log.first = log.first or line
         log.first_s = min(log.first_s, interval.started_s)
         log.last_s = max(log.last_s, interval.started_s + interval.length_s)
 
@@ -286,8 +289,8 @@ class _Reader:
         for log in logs[1:]:
             if not any(log.overlaps(before) for before in logs[: logs.index(log)]):
                 raise InputError(
-                    f"{self._tally.path}, line {log.line}: a second log begins here, and nothing says that it was "
-                    f"written at the same time as the first; give each a file of its own (lines 1 to {log.line - 1}, "
+                    f"{self._tally.path}, line {log.line}: a second log begins here, and nothing says that it is "
+                    f"another of the same run; give each a file of its own (lines 1 to {log.line - 1}, "
                     f"and those from {log.line} on)"
                 )
         histograms = self._histograms
