@@ -12,7 +12,7 @@ from hdrh.histogram import HdrHistogram
 
 #: What Java writes for an interval in which nothing was recorded: 0 digits, no counts.
 EMPTY = "HISTFAAAABl42pNpmSzMwMDAyIAKYHwm+w9QFgA8ewJ6"
-_LOWEST, _HIGHEST, _DIGITS = 1, 3_600_000_000_000, 3
+_LOWEST, _HIGHEST, _DIGITS = 1, 10_000_000_000, 3
 HEADING = '"StartTimestamp","Interval_Length","Interval_Max","Interval_Compressed_Histogram"'
 COMMENTS = {
     "cassandra-stress": ("#Logging op latencies for Cassandra Stress", "ns"), "YCSB": ("#[Logging for: READ]", "us"),

@@ -49,7 +49,7 @@ RESULTS = {
     "total partitions": _Kind("partitions", "partitions", 0, ()), "total errors": _Kind("errors", "operations", 0, ()),
     "total operation time": _Kind("run time", "s", 0, ()), "total gc count": _Kind("gc", "collections", 0, ()),
     "total gc mb": _Kind("gc memory", "MB", 0, ()),
-    "total gc memory": _Kind("gc memory", "", 3, ("KiB", "MiB", "GiB", "KB", "MB", "GB")),
+    "total gc memory": _Kind("gc memory", "", 3, ("B", "KiB", "MiB", "GiB", "TiB", "KB", "MB", "GB")),
     "total gc time (s)": _Kind("gc sum", "s", 0, ()), "total gc time": _Kind("gc sum", "s", 1, _GC_S),
     "avg gc time(ms)": _Kind("gc mean", "ms", 0, ()), "avg gc time": _Kind("gc mean", "ms", 1, _GC_MS),
     "stdev gc time(ms)": _Kind("gc sd", "ms", 0, ()), "stddev gc time": _Kind("gc sd", "ms", 1, _GC_MS),

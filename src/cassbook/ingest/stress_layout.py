@@ -47,7 +47,7 @@ class Layout:
         self._headings: tuple[str, ...] = ()
         self._no_headings = False  # they were damaged, so the lines below them cannot be read
         self._threads: int | None = None
-        self._announced = False  # the thread count of a series, which its own line follows
+        self._in_series = self._announced = False  # a series announces each thread count before its own line
         self._measured = self._over = self.ended = False
         self._in_results = self._had_results = self._in_table = False
         self.failure: tuple[int, str] | None = None
@@ -76,9 +76,10 @@ class Layout:
         """Whether a line begins or ends a part of the log, but for headings."""
         if (series := _SERIES.match(text)) is not None:
             threads = int(series[1])
-            self._check(number, text, self._measured and threads <= (self._threads or 0))
+            grows = self._in_series and threads > (self._threads or 0)
+            self._check(number, text, self._measured and not grows)
             self._run(threads)
-            self._announced = True
+            self._in_series = self._announced = True
         elif (running := _RUNNING.match(text)) is not None:
             self._check(number, text, self._measured and not self._announced)
             self._run(int(running[1]))

@@ -166,6 +166,13 @@ def test_two_series_one_behind_the_other_are_refused():
         read(series + series)
 
 
+def test_a_series_behind_a_single_test_that_was_cut_short_is_refused():
+    first = one_test(threads=4)[2:-1]
+    series = log([(8, {"READ": READS}, READS), (16, {"READ": READS}, READS)], ENGLISH, "4.0")[2:]
+    with pytest.raises(InputError, match=rf"line {len(first) + 1}: a second test begins here"):
+        read(first + series, skip=True)
+
+
 def test_a_series_is_one_test_of_each_thread_count():
     tests = [(4, {"READ": READS}, READS), (8, {"READ": WRITES}, WRITES), (16, {"READ": BOTH}, BOTH)]
     lines = log(tests, ENGLISH, "4.0")
