@@ -89,8 +89,9 @@ def figures_of(lines: Iterable[Line], tally: Tally) -> tuple[Figures, Notation]:
         elif line.headings and figures.rows:
             row = figures.rows[-1]
             end_s = row.at_s or 0.0
-            if end_s < ends.get((row.tag, row.threads), 0.0):
-                raise second_test(tally, line.number, line.text.strip())
+            before_s = ends.get((row.tag, row.threads), 0.0)
+            if end_s < before_s:
+                raise second_test(tally, line.number, f"time goes back from {before_s:g} to {end_s:g} s")
             ends[row.tag, row.threads] = end_s
     return figures, notation
 
