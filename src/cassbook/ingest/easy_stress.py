@@ -33,7 +33,12 @@ _TIMES = COLUMNS[3:]
 #: Largest value that is a time: the end of year 2261 in milliseconds since 1970, and as long in nanoseconds.
 _MOST = {name: 9.2e12 if name.endswith("_ms") else 9.2e18 for name in _TIMES}
 #: A mutation is an upsert; the tool does not distinguish inserts from updates.
-_OPERATION_OF = {"Mutation": "UPDATE", "Select": "READ"}
+_OPERATION_OF = {"Mutation": "UPDATE", "Select": "READ", "SelectStatement": "READ"}
+#: What the samples have no place for. Any other name is of a version whose operations are not known.
+_LEFT_OUT = frozenset({"Deletion", "DDL", "Stop"})
+_UNKNOWN = "UNKNOWN"
+#: Columns before a request's time was kept apart from the service's.
+_OLD_TIMES = frozenset({"start_time_ms", "duration_ns"})
 _OUTCOME_OF = {
     "DriverTimeoutException": "client_timeout", "RequestThrottlingException": "client_timeout",
     "ReadTimeoutException": "read_timeout", "WriteTimeoutException": "write_timeout",
@@ -74,6 +79,11 @@ def parts(path: Path, log: Log) -> Iterator[Operations]:
                         f"{path}: is what `cassbook read` wrote, which `show` and `report` take; give the log itself"
                     )
                 lacks = ", ".join(missing)
+                if set(file.schema_arrow.names) >= _OLD_TIMES:
+                    raise InputError(
+                        f"{path}: is of an older easy-cass-stress, which has one time per request (no column {lacks}); "
+                        "that of cassandra-easy-stress is read"
+                    )
                 raise InputError(f"{path}: is Parquet, but not of cassandra-easy-stress (no column {lacks})")
             _check_types(path, file.schema_arrow)
             for batch in file.iter_batches(_BATCH_ROWS, columns=list(COLUMNS)):
@@ -111,17 +121,21 @@ def _is_truth(kind: pa.DataType) -> bool:
 def finish(log: Log) -> None:
     """Say what the columns mean for whoever reads the samples."""
     log.notes.append("Mutation: the tool does not distinguish inserts from updates; both are UPDATE here")
+    unknown = {name: n for name, n in log.counts.items() if _operation_of(name) == _UNKNOWN}
+    if unknown:
+        named = ", ".join(f"{name} {n:,}" for name, n in unknown.items())
+        log.notes.append(f"not known to read or to write, so UNKNOWN: {named}")
     log.notes.append("intended_s is when a request should have been sent, to the millisecond")
 
 
 def _operations(batch: pa.RecordBatch, log: Log, row: int) -> Operations:
     columns = {name: batch.column(name) for name in COLUMNS}
     good = _sound(columns, log, row)
-    operation, names = _mapped(columns["operation"], lambda name: _place(OPERATIONS, _OPERATION_OF.get(name)))
+    operation, names = _mapped(columns["operation"], lambda name: _place(OPERATIONS, _operation_of(name)))
     outcome, _ = _mapped(columns["failure_reason"], lambda name: OUTCOMES.index(_OUTCOME_OF.get(name, _OTHER)))
     outcome[columns["success"].to_numpy(zero_copy_only=False).astype(bool)] = OUTCOMES.index("ok")
     log.counts.update(names)
-    log.left_out.update({name: n for name, n in names.items() if name not in _OPERATION_OF})
+    log.left_out.update({name: n for name, n in names.items() if name in _LEFT_OUT})
     kept = good & (operation >= 0)
     started_ms, duration_ns, request_ms = (
         np.nan_to_num(columns[name].to_numpy(zero_copy_only=False))[kept]
@@ -130,6 +144,11 @@ def _operations(batch: pa.RecordBatch, log: Log, row: int) -> Operations:
     latency_us = duration_ns / _NS_US
     started_us, intended_us = (np.asarray(ms, np.int64) * _MS_US for ms in (started_ms, request_ms))
     return Operations(operation[kept], outcome[kept], started_us, latency_us, intended_us)
+
+
+def _operation_of(name: str) -> str | None:
+    """Operation of the samples; None for what they have no place for."""
+    return None if name in _LEFT_OUT else _OPERATION_OF.get(name, _UNKNOWN)
 
 
 def _sound(columns: dict[str, pa.Array], log: Log, row: int) -> np.ndarray:

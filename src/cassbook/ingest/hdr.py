@@ -1,29 +1,24 @@
 """HdrHistogram logs: comments, a heading, and a line an interval that ends in the encoded histogram.
 
-Both encodings in use are read: version 2 (`HISTF...`) with the hdrhistogram package; version 1, which YCSB 0.17 and
-everything else before 2016 writes (`HISTg...`), here. A line may be tagged (`Tag=READ,...`), and one log may hold many.
-The format has no place for the unit of the values. cassandra-stress, known by its first comment, records nanoseconds,
-YCSB, known by its own, microseconds, and a comment may name the unit, as in our runs; of other logs microseconds are
-assumed unless `unit` says otherwise, and the report says so.
+A line may be tagged (`Tag=READ,...`), and one log may hold many tags. The format has no place for the unit of the
+values. Some tools are known by their comments (`_TOOLS`), and a comment may name the unit, as in our runs; for other
+logs microseconds are assumed unless `unit` says otherwise, and `remarks` says so.
 """
 
 from __future__ import annotations
 
-import base64
 import re
-import struct
-import zlib
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
-import numpy as np
 import pyarrow as pa
-from hdrh.codec import HdrCookieException, HdrLengthException
 from hdrh.histogram import HdrHistogram
 
+from cassbook.core.errors import InputError
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.ingest.damage import Damage, Tally
+from cassbook.ingest.hdr_encodings import DAMAGE, NotRead, decode
 from cassbook.ingest.summary import number_of, numbered
 
 FORMAT = "HdrHistogram log"
@@ -49,26 +44,44 @@ HISTOGRAMS = pa.schema(
     metadata={b"cassbook_table": b"histograms", b"cassbook_schema_version": str(SCHEMA_VERSION).encode()},
 )
 
-_LINE = re.compile(rb"(?:Tag=([^,\s]*),)?([\d.]+),([\d.]+),([\d.]+),(HIST[A-Za-z0-9+/=]+)")
+_LINE = re.compile(rb"(?:Tag=([^,\s]*),)?([\d.]+),([\d.]+),([\d.]+),(D?HIST[A-Za-z0-9+/=]+)")
+#: The same in a locale with decimal commas: every number has three decimals.
+_COMMAS = re.compile(rb"((?:Tag=[^,\s]*,)?)(\d+),(\d{3}),(\d+),(\d{3}),(\d+),(\d{3}),(D?HIST[A-Za-z0-9+/=]+)")
 _TIME = re.compile(rb"#\[(StartTime|BaseTime): *([^\s\]]+)")
-_STRESS, _YCSB = b"#Logging op latencies for Cassandra Stress", re.compile(rb"#\[Logging for: (\S+)\]")
-_NAMED_UNIT = re.compile(rb"in (nano|micro|milli)seconds")
-_WORDS_OF_UNITS = {b"nano": "ns", b"micro": "us", b"milli": "ms"}
+_YCSB = re.compile(rb"#\[Logging for: (\S+)\]")
+_VERSION, _HEADING = b"#[Histogram log format version", b'"StartTimestamp"'
+_NAMED_UNIT = re.compile(rb"(?:\bin |[Uu]nits?: ?)(nano|micro|milli)seconds")
+_UNITS_OF_WORDS = {b"nano": "ns", b"micro": "us", b"milli": "ms"}
 _WORDS_OF_UNIT = {"ns": "nanoseconds", "us": "microseconds", "ms": "milliseconds"}
-_HEADING = b'"StartTimestamp"'
-_COMPRESSED_1, _COMPRESSED_2, _PLAIN_1 = 0x1C849302, 0x1C849304, 0x1C849301
 #: A start that lies so far before the log's own start time is counted from it.
 _YEAR_S = 365 * 24 * 3600
-_HEADER_1 = struct.Struct(">iiiiqqd")
-_COOKIE = struct.Struct(">ii")
-#: What a payload that is not one raises, here and in the hdrhistogram package.
-_DAMAGE = (
-    ValueError, TypeError, ArithmeticError, LookupError, MemoryError, struct.error, zlib.error,
-    HdrCookieException, HdrLengthException,
+#: Times of a log that are dates lie between these: the years 2000 and 2100.
+_DATES_S = (946_684_800.0, 4_102_444_800.0)
+
+
+class _Tool(NamedTuple):
+    """A tool that is known by a comment of its logs: what it records in, and what a reader must know."""
+
+    name: str
+    begins: bytes
+    unit: str
+    note: str = ""
+
+
+_STRESS = b"#Logging op latencies for Cassandra Stress"
+_TOOLS = (
+    _Tool("cassandra-stress", _STRESS, "ns"),
+    _Tool("YCSB", b"#[Logging for: ", "us"),
+    _Tool(
+        "jHiccup", b"#[Logged with jHiccup", "ns",
+        "logged by jHiccup: the values are pauses of a machine and its JVM, not latencies of requests",
+    ),
+    _Tool(
+        "NoSQLBench", b"#logging histograms for session", "ns",
+        "logged by NoSQLBench: its timers count nanoseconds; what else its pattern matched, such as tries or sizes, is "
+        "no time",
+    ),
 )  # fmt: skip
-_WORDS = {2: ">i2", 4: ">i4", 8: ">i8"}
-#: Bounds of what a histogram may be: significant digits, its highest value, and how many values it holds.
-_DIGITS, _HIGHEST, _MOST = (1, 5), 2**62, 2.0**53
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +96,20 @@ class Interval:
 
 @dataclass(slots=True)
 class Histograms:
-    """The intervals of one log."""
+    """The intervals of one log.
+
+    Parameters
+    ----------
+    tally : Tally
+        Its path and damaged lines.
+    unit : str
+        Of the values: ns, us or ms.
+    assumed : bool
+        Whether nothing says that it is this unit.
+    intervals : list of Interval
+    notes : list of str
+        What a reader of the histograms must know about them.
+    """
 
     tally: Tally
     unit: str
@@ -118,7 +144,8 @@ class Histograms:
         for interval in self.intervals:
             counts[interval.tag] += interval.histogram.total_count
         named = {"file": self.tally.path.name, "format": FORMAT, "rows": len(self.intervals), "unit": self.unit}
-        return named | {"unit_assumed": self.assumed, "counts": dict(counts.most_common()), **self.tally.content()}
+        named |= {"unit_assumed": self.assumed, "counts": dict(counts.most_common()), "notes": self.notes}
+        return named | self.tally.content()
 
     def report(self) -> list[str]:
         """Lines that say what was read."""
@@ -142,34 +169,150 @@ def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:
     Raises
     ------
     InputError
-        At a damaged line, unless they are skipped.
+        At a damaged line, unless they are skipped; always at the beginning of a second log that is of another run.
     """
-    histograms = Histograms(tally, unit or "us", assumed=unit is None)
-    default_tag, times = "", {b"StartTime": 0.0, b"BaseTime": 0.0}
+    reader = _Reader(tally, unit)
     for number, line in numbered(stream):
-        if line.startswith(b"#"):
-            if (named := _TIME.match(line)) is not None:
-                at_s = number_of(named[2].decode("utf-8", "replace"))
-                if at_s is None:
-                    tally.add(Damage(number, line))
-                else:
-                    times[named[1]] = at_s
-            elif (ycsb := _YCSB.match(line)) is not None:
-                default_tag, histograms.assumed = ycsb[1].decode("utf-8", "replace"), False
-            elif line.startswith(_STRESS) and unit is None:
-                histograms.unit, histograms.assumed = "ns", False
-            elif (word := _NAMED_UNIT.search(line)) is not None and unit is None:
-                histograms.unit, histograms.assumed = _WORDS_OF_UNITS[word[1]], False
-        elif line.strip() and not line.startswith(_HEADING):
-            interval = _interval(line, default_tag, times)
-            if interval is None:
-                tally.add(Damage(number, line))
+        reader.take(number, line)
+    return reader.finish()
+
+
+@dataclass(slots=True)
+class _Log:
+    """One log of those that a file holds: where it begins, its clock, default tag, first interval and time covered."""
+
+    line: int
+    tag: str = ""
+    base_s: float = 0.0
+    start_s: float = 0.0
+    first: bytes = b""
+    first_s: float = float("inf")
+    last_s: float = float("-inf")
+
+    def begun_s(self, at_s: float) -> float:
+        """When an interval began: a base time is added; without one, times long before the start time count from it."""
+        return at_s + (self.base_s or (self.start_s if at_s < self.start_s - _YEAR_S else 0.0))
+
+    def overlaps(self, other: _Log) -> bool:
+        """Whether both are known to have measured at the same time, and are not the same."""
+        dated = min(self.first_s, other.first_s) >= _DATES_S[0]
+        same = (self.tag, self.first, self.first_s) == (other.tag, other.first, other.first_s)
+        return dated and not same and self.first_s < other.last_s and other.first_s < self.last_s
+
+
+class _Reader:
+    """What was read of a file, and the log that its lines are in."""
+
+    def __init__(self, tally: Tally, unit: str | None) -> None:
+        self._tally, self._unit = tally, unit
+        self._histograms = Histograms(tally, unit or "us", assumed=unit is None)
+        self._logs = [_Log(1)]
+        self._version_first = self._scylla = self._commas = False
+        self._known: dict[str, str] = {}  # units, and by what they are known
+
+    def take(self, number: int, line: bytes) -> None:
+        """Take a line."""
+        if line.startswith((b"#", _HEADING)):
+            if line.startswith((_HEADING, _VERSION, *(tool.begins for tool in _TOOLS))) or _TIME.match(line):
+                self._begin(number)
+            if line.startswith(b"#"):
+                self._comment(number, line)
+        elif line.strip():
+            self._interval(number, line)
+
+    def _begin(self, number: int) -> None:
+        """Begin another log if the one before has intervals."""
+        if self._logs[-1].first_s < float("inf"):
+            self._logs.append(_Log(number))
+            self._version_first = False
+
+    def _comment(self, number: int, line: bytes) -> None:
+        log = self._logs[-1]
+        if (time := _TIME.match(line)) is not None:
+            at_s = number_of(re.sub(rb"^(\d+),(\d{3})$", rb"\1.\2", time[2]).decode("utf-8", "replace"))
+            if at_s is None:
+                self._tally.add(Damage(number, line))
+            elif time[1] == b"BaseTime":
+                log.base_s = at_s
             else:
-                histograms.intervals.append(interval)
-    return histograms
+                log.start_s = at_s
+            if at_s is not None and not _DATES_S[0] <= at_s <= _DATES_S[1]:
+                self._note(f"line {number}: {time[1].decode()} {at_s:.3f} s is no date between the years 2000 and 2100")
+            return
+        if (ycsb := _YCSB.match(line)) is not None:
+            log.tag = ycsb[1].decode("utf-8", "replace")
+        self._version_first |= line.startswith(_VERSION)
+        for tool in _TOOLS:
+            if line.startswith(tool.begins):
+                # scylla-bench has this comment too, behind the version, and an option for the unit.
+                self._scylla |= tool.begins == _STRESS and self._version_first
+                self._known.setdefault(tool.unit, "scylla-bench" if self._scylla else tool.name)
+                self._note(tool.note)
+        if (word := _NAMED_UNIT.search(line)) is not None:
+            unit = _UNITS_OF_WORDS[word[1]]
+            self._known.setdefault(unit, f"line {number}, {line.decode('utf-8', 'replace')!r}")
+
+    def _note(self, note: str) -> None:
+        if note and note not in self._histograms.notes:
+            self._histograms.notes.append(note)
+
+    def _interval(self, number: int, line: bytes) -> None:
+        commas = _COMMAS.fullmatch(line)
+        self._commas |= commas is not None
+        try:
+            points = line if commas is None else b"%b%b.%b,%b.%b,%b.%b,%b" % commas.groups()
+            interval = _interval(points, self._logs[-1])
+        except NotRead as error:
+            if not self._tally.skip:
+                raise InputError(
+                    f"{self._tally.path}, line {number}: {error}; --skip-damaged leaves such lines out"
+                ) from None
+            interval = None
+        if interval is None:
+            self._tally.add(Damage(number, line))
+            return
+        self._histograms.intervals.append(interval)
+        log = self._logs[-1]
+        log.first = log.first or line
+        log.first_s = min(log.first_s, interval.started_s)
+        log.last_s = max(log.last_s, interval.started_s + interval.length_s)
+
+    def finish(self) -> Histograms:
+        """Settle the unit, and refuse a second log of another run.
+
+        Raises
+        ------
+        InputError
+            If there is one, also where damaged lines are skipped, or its comments name several units.
+        """
+        logs = [log for log in self._logs if log.last_s >= log.first_s]
+        for log in logs[1:]:
+            if not any(log.overlaps(before) for before in logs[: logs.index(log)]):
+                raise InputError(
+                    f"{self._tally.path}, line {log.line}: a second log begins here, and nothing says that it is "
+                    f"another of the same run; give each a file of its own (lines 1 to {log.line - 1}, "
+                    f"and those from {log.line} on)"
+                )
+        histograms = self._histograms
+        if self._unit is None and len(self._known) > 1:
+            said = " and ".join(f"{_WORDS_OF_UNIT[unit]} ({by})" for unit, by in self._known.items())
+            raise InputError(f"{self._tally.path}: its comments say that it counts {said}; --unit says which it is")
+        for unit, by in self._known.items():
+            if self._unit is None:
+                histograms.unit, histograms.assumed = unit, self._scylla
+            elif unit != self._unit and not self._scylla:
+                words, asked = _WORDS_OF_UNIT[unit], _WORDS_OF_UNIT[self._unit]
+                self._note(f"read in {asked} as --unit asks, but its comments ({by}) say that it counts {words}")
+        if self._scylla:
+            self._note(
+                "logged by scylla-bench, which counts nanoseconds unless its option -hdr-latency-units says other"
+            )
+        if self._commas:
+            self._note("its numbers have decimal commas, three decimals each")
+        return histograms
 
 
-def _interval(line: bytes, default_tag: str, times: dict[bytes, float]) -> Interval | None:
+def _interval(line: bytes, log: _Log) -> Interval | None:
     """Take a line apart; None if it is damaged."""
     parts = _LINE.fullmatch(line)
     if parts is None:
@@ -177,63 +320,7 @@ def _interval(line: bytes, default_tag: str, times: dict[bytes, float]) -> Inter
     try:
         began_s, length_s = float(parts[2]), float(parts[3])
         histogram = decode(parts[5])
-    except _DAMAGE:
+    except DAMAGE:
         return None
-    # As the Java reader has it: a base time is added; without one, times long before the start time count from it.
-    base_s = times[b"BaseTime"] or (times[b"StartTime"] if began_s < times[b"StartTime"] - _YEAR_S else 0.0)
-    tag = parts[1].decode("utf-8", "replace") if parts[1] else default_tag
-    return Interval(tag, base_s + began_s, length_s, histogram)
-
-
-def decode(payload: bytes) -> HdrHistogram:
-    """Histogram of a payload in encoding 1 or 2.
-
-    Raises
-    ------
-    ValueError, TypeError, ArithmeticError, LookupError, MemoryError, struct.error, zlib.error,
-    HdrCookieException, HdrLengthException
-        If it is damaged, or of another encoding.
-    """
-    packed = base64.b64decode(payload, validate=True)
-    cookie, length = _COOKIE.unpack_from(packed)
-    if cookie & ~0xF0 == _COMPRESSED_2:
-        if len(packed) != _COOKIE.size + length:
-            raise ValueError("cut short")
-        # The package takes a payload with a wrong checksum for an empty one, and one with a wrong header kills Python.
-        content = zlib.decompress(packed[_COOKIE.size :])
-        _check_header(*_HEADER_1.unpack_from(content), held=len(content) - _HEADER_1.size)
-        return _sound(HdrHistogram.decode(payload))
-    if cookie & ~0xF0 != _COMPRESSED_1:
-        raise ValueError(f"unknown encoding {cookie:#x}")
-    content = zlib.decompress(packed[_COOKIE.size : _COOKIE.size + length])
-    inner, counted, shift, digits, lowest, highest, _ = _HEADER_1.unpack_from(content)
-    if inner & ~0xF0 != _PLAIN_1 or shift:
-        raise ValueError(f"unknown encoding {inner:#x}, shifted by {shift}")
-    _check_header(inner, counted, shift, digits, lowest, highest, 1.0, held=len(content) - _HEADER_1.size)
-    words = np.frombuffer(content[_HEADER_1.size : _HEADER_1.size + counted], _WORDS[(inner & 0xF0) >> 4 & 0xE])
-    if words.size and words.min() < 0:
-        raise ValueError("holds less than nothing")
-    histogram = HdrHistogram(lowest, highest, digits)
-    for place in np.flatnonzero(words):
-        histogram.record_value(histogram.get_value_from_index(int(place)), int(words[place]))
-    if histogram.total_count != words.sum():
-        raise ValueError("holds values beyond its own bounds")
-    return _sound(histogram)
-
-
-def _check_header(
-    cookie: int, counted: int, shift: int, digits: int, lowest: int, highest: int, ratio: float, *, held: int
-) -> None:
-    """Raise ValueError for a header with which no histogram was written; `held` is the bytes behind it."""
-    if shift or not ratio > 0 or not 0 <= counted <= held:
-        raise ValueError(f"{cookie:#x}: {counted} of {held} bytes, shifted by {shift}, times {ratio}")
-    if not _DIGITS[0] <= digits <= _DIGITS[1] or not 1 <= lowest <= highest // 2 or highest > _HIGHEST:
-        raise ValueError(f"{digits} digits of {lowest} to {highest}")
-
-
-def _sound(histogram: HdrHistogram) -> HdrHistogram:
-    """Return a histogram whose counts are some; raises ValueError for another."""
-    counts = np.ctypeslib.as_array(histogram.counts).astype(np.int64)
-    if counts.min() < 0 or counts.sum() != histogram.total_count or counts.astype(float).sum() > _MOST:
-        raise ValueError("holds counts that cannot be")
-    return histogram
+    tag = parts[1].decode("utf-8", "replace") if parts[1] else log.tag
+    return Interval(tag, log.begun_s(began_s), length_s, histogram)

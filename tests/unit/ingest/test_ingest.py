@@ -213,6 +213,21 @@ def test_easy_stress_parquet(tmp_path):
     assert "DDL 1" in report
 
 
+def test_an_operation_of_easy_stress_that_is_not_known_to_read_or_write_is_unknown(tmp_path):
+    path = easy_stress(tmp_path / "rawlog.parquet", {"operation": ["Select", "Batch", "Deletion", "SelectStatement"]})
+    table, report = read(path, tmp_path / "out.parquet")
+    assert table["operation"].cast("string").to_pylist() == ["READ", "UNKNOWN", "READ"]
+    assert "not known to read or to write, so UNKNOWN: Batch 1" in report
+    assert "Deletion 1" in report
+
+
+def test_parquet_of_an_older_easy_stress_is_refused_by_name(tmp_path):
+    columns = ("operation", "success", "failure_reason", "failure_stacktrace", "start_time_ms", "duration_ns")
+    pq.write_table(pa.table({name: [] for name in columns}), tmp_path / "x.parquet")
+    with pytest.raises(InputError, match="is of an older easy-cass-stress, which has one time per request"):
+        read(tmp_path / "x.parquet", tmp_path / "out.parquet")
+
+
 def test_a_row_of_easy_stress_with_a_negative_time_is_damaged(tmp_path):
     path = easy_stress(tmp_path / "rawlog.parquet", {"service_duration_ns": [1, -5, 1, 1]})
     with pytest.raises(InputError, match=r"rawlog\.parquet, line 2: .*service_duration_ns=-5"):

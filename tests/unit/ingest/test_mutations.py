@@ -13,11 +13,13 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.ingest.common import Options
 from cassbook.ingest.folder import open_run
 from cassbook.ingest.merge import read_logs
+from tests.helpers import console_of_stress
 from tests.helpers.data import LOGS
 from tests.unit.ingest.test_ingest import easy_stress, zstd
 
 PATHS = sorted(path for path in LOGS.glob("*/*") if path.is_file())
 SAMPLES = [*(f"{path.parent.name}/{path.name}" for path in PATHS), "easy-stress.parquet", "raw.txt.gz", "raw.txt.zst"]
+SAMPLES.append("stress with decimal commas")
 #: Mutants of each sample: of the quick test, and of the slow one.
 FEW, MANY = 8, 40
 #: A log of this size is read in some milliseconds.
@@ -115,6 +117,10 @@ def patience():
 def content_of(sample, folder):
     if sample == "easy-stress.parquet":
         return easy_stress(folder / "easy").read_bytes()
+    if sample == "stress with decimal commas":
+        one = console_of_stress.Measured(12_345, (31, 22, 61, 9_953, 12_017, 24_173), 1_234_567, 4_321)
+        lines = console_of_stress.log([(4, {"insert": one}, one)], console_of_stress.Numbers(",", "."), "4.0")
+        return "\n".join(lines).encode()
     if sample == "raw.txt.gz":
         return gzip.compress((LOGS / "ycsb-0.17.0" / "raw.txt").read_bytes())
     if sample == "raw.txt.zst":
