@@ -20,17 +20,18 @@ from cassbook.ingest.ycsb_lines import kind
 READ, WRITE, RMW, TOTAL, UNKNOWN = "READ", "WRITE", "RMW", "TOTAL", "UNKNOWN"
 #: Names of each tool: YCSB's, cassandra-stress's own commands, easy-stress's, and columns of our samples.
 _KNOWN = {
-    READ: ("READ", "READS", "SELECT", "SELECTS", "SCAN", "COUNTER_READ", "COUNTERREAD"),
+    READ: ("READ", "READS", "SELECT", "SELECTS", "SCAN", "COUNTER_READ", "COUNTERREAD", "RAW-READ"),
     WRITE: (
         "UPDATE", "INSERT", "WRITE", "WRITES", "MUTATION", "MUTATIONS", "DELETE", "DELETION", "DELETIONS",
-        "COUNTER_WRITE", "COUNTERWRITE",
+        "COUNTER_WRITE", "COUNTERWRITE", "RAW-WRITE",
     ),
     RMW: ("RMW", "READ-MODIFY-WRITE"),
     TOTAL: ("TOTAL",),
 }  # fmt: skip
 _OPERATION = {name: operation for operation, names in _KNOWN.items() for name in names}
-#: Not requests: YCSB's end of a client and its check inside the client, and what is counted a second time.
-_ASIDE = ("CLEANUP", "INTENDED-", "VERIFY")
+#: Not requests: YCSB's end of a client and its check inside the client, and what it and scylla-bench count a second
+#: time, from when a request was meant to start.
+_ASIDE = ("CLEANUP", "INTENDED-", "VERIFY", "CO-FIXED")
 _RESPONSES = ("-RT", "-WT", ".RESPONSE")
 #: How the statement of a query begins that reads; every other statement of a profile changes data.
 _SELECT = "SELECT"

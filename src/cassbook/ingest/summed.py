@@ -121,6 +121,8 @@ def _of_histograms(logs: Sequence[Histograms], where: str, meanings: Meanings) -
             times += [interval.started_s, interval.started_s + interval.length_s]
     if not times:
         raise InputError(f"{where}: its logs hold no operation")
+    if len(by_name) > 1:  # scylla-bench's, over its reads and writes
+        by_name = {key: histogram for key, histogram in by_name.items() if key[0] != "raw"}
     length_s = max(times) - min(times)
     counts = {key: float(histogram.total_count) for key, histogram in by_name.items()}
     total, requests = _empty(), _requests(counts)
@@ -208,6 +210,8 @@ class _Whole:
         self._where, self._meanings, self._notes = where, meanings, list[str]()
         self._whole = {(row.tag, row.statistic): row.value for row in rows if row.at_s is None}
         self._ends = [row.at_s for row in rows if row.at_s is not None]
+        #: Of cassandra-stress: the last count of operations, failed ones too, by tag.
+        self._attempted = {row.tag: row.value for row in rows if row.at_s is not None and row.statistic == "operations"}
         self._tags = list(dict.fromkeys(tag for tag, _ in self._whole))
         self._counted = {tag: n for tag in self._tags if (n := self._count(tag)) is not None}
 
@@ -268,7 +272,9 @@ class _Whole:
         return others > 0 and not self._failed_of(tag) and self._counted[tag] >= ok + others
 
     def _ok(self, tag: str) -> float | None:
-        n = self._counted.get(tag)
+        n, printed = self._counted.get(tag), self._whole.get((tag, "errors"), 0.0)
+        if n is not None and printed > 0 and self._attempted.get(tag, 0.0) >= printed:
+            return min(n, self._attempted[tag] - printed)  # cassandra-stress counts the partitions of failed writes too
         return n if n is None or not self._counts_failures(tag) else n - self._returned(tag)[1]
 
     def _failed_of(self, tag: str) -> float:
