@@ -252,14 +252,14 @@ def _failing_strong(name: str) -> tuple[Said, str]:
 def _failed_at_all(run: FaultRun, setting: str, operation: str) -> tuple[str, Verdict]:
     """What became of requests at ALL while one node of three was dead."""
     share = while_dead(run)[operation].to_dict()[setting]
-    words = f"{share.times(100):.1f} % of {operation} at ALL were not answered while one node of three was dead"
+    words = f"{share.text()} % of {operation} at ALL were not answered while one node of three was dead"
     return words, _above(share, _NEARLY_ALL)
 
 
 def _failing_thesis(name: str) -> tuple[Said, str]:
     run = _faults(name)
     dead = while_dead(run).loc["ONE/ONE"].to_dict()
-    answered = ", ".join(f"{100 - share.value * 100:.1f} % of {operation}" for operation, share in dead.items())
+    answered = ", ".join(f"{share.rest.text()} % of {operation}" for operation, share in dead.items())
     return {
         "thesis-write-all-fails": _failed_at_all(run, "1R-3W", "writes"),
         "thesis-read-all-fails": _failed_at_all(run, "3R-1W", "reads"),
