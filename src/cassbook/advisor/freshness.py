@@ -17,8 +17,8 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.paths import runs_dir
 from cassbook.ingest.folder import open_run
-from cassbook.latency.histograms import merged, quantile_us
 from cassbook.latency.cells import WRITES
+from cassbook.latency.histograms import merged, quantile_us
 from cassbook.latency.summaries import pure_cells
 from cassbook.records.run import RecordedRun
 from cassbook.records.staleness import StalenessRun
@@ -73,7 +73,7 @@ class Freshness:
     pairings : int
         How many pairs of a traced write and a traced read were counted for it; 0 without traces.
     waits : tuple of Wait
-        What was counted: at the wait that is t, or at those on either side of it. Empty for a prediction from latencies.
+        What was counted at the wait that is t, or at those on either side of it; empty for a prediction from latencies.
     """
 
     r: int
@@ -108,10 +108,9 @@ class Load:
 
     def __str__(self) -> str:
         """Say which it is, and which others there are."""
-        if len(self.recorded) == 1:
-            return f"{self.threads} threads, the only load recorded"
-        listed = ", ".join(map(str, self.recorded))
-        return f"{self.threads} threads of {listed} recorded" + ("" if self.asked else "; the heaviest by default")
+        others = ", ".join(map(str, self.recorded))
+        default = "" if self.asked or len(self.recorded) == 1 else "; by default the heaviest"
+        return f"{self.threads} threads of load (recorded: {others}{default})"
 
 
 class Known(Protocol):
@@ -196,6 +195,11 @@ def _load(wanted: int | None, recorded: Sequence[int], run: str) -> Load:
     return Load(recorded[-1] if wanted is None else wanted, tuple(recorded), wanted is not None)
 
 
+def _rest(share: Estimate) -> Estimate:
+    """Return the share of all others."""
+    return Estimate(1 - share.value, 1 - share.high, 1 - share.low, share.n).at_least(0.0)
+
+
 def _check(r: int, w: int, n: int, t_ms: float) -> None:
     check_replicas(r, w, n)
     if not t_ms >= 0:
@@ -216,7 +220,7 @@ class Probed:
         self.n = int(self._panels["n"].iloc[0])
         self.settings = {(int(r), int(w)) for r, w in zip(self._panels["r"], self._panels["w"], strict=True)}
         self.engine = run.results.manifest["engine"]
-        self.basis = f"measured by the probe, Cassandra {self.engine}, {self._setup}, load: {self.load}"
+        self.basis = f"measured by the probe, Cassandra {self.engine}, {self._setup}, with {self.load}"
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting.
@@ -239,12 +243,12 @@ class Probed:
             return Freshness(r, w, always, None, *costs, Estimate(0.0, 0.0, 0.0, always.n), waits=waits)
         p, low, high = (float(np.interp(t_ms, near["t_ms"], near[name])) for name in ("p", "low", "high"))
         fresh = Estimate(p, low, high, int(counted["reads"].sum()))
-        stale = Estimate(1 - p, 1 - high, 1 - low, fresh.n)
+        stale = _rest(fresh)
         if not self._run.has_traces:
             return Freshness(r, w, fresh, None, *costs, stale, waits=waits)
         traced = self._run.traced(self._setup, self._threads, r, w)
-        predicted, missed = traced.p_consistent_estimates([t_ms])[0], traced.stale_estimate(t_ms)
-        return Freshness(r, w, fresh, predicted, *costs, stale, missed, traced.pairings, waits)
+        missed = traced.stale_estimate(t_ms)
+        return Freshness(r, w, fresh, _rest(missed), *costs, stale, missed, traced.pairings, waits)
 
 
 class FromLatencies:
@@ -271,7 +275,7 @@ class FromLatencies:
         self._wars = Wars(delays["WRITE"], delays["WRITE"], delays["READ"], delays["READ"])
         of = f"{run.name}, workload {self.workload}" if self.workload else run.name
         self.basis = (
-            f"predicted from latencies at ALL alone, {of}, load: {self.load}: replicas taken to be "
+            f"predicted from latencies at ALL alone, {of}, with {self.load}: replicas taken to be "
             "independent and alike, half of each answer's time the way there; a record of "
             "`cassbook experiment staleness-three` says more"
         )
@@ -290,7 +294,7 @@ class FromLatencies:
         _check(r, w, self.n, t_ms)
         fresh = pbs.predict(self._wars, self.n, r, w, _TRIALS, ask="r").p_consistent_estimate(t_ms)
         costs = (self._latency_ms("READ", r, w), self._latency_ms("WRITE", r, w))
-        stale = Estimate(1 - fresh.value, 1 - fresh.high, 1 - fresh.low, fresh.n)
+        stale = _rest(fresh)
         if r + w > self.n:
             fresh, stale = Estimate(1.0, 1.0, 1.0, fresh.n), Estimate(0.0, 0.0, 0.0, fresh.n)
         return Freshness(r, w, fresh, None, *costs, stale)
@@ -335,7 +339,7 @@ def _cells_at_all(run: RecordedRun, workload: str | None) -> tuple[str, pd.DataF
         pure = pure_cells(cells)
         if _shared_threads(pure[pure["level"] == "ALL"], ""):
             return "", pure
-    if workload is None and len(names) == 1 or workload in names:
+    if (workload is None and len(names) == 1) or workload in names:
         name = workload or names[0]
         return name, cells[(of == name) & closed]
     raise InputError(_lacking(run, workload, names, sorted({str(name) for name in of if name}), any(both & ~closed)))

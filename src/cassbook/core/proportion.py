@@ -18,7 +18,7 @@ import numpy as np
 
 from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_half_width
 
-_PERCENT = 100
+PERCENT = 100
 #: So many more digits a share may get, so that it does not look like none or all.
 _MORE_DIGITS = 4
 _CONFIDENT = 0.975
@@ -97,48 +97,60 @@ class Proportion(Estimate):
         """Whether none or all were counted, so that only one side has a bound."""
         return self.yes in {0, self.of}
 
-    def bounds(self, factor: float = _PERCENT, digits: int = 1) -> str:
-        """Say the bounds: 'at most 0.15', 'at least 99.85', '[97.9, 99.8]', '' where there is none.
+    def bounds(self, factor: float = PERCENT, digits: int = 1) -> str:
+        """Say the bounds, as `bounds_text`."""
+        return bounds_text(self, factor, digits)
 
-        Parameters
-        ----------
-        factor : float
-            What all are: 100 for percent.
-        digits : int
-            Decimals; more where a bound would otherwise look like none or all.
-        """
-        if self.yes == 0:
-            return f"at most {_two_digits(self.high * factor)}"
-        if self.yes == self.of:
-            missing = (1 - self.low) * factor
-            return f"at least {factor - missing:.{_decimals(missing)}f}"
-        if np.isnan(self.low):
-            return ""
-        digits = self._digits(factor, digits)
-        least, low, high = 10.0**-digits, f"{self.low * factor:.{digits}f}", f"{self.high * factor:.{digits}f}"
-        low = f"<{least:.{digits}f}" if float(low) == 0 else low
-        high = f">{factor - least:.{digits}f}" if float(high) >= factor else high
-        return f"[{low}, {high}]"
-
-    def text(self, factor: float = _PERCENT, digits: int = 1) -> str:
-        """Say share and bounds for a table: '0 (at most 0.15)', '99.4 [97.9, 99.8]', '100 (at least 99.85)'."""
-        bounds = self.bounds(factor, digits)
-        if self.exact:
-            return f"{self.value * factor:.0f} ({bounds})"
-        return f"{self.value * factor:.{self._digits(factor, digits)}f} {bounds}".rstrip()
-
-    def _digits(self, factor: float, digits: int) -> int:
-        """Decimals with which neither the share nor a bound looks like none or all, where a few suffice."""
-        value, low, high = (share * factor for share in (self.value, self.low, self.high))
-        for more in range(digits, digits + _MORE_DIGITS):
-            least = 0.5 * 10.0**-more
-            if least <= value < factor - least and not (low >= factor - least or high < least):
-                return more
-        return digits + _MORE_DIGITS
+    def text(self, factor: float = PERCENT, digits: int = 1) -> str:
+        """Say share and bounds, as `share_text`."""
+        return share_text(self, factor, digits)
 
     def __str__(self) -> str:
         """Percent with bounds, as a table cell shows it."""
         return self.text()
+
+
+def share_text(share: Estimate, factor: float = PERCENT, digits: int = 1) -> str:
+    """Say a share from 0 to 1 for a table: '0 (at most 0.15)', '99.4 [97.9, 99.8]', '100 (at least 99.85)'.
+
+    Parameters
+    ----------
+    share : Estimate
+    factor : float
+        What all are: 100 for percent.
+    digits : int
+        Decimals; more where the share or a bound would otherwise look like none or all.
+    """
+    bounds = bounds_text(share, factor, digits)
+    if share.value in {0.0, 1.0}:
+        return f"{share.value * factor:,.0f}" + (f" ({bounds})" if bounds else "")
+    return f"{share.value * factor:,.{_digits(share, factor, digits)}f} {bounds}".rstrip()
+
+
+def bounds_text(share: Estimate, factor: float = PERCENT, digits: int = 1) -> str:
+    """Say the bounds of a share alone: 'at most 0.15', 'at least 99.85', '[97.9, 99.8]', '' where there are none."""
+    if np.isnan(share.low):
+        return ""
+    if share.value == 0:
+        return f"at most {_two_digits(share.high * factor)}"
+    if share.value == 1:
+        missing = (1 - share.low) * factor
+        return f"at least {factor - missing:,.{_decimals(missing)}f}"
+    digits = _digits(share, factor, digits)
+    least, low, high = 10.0**-digits, share.low * factor, share.high * factor
+    lower = f"<{least:.{digits}f}" if low < least / 2 else f"{low:,.{digits}f}"
+    upper = f">{factor - least:,.{digits}f}" if high > factor - least / 2 else f"{high:,.{digits}f}"
+    return f"[{lower}, {upper}]"
+
+
+def _digits(share: Estimate, factor: float, digits: int) -> int:
+    """Decimals with which neither the share nor a bound looks like none or all, where a few suffice."""
+    value, low, high = (part * factor for part in (share.value, share.low, share.high))
+    for more in range(digits, digits + _MORE_DIGITS):
+        least = 0.5 * 10.0**-more
+        if least <= value < factor - least and not (low >= factor - least or high < least):
+            return more
+    return digits + _MORE_DIGITS
 
 
 def _worth(residuals: np.ndarray, share: float, total: float) -> float:
@@ -175,4 +187,4 @@ def _decimals(value: float) -> int:
 
 
 def _two_digits(value: float) -> str:
-    return f"{value:.{_decimals(value)}f}"
+    return f"{value:,.{_decimals(value)}f}"

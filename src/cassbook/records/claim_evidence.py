@@ -12,6 +12,7 @@ from cassbook.claims.statement import PAPERS, Evidence, Paper, Verdict
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.latency import changepoint, cold_cells, cold_start
 from cassbook.latency.summaries import pure_cells
@@ -65,7 +66,7 @@ def _predictor(name: str) -> tuple[Said, str]:
     least = [min(by, key=lambda pair: by[pair]["p"]) == (1, 1) for by in seen.values()]
     first = {_CLUSTERS[setup]: by[1, 1] for setup, by in seen.items()}
     at_once = ", ".join(
-        f"{where} {100 * p['p']:.1f} % [{100 * p['low']:.1f}, {100 * p['high']:.1f}]" for where, p in first.items()
+        f"{where} {share_text(Estimate(p['p'], p['low'], p['high'], 0))} %" for where, p in first.items()
     )
     listed = ", ".join(f"k = {k}: {p:.3f}" for k, p in at_100[1, 1].items() if k <= 3)  # noqa: PLR2004 - the first few
     return {

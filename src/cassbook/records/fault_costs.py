@@ -89,7 +89,7 @@ def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[s
 def _costs(name: str) -> dict[tuple[int, int], dict[str, Proportion]]:
     """By replicas waited for, what is left unanswered of reads and of writes."""
     table = while_dead(FaultRun(name))
-    return {setting(str(pair)).waits(_REPLICAS): dict(row) for pair, row in table.iterrows()}  # type: ignore[arg-type]
+    return {setting(str(pair)).waits(_REPLICAS): dict(row) for pair, row in table.iterrows()}
 
 
 def unanswered(shares: Mapping[str, Proportion]) -> str:
@@ -102,7 +102,7 @@ def unanswered(shares: Mapping[str, Proportion]) -> str:
 
 
 def part(share: Proportion, operation: str) -> str:
-    """Say a share of reads or of writes in words: '1.0 [<0.1, 18.2] % of reads', '0 of 2,392 writes (at most 0.15 %)'."""
+    """Say a share in words: '1.0 [<0.1, 18.2] % of reads', '0 of 2,392 writes (at most 0.15 %)'."""
     if share.exact:
         return f"{'all' if share.yes else '0'} of {share.of:,} {operation} ({share.bounds()} %)"
     return f"{share.text()} % of {operation}"

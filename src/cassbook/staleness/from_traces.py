@@ -23,6 +23,7 @@ from cassbook.staleness.wars import Wars, empirical
 Floats = NDArray[np.float64]
 
 _DRAWS = 200
+_HALF_A_PAIRING = 0.5
 _NOTHING = Estimate(0.0, 0.0, 0.0, 0)
 
 
@@ -156,7 +157,8 @@ class Traced:
         in common is stale, the upper bound is at least the binomial one of so many.
         """
         fresh = self.p_consistent_estimates([t_ms])[0]
-        value, low, high = 1 - fresh.value, 1 - fresh.high, 1 - fresh.low
+        value, low, high = (max(0.0, 1 - p) for p in (fresh.value, fresh.high, fresh.low))
+        value = value if value * self.pairings > _HALF_A_PAIRING else 0.0  # what is left of sums of parts
         apart = min(len(self.writes), len(self.reads))
         if value * apart < 1:
             high = max(high, float(binomial_bounds(value, apart)[1]))

@@ -112,7 +112,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "best chosen": [f"{share.right} of {share.total}" for share in table["right"]],
-            "mean regret, %": [f"{regret:.1f}" for regret in table["regret"]],
+            "mean regret, %": [_regret(regret) for regret in table["regret"]],
             "worst, %": table["worst_percent"].map("{:.0f}".format),
         },
         index=table.index,
@@ -128,6 +128,13 @@ _QUOTED = {
     "rule": policies.RULE,
     "others": policies.OTHER_STARTS,
 }
+
+
+def _regret(regret: Estimate) -> str:
+    """Say a regret in percent; one that is zero in every block has no spread, and no interval."""
+    if regret.high == 0:
+        return "0.0"
+    return f"{regret:.1f}" if not regret.high < 0.05 else f"{regret:.2g}"  # noqa: PLR2004
 
 
 def regret_figures(source: Source, suffix: str) -> dict[str, str]:

@@ -59,7 +59,7 @@ def _stale(fresh: Freshness, n: int, t_ms: float) -> list[str]:
     if not fresh.waits:
         trials = fresh.stale.n
         return [f"predicted stale: {_share(fresh.stale)}, bounds of {trials:,} simulated reads alone"]
-    place = "" if _one_wait(fresh, t_ms) else f", between the two at {t_ms:g} ms"
+    place = "" if len(fresh.waits) == 1 else f", between the two at {t_ms:g} ms"
     lines = [f"stale {_counted(fresh)}{place}: {_share(fresh.stale)} (95 %)"]
     if fresh.predicted_stale:
         none = f"none of {fresh.pairings:,} pairings of traced requests, " if not fresh.predicted_stale.value else ""
@@ -69,10 +69,6 @@ def _stale(fresh: Freshness, n: int, t_ms: float) -> list[str]:
 
 def _counted(fresh: Freshness) -> str:
     return " and ".join(f"{wait.stale:,} of {wait.reads:,} reads after {wait.asked_ms:g} ms" for wait in fresh.waits)
-
-
-def _one_wait(fresh: Freshness, t_ms: float) -> bool:
-    return len(fresh.waits) == 1
 
 
 def _share(stale: Estimate) -> str:
@@ -94,7 +90,7 @@ def _number(share: float) -> str:
 
 def _near_all(share: float) -> str:
     """A share close to 1, with as many digits as keep it from looking like 1."""
-    return "1" if share >= 1 else f"1-{_number(1 - share)}" if share > 1 - 1e-4 else f"{share:.4f}"  # noqa: PLR2004
+    return "1" if share >= 1 else f"1-{_number(1 - share)}" if share > 1 - 1e-4 else f"{share:.4f}"
 
 
 def _held_against(fresh: Freshness, n: int, target: float) -> list[str]:
@@ -102,7 +98,7 @@ def _held_against(fresh: Freshness, n: int, target: float) -> list[str]:
     against = _against(fresh, n, target)
     if against is None:
         return []
-    goal = f"at most {_number(target)} stale"
+    goal = f"at most {_number(target).replace('.0e', 'e')} stale"
     if against["verdict"] == SHOWN:
         return [f"{goal}: shown"]
     if against["verdict"] == EXCEEDED:
