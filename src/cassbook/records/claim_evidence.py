@@ -71,7 +71,7 @@ def _predictor(name: str) -> tuple[Said, str]:
     listed = ", ".join(f"k = {k}: {p:.3f}" for k, p in at_100[1, 1].items() if k <= 3)  # noqa: PLR2004 - the first few
     return {
         "pbs-t-visibility-1.5": (
-            f"P = {late:.4f} at 1.5 s by the same predictor under the same load; 1 to three decimals {since}",
+            f"P = {late:.5f} at 1.5 s by the same predictor under the same load; 1 to three decimals {since}",
             _whether(late >= _ONE),
         ),
         "pbs-100-ms": (f"by the same predictor, 100 ms after the last write, R=1, W=1: {listed}", "untestable"),

@@ -256,6 +256,17 @@ class AdvisedRun(FaultRun):
         counts = asked.rename(columns={"READ": "reads", "UPDATE": "writes"}).rename_axis(columns=None)
         return counts.assign(failed=1 - bins["ok"] / bins["n"]).join(flaws)
 
+    def counts(self, setup: str) -> pd.DataFrame:
+        """Return by table and cluster start how many requests there were, and what became of them.
+
+        Index (table, start); columns n, unanswered, reads, stale (of the reads).
+        """
+        keys = ["table", "start"]
+        bins = self.bins_of(setup).groupby(keys, sort=False)[["ok", "n"]].sum()
+        rows = self.results.rows[self.results.rows["setup"] == setup]
+        reads = rows[rows["operation"] == "READ"].groupby(keys)[["n", "stale"]].sum().rename(columns={"n": "reads"})
+        return bins.assign(unanswered=bins["n"] - bins["ok"])[["n", "unanswered"]].join(reads)
+
     def escapes(self, setup: str) -> pd.DataFrame:
         """Return each fault at which an adviser said that the setting in force cannot be served.
 

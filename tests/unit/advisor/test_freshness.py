@@ -147,7 +147,7 @@ def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
     text = CliRunner().invoke(main, ["stale", "--run", record, *options]).output
     assert "stale 0 of 300 reads after 20 ms: at most 0.0122 (95 %)" in text
     assert "at most 1e-4 stale: not known; 36,589 more reads would show it, if none of them were stale" in text
-    assert "its traces predict none of 900 pairings of traced requests, at most 0.1157" in text
+    assert "its traces predict none of 600 pairings of traced requests, at most 0.1157" in text
     assert "1.0000" not in text
     told = run_json(record, *options)
     assert told["stale"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(1 - 0.025 ** (1 / 300))}

@@ -169,11 +169,29 @@ def counted(
     found = {}
     for suffix, run in pair.items():
         for name, (setup, of, what) in wanted.items():
-            rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
-            rows = of_one(rows, driver, table)
-            own = rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
+            own = _found(run, setup, of, what, driver, table)
             found[f"{name}_{suffix}"] = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
     return found
+
+
+def bounded(
+    pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str, str]], driver: str = "", table: str = ""
+) -> dict[str, str]:
+    """Return the upper 95 % bound of what `counted` finds, in percent; each cluster start is a group."""
+    found = {}
+    for suffix, run in pair.items():
+        for name, place in wanted.items():
+            own = _found(run, *place, driver, table)
+            most = Proportion.grouped(own[place[2]], own["n"]).high
+            found[f"{name}_{suffix}"] = f"{_PERCENT * most:.2g}"
+    return found
+
+
+def _found(run: FaultRun, setup: str, of: str, what: str, driver: str, table: str) -> pd.DataFrame:
+    """Rows of the record, one per cluster start, that have what the checker found of one setting of a schedule."""
+    rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
+    rows = of_one(rows, driver, table)
+    return rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
 
 
 def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
