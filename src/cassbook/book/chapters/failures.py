@@ -8,13 +8,14 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
 from cassbook.deployment import availability as availabilities
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import part, while_dead
-from cassbook.records.faults import OPERATIONS, VARIANT, FaultRun
+from cassbook.records.faults import OPERATIONS, FaultRun
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
@@ -36,14 +37,6 @@ _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "worst_p99_ms": ("worst p99, ms", lambda value: f"{value:,.0f}"),
     "recovered_s": ("recovered after, s", lambda value: f"{value:.1f}"),
 }
-_MILLION = 1_000_000
-#: The same of counts that are shares of requests, or of reads: of how many they are told, and with how many decimals.
-_SHARES: dict[str, tuple[str, float, int]] = {
-    "unanswered": ("not answered, %", _PERCENT, 1),
-    "stale": ("stale, per million", _MILLION, 0),
-    "back": ("back, per million", _MILLION, 0),
-}
-_OF_READS = ("stale", "back")
 
 
 def short(setup: str) -> str:
@@ -82,38 +75,12 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
     keys = ["operation", "setting", *(name for name in ("driver", "table") if len(made[name].unique()) > 1)]
     groups = made.groupby(keys, sort=False)
     shown = {head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()}
-    shares = {head: _in_text(shares_of(made, keys, column), column) for column, (head, *_) in _SHARES.items()}
-    table = pd.DataFrame(shares | shown)[[*_OF_FAULT, *(_SHARES[name][0] for name in _OF_READS)]].fillna("")
+    shares = {head: in_text(of_fault(made, keys, column), column) for column, (head, *_) in SHARES.items()}
+    table = pd.DataFrame(shares | shown)[[*_OF_FAULT, *(SHARES[name][0] for name in OF_READS)]].fillna("")
     rows = run.results.rows
     lost = rows[rows["setup"] == setup].groupby(keys)["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).where(table.index.get_level_values(0) == "UPDATE").map(_count)
     return table.rename(index=OPERATIONS, level=0)
-
-
-def shares_of(made: pd.DataFrame, keys: Sequence[str], what: str) -> pd.Series:
-    """Return a counted share by some keys, of all cluster starts: `Proportion`, None where there was nothing to count.
-
-    Parameters
-    ----------
-    made : DataFrame
-        From `FaultRun.by_fault`, of one fault.
-    keys : sequence of str
-    what : str
-        unanswered (of requests), stale or back (of reads).
-    """
-    of = made[made["operation"] == "READ"] if what in _OF_READS else made
-    starts = of.drop_duplicates([*VARIANT, "start"])  # a fault that strikes several nodes at once has one row for each
-    sums = starts.groupby([*keys, "start"], sort=False)[[what, "n"]].sum()
-    found = {
-        place: Proportion.grouped(own[what], own["n"]) for place, own in sums.groupby(list(keys), sort=False)
-        if own["n"].sum()
-    }  # fmt: skip
-    return pd.Series(found, dtype=object).rename_axis(list(keys))
-
-
-def _in_text(shares: pd.Series, what: str) -> pd.Series:
-    _, factor, digits = _SHARES[what]
-    return shares.map(lambda share: share.text(factor, digits))
 
 
 def quoted(
@@ -227,7 +194,7 @@ def _by_start(run: FaultRun, setup: str) -> pd.DataFrame:
     """What a setting made of a schedule in each cluster start: index (setting, start)."""
     made = of_one(run.by_fault(setup))
     reads = made["operation"] == "READ"
-    counted = made.assign(**{name: made[name].where(reads, 0) for name in _OF_READS}, reads=made["n"].where(reads, 0))
+    counted = made.assign(**{name: made[name].where(reads, 0) for name in OF_READS}, reads=made["n"].where(reads, 0))
     of = counted.groupby(["setting", "start"], sort=False)
     return of[["worst_p99_ms", "recovered_s"]].max().join(of[["unanswered", "n", "stale", "reads"]].sum())
 
@@ -238,7 +205,7 @@ def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
     for what, of in (("unanswered", "n"), ("stale", "reads")):
         counts = {name: own[[what, of]].to_numpy().T for name, own in settings if own[of].sum()}
         shares = {name: Proportion.grouped(*own) for name, own in counts.items()}
-        texts[_SHARES[what][0]] = _in_text(pd.Series(shares, dtype=object), what)
+        texts[SHARES[what][0]] = in_text(pd.Series(shares, dtype=object), what)
     others = {head: settings[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()
               if column != "failing_s"}  # fmt: skip
     table = pd.DataFrame(texts | others)[[*ANSWERS, DATA[0]]].fillna("")
@@ -310,16 +277,8 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame
         for dead, (since_s, until_s) in enumerate(zip(moments, [*faults["begins_s"], first_back_s], strict=True)):
             during = between(own, since_s + (settle_s if dead else 0.0), until_s)
             counts.setdefault(dead, []).append(during.groupby(["operation", "setting"], sort=False)[["ok", "n"]].sum())
-    table = pd.DataFrame({f"{dead or 'no'} dead": _answered(pd.concat(parts)) for dead, parts in counts.items()})
+    table = pd.DataFrame({f"{dead or 'no'} dead": answered(pd.concat(parts)) for dead, parts in counts.items()})
     return table.map(str).rename(index=OPERATIONS, level=0)
-
-
-def _answered(counts: pd.DataFrame) -> pd.Series:
-    """Return the share answered (`Proportion`) by operation and setting, of one row of ok and n per cluster start."""
-    of = counts.groupby(["operation", "setting"], sort=False)
-    return pd.Series({place: Proportion.grouped(own["ok"], own["n"]) for place, own in of}).rename_axis(
-        ["operation", "setting"]
-    )
 
 
 def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
@@ -393,7 +352,7 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     bins = run.bins_of(setup)
     counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
     percent = lambda value: f"{value:.2f}"  # noqa: E731
-    table = _answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
+    table = answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
     down = dead_over_time(run, setup).mean()
     mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
     told, independent = [], []
