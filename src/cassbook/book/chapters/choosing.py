@@ -130,6 +130,11 @@ _QUOTED = {
 }
 
 
+def _gain(by_block: pd.Series) -> str:
+    """Say a gain in percent; one that is zero in every block has no spread, and no interval."""
+    return f"{Estimate.mean(by_block):+.1f}" if by_block.any() else "+0.0"
+
+
 def _regret(regret: Estimate) -> str:
     """Say a regret in percent; one that is zero in every block has no spread, and no interval."""
     if regret.high == 0:
@@ -184,8 +189,7 @@ def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
     for source in sources:
         groups = policies.savings(source.cell_stats).groupby("read_share")
         columns[source.label] = {
-            f"{share:.0%}": format(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "+.1f")
-            for share, group in groups
+            f"{share:.0%}": _gain(group.groupby("block")["speedup_percent"].mean()) for share, group in groups
         }
     return pd.DataFrame(columns).rename_axis("reads")
 
