@@ -316,6 +316,7 @@ class FromLatencies:
 
 def _shared_threads(at_all: pd.DataFrame, workload: str) -> list[int]:
     """Loads under which both reads and writes at ALL were measured; a workload's cells hold both."""
+    at_all = at_all[at_all["threads"].notna()]
     if workload:
         return sorted({int(number) for number in at_all["threads"]})
     reads, writes = (set(at_all.loc[at_all["operation"] == name, "threads"]) for name in ("READ", "WRITE"))
@@ -331,7 +332,7 @@ def _cells_at_all(run: RecordedRun, workload: str | None) -> tuple[str, pd.DataF
         If nobody's can, with what to add to the profile.
     """
     cells = run.statistics
-    of = cells["workload"] if "workload" in cells else pd.Series("", cells.index)
+    of = cells["workload"].fillna("") if "workload" in cells else pd.Series("", cells.index)
     closed = cells["rate_per_s"].isna() if "rate_per_s" in cells else pd.Series(True, cells.index)
     both = (cells["read_cl"] == "ALL") & (cells["write_cl"] == "ALL") & (of != "")
     names = [str(name) for name in of[both & closed].unique()]

@@ -27,7 +27,7 @@ def stale(
     name: str, r: int, w: int, t_ms: float, setup: str | None, threads: int | None, workload: str | None,
     target: float, form: str,
 ) -> None:  # fmt: skip
-    """Estimate how likely a read misses the last write, and what more certainty costs."""
+    """Estimate how likely a read misses the last write, and what certainty costs."""
     from cassbook.advisor.freshness import of_run
     from cassbook.cli.answers import stale as answer
 

@@ -223,6 +223,11 @@ def test_a_refusal_says_what_to_add(quick):
         FromLatencies(weak, None)
 
 
+def test_reads_and_writes_under_unknown_loads_are_refused(quick):
+    with pytest.raises(InputError, match="no reads and writes at ALL under one load"):
+        FromLatencies(without(quick, quick.statistics.assign(threads=np.nan)), None)
+
+
 def as_workload(cells, name, rate=np.nan):
     """Reads and writes at ALL of one load, as the cells of a workload at ALL/ALL."""
     at_all = pure_cells(cells).query("level == 'ALL' and threads == 100")

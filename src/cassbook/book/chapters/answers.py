@@ -50,7 +50,7 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
         alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
         reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Proportion
-        that is not answered while one of three nodes is dead).
+        that is not answered while one of three nodes is dead) and dead_on (its version of Cassandra).
 
     Raises
     ------
