@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Protocol
 
 import numpy as np
+import pandas as pd
 
 from cassbook.core.consistency import check_replicas, level_waiting_for, levels
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.paths import runs_dir
 from cassbook.ingest.folder import open_run
+from cassbook.latency.cells import WRITES
 from cassbook.latency.histograms import merged, quantile_us
 from cassbook.latency.summaries import pure_cells
 from cassbook.records.run import RecordedRun
@@ -25,6 +27,30 @@ from cassbook.staleness.wars import Mixture, Wars, empirical
 
 _QUANTILES = (np.arange(2000) + 0.5) / 2000
 _TRIALS = 1_000_000
+_COUNTED = ("asked_t_ms", "t_ms", "stale", "reads", "worth")
+#: Which histograms hold reads and writes of single rows, and which column has the mean of each in a mix.
+_TAGS = {"READ": ("READ",), "WRITE": WRITES}
+_MEANS = {"READ": "read_latency_us", "WRITE": "update_latency_us"}
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Reads of a probe after one wait: how many, and how many of them were stale.
+
+    Attributes
+    ----------
+    asked_ms, t_ms : float
+        The wait that was asked for, and what it was on average.
+    stale, reads : int
+    worth : float
+        How many independent reads would say as much.
+    """
+
+    asked_ms: float
+    t_ms: float
+    stale: int
+    reads: int
+    worth: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +66,14 @@ class Freshness:
         From traces, next to a measurement.
     read_ms, write_ms : Estimate
         Mean latency.
+    stale : Estimate
+        Probability that a read is stale, with its binomial bounds: the rest of `p_consistent`.
+    predicted_stale : Estimate or None
+        The same from traces; `n` is how many of their pairings have no trace in common.
+    pairings : int
+        How many pairs of a traced write and a traced read were counted for it; 0 without traces.
+    waits : tuple of Wait
+        What was counted at the wait that is t, or at those on either side of it; empty for a prediction from latencies.
     """
 
     r: int
@@ -48,6 +82,35 @@ class Freshness:
     predicted: Estimate | None
     read_ms: Estimate
     write_ms: Estimate
+    stale: Estimate
+    predicted_stale: Estimate | None = None
+    pairings: int = 0
+    waits: tuple[Wait, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Which load is answered for.
+
+    Attributes
+    ----------
+    threads : int
+        Requests in flight; 0 for the probe alone.
+    recorded : tuple of int
+        Loads that the run can answer for.
+    asked : bool
+        Whether it was asked for, or is the default: the heaviest.
+    """
+
+    threads: int
+    recorded: tuple[int, ...]
+    asked: bool
+
+    def __str__(self) -> str:
+        """Say which it is, and which others there are."""
+        others = ", ".join(map(str, self.recorded))
+        default = "" if self.asked or len(self.recorded) == 1 else "; by default the heaviest"
+        return f"{self.threads} threads of load (recorded: {others}{default})"
 
 
 class Known(Protocol):
@@ -63,18 +126,22 @@ class Known(Protocol):
         Cassandra's version; empty where it is not known.
     settings : set of (int, int)
         R and W that it can answer for.
+    load : Load
     """
 
     n: int
     basis: str
     engine: str
     settings: set[tuple[int, int]]
+    load: Load
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting."""
 
 
-def of_run(name_or_path: str, setup: str | None = None, threads: int | None = None) -> Known:
+def of_run(
+    name_or_path: str, setup: str | None = None, threads: int | None = None, workload: str | None = None
+) -> Known:
     """Open a run and be ready to answer.
 
     Parameters
@@ -84,20 +151,25 @@ def of_run(name_or_path: str, setup: str | None = None, threads: int | None = No
     setup : str, optional
         Of the probe: where the nodes were. Default: the first.
     threads : int, optional
-        The load. Default: the least.
+        The load. Default: the heaviest that was recorded.
+    workload : str, optional
+        Of a run that knows latencies alone: whose reads and writes at ALL to take. Default: those of reads alone and
+        writes alone, or of the only workload that has them.
 
     Raises
     ------
     InputError
-        If it is no run, or has no such setup or load.
+        If it is no run, or has no such setup, load or workload.
     """
     folder = Path(name_or_path) if Path(name_or_path).is_dir() else runs_dir() / name_or_path
     manifest = folder / "manifest.json"
     if manifest.is_file() and "trial" in _read(manifest):
+        if workload is not None:
+            raise InputError(f"workload: {folder.name} is a record of the probe and has none; leave --workload out")
         return Probed(StalenessRun(str(folder)), setup, threads)
     if setup is not None:
         raise InputError(f"setup: {folder.name} is no record of the probe and has none; leave --setup out")
-    return FromLatencies(open_run(name_or_path), threads)
+    return FromLatencies(open_run(name_or_path), threads, workload)
 
 
 def _read(manifest: Path) -> dict[str, object]:
@@ -115,6 +187,19 @@ def _chosen(what: str, wanted: object, known: Sequence[object], run: str) -> obj
     return wanted
 
 
+def _load(wanted: int | None, recorded: Sequence[int], run: str) -> Load:
+    """Return the load asked for, or the heaviest: an idle cluster is not what a service reads from."""
+    if wanted is not None and wanted not in recorded:
+        listed = ", ".join(map(str, recorded))
+        raise InputError(f"threads: {run} has none of {wanted!r}; it has {listed}")
+    return Load(recorded[-1] if wanted is None else wanted, tuple(recorded), wanted is not None)
+
+
+def _rest(share: Estimate) -> Estimate:
+    """Return the share of all others."""
+    return Estimate(1 - share.value, 1 - share.high, 1 - share.low, share.n).at_least(0.0)
+
+
 def _check(r: int, w: int, n: int, t_ms: float) -> None:
     check_replicas(r, w, n)
     if not t_ms >= 0:
@@ -129,16 +214,13 @@ class Probed:
         self._run = run
         self._setup = str(_chosen("setup", setup, list(run.results.manifest["setups"]), run.name))
         of_setup = panels[panels["setup"] == self._setup]
-        self._threads = int(
-            str(_chosen("threads", threads, sorted({int(number) for number in of_setup["threads"]}), run.name))
-        )
+        self.load = _load(threads, sorted({int(number) for number in of_setup["threads"]}), run.name)
+        self._threads = self.load.threads
         self._panels = of_setup[of_setup["threads"] == self._threads]
         self.n = int(self._panels["n"].iloc[0])
         self.settings = {(int(r), int(w)) for r, w in zip(self._panels["r"], self._panels["w"], strict=True)}
         self.engine = run.results.manifest["engine"]
-        self.basis = (
-            f"measured by the probe, Cassandra {self.engine}, {self._setup}, with {self._threads} threads of load"
-        )
+        self.basis = f"measured by the probe, Cassandra {self.engine}, {self._setup}, with {self.load}"
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting.
@@ -153,14 +235,20 @@ class Probed:
             raise InputError(f"r, w: {self._run.name} did not probe ({r}, {w}); it has {sorted(self.settings)}")
         rows = self._panels[(self._panels["r"] == r) & (self._panels["w"] == w)]
         costs = (Estimate.positive(rows["read_ms"]), Estimate.positive(rows["write_ms"]))
+        counted = self._run.counted(self._setup, self._threads, r, w)
+        near = curves.stale_near(counted, t_ms)
+        waits = tuple(Wait(*row) for row in near[[*_COUNTED]].itertuples(index=False, name=None))
         if r + w > self.n:
-            return Freshness(r, w, Estimate(1.0, 1.0, 1.0, int(rows["reads"].sum())), None, *costs)
-        seen = curves.over_t(self._run.counted(self._setup, self._threads, r, w))
-        p, low, high = (float(np.interp(t_ms, seen["t_ms"], seen[name])) for name in ("p", "low", "high"))
-        predicted = None
-        if self._run.has_traces:
-            predicted = self._run.traced(self._setup, self._threads, r, w).p_consistent_estimates([t_ms])[0]
-        return Freshness(r, w, Estimate(p, low, high, int(seen["reads"].sum())), predicted, *costs)
+            always = Estimate(1.0, 1.0, 1.0, int(rows["reads"].sum()))
+            return Freshness(r, w, always, None, *costs, Estimate(0.0, 0.0, 0.0, always.n), waits=waits)
+        p, low, high = (float(np.interp(t_ms, near["t_ms"], near[name])) for name in ("p", "low", "high"))
+        fresh = Estimate(p, low, high, int(counted["reads"].sum()))
+        stale = _rest(fresh)
+        if not self._run.has_traces:
+            return Freshness(r, w, fresh, None, *costs, stale, waits=waits)
+        traced = self._run.traced(self._setup, self._threads, r, w)
+        missed = traced.stale_estimate(t_ms)
+        return Freshness(r, w, fresh, _rest(missed), *costs, stale, missed, traced.pairings, waits)
 
 
 class FromLatencies:
@@ -171,45 +259,112 @@ class FromLatencies:
     Time that is common to all replicas (the client's, the coordinator's) counts as the replicas' own.
     """
 
-    def __init__(self, run: RecordedRun, threads: int | None) -> None:
+    def __init__(self, run: RecordedRun, threads: int | None, workload: str | None = None) -> None:
         self._run = run
-        cells = pure_cells(run.statistics)
-        at_all = cells[cells["level"] == "ALL"]
-        known = sorted(set(at_all.loc[at_all["operation"] == "READ", "threads"])
-                       & set(at_all.loc[at_all["operation"] == "WRITE", "threads"]))  # fmt: skip
-        if not known:
-            raise InputError(f"{run.name}: has no reads and writes at ALL, which say how long the last replica takes")
-        self._threads = int(str(_chosen("threads", threads, [int(number) for number in known], run.name)))
-        self._cells = cells[cells["threads"] == self._threads]
+        self.workload, cells = _cells_at_all(run, workload)
+        at_all = cells[(cells["read_cl"] == "ALL") & (cells["write_cl"] == "ALL")]
+        if not self.workload:
+            at_all = cells[cells["level"] == "ALL"]
+        self.load = _load(threads, _shared_threads(at_all, self.workload), run.name)
+        self._cells = cells[cells["threads"] == self.load.threads]
+        self._at_all = at_all[at_all["threads"] == self.load.threads]
         self.n = int(run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor", 3))
         self.settings = set(product(levels(self.n), levels(self.n)))
-        delays = {operation: self._one_way(operation) for operation in ("READ", "WRITE")}
+        delays = {operation: self._one_way(operation) for operation in _TAGS}
         self.engine = str(run.manifest.get("engine", ""))
         self._wars = Wars(delays["WRITE"], delays["WRITE"], delays["READ"], delays["READ"])
+        of = f"{run.name}, workload {self.workload}" if self.workload else run.name
         self.basis = (
-            f"predicted from latencies at ALL alone, {run.name}, {self._threads} threads: replicas taken to be "
+            f"predicted from latencies at ALL alone, {of}, with {self.load}: replicas taken to be "
             "independent and alike, half of each answer's time the way there; a record of "
             "`cassbook experiment staleness-three` says more"
         )
 
     def _one_way(self, operation: str) -> Mixture:
-        at_all = self._cells[(self._cells["level"] == "ALL") & (self._cells["operation"] == operation)]
-        tag = {"READ": "READ", "WRITE": "UPDATE"}[operation]
-        whole = merged(self._run.histograms[f"{cell_id}.{tag}"] for cell_id in at_all["cell_id"])
+        at_all = self._at_all if self.workload else self._at_all[self._at_all["operation"] == operation]
+        tags = [f"{cell_id}.{tag}" for cell_id in at_all["cell_id"] for tag in _TAGS[operation]]
+        counted = [self._run.histograms[tag] for tag in tags if tag in self._run.histograms]
+        if not counted:
+            raise InputError(f"{self._run.name}: workload {self.workload} has no {operation.lower()} that was answered")
+        whole = merged(counted)
         return empirical([quantile_us(whole, float(q)) / 2000 for q in _QUANTILES**self.n])
 
     def at(self, r: int, w: int, t_ms: float) -> Freshness:
         """Answer for one setting; the interval is that of the simulation alone."""
         _check(r, w, self.n, t_ms)
         fresh = pbs.predict(self._wars, self.n, r, w, _TRIALS, ask="r").p_consistent_estimate(t_ms)
-        return Freshness(r, w, fresh, None, self._latency_ms("READ", r), self._latency_ms("WRITE", w))
+        costs = (self._latency_ms("READ", r, w), self._latency_ms("WRITE", r, w))
+        stale = _rest(fresh)
+        if r + w > self.n:
+            fresh, stale = Estimate(1.0, 1.0, 1.0, fresh.n), Estimate(0.0, 0.0, 0.0, fresh.n)
+        return Freshness(r, w, fresh, None, *costs, stale)
 
-    def _latency_ms(self, operation: str, replicas: int) -> Estimate:
-        level = level_waiting_for(replicas, self.n)
-        at_level = self._cells[(self._cells["level"] == level) & (self._cells["operation"] == operation)]
-        if at_level.empty:
+    def _latency_ms(self, operation: str, r: int, w: int) -> Estimate:
+        of_r, of_w = (level_waiting_for(replicas, self.n) for replicas in (r, w))
+        cells = self._cells
+        if self.workload:
+            at_level = cells[(cells["read_cl"] == of_r) & (cells["write_cl"] == of_w)]
+        else:
+            level = of_r if operation == "READ" else of_w
+            at_level = cells[(cells["level"] == level) & (cells["operation"] == operation)]
+        column = _MEANS[operation] if self.workload else "latency_us"
+        known = at_level[column].dropna()
+        if known.empty:
             return Estimate(float("nan"), float("nan"), float("nan"), 0)
-        return Estimate.positive(at_level["latency_us"] / 1000)
+        return Estimate.positive(known / 1000)
+
+
+def _shared_threads(at_all: pd.DataFrame, workload: str) -> list[int]:
+    """Loads under which both reads and writes at ALL were measured; a workload's cells hold both."""
+    at_all = at_all[at_all["threads"].notna()]
+    if workload:
+        return sorted({int(number) for number in at_all["threads"]})
+    reads, writes = (set(at_all.loc[at_all["operation"] == name, "threads"]) for name in ("READ", "WRITE"))
+    return sorted(int(number) for number in reads & writes)
+
+
+def _cells_at_all(run: RecordedRun, workload: str | None) -> tuple[str, pd.DataFrame]:
+    """Return whose reads and writes at ALL can be taken ('' for reads alone and writes alone), and its cells.
+
+    Raises
+    ------
+    InputError
+        If nobody's can, with what to add to the profile.
+    """
+    cells = run.statistics
+    of = cells["workload"].fillna("") if "workload" in cells else pd.Series("", cells.index)
+    closed = cells["rate_per_s"].isna() if "rate_per_s" in cells else pd.Series(True, cells.index)
+    both = (cells["read_cl"] == "ALL") & (cells["write_cl"] == "ALL") & (of != "")
+    names = [str(name) for name in of[both & closed].unique()]
+    if workload is None:
+        pure = pure_cells(cells)
+        if _shared_threads(pure[pure["level"] == "ALL"], ""):
+            return "", pure
+    if (workload is None and len(names) == 1) or workload in names:
+        name = workload or names[0]
+        return name, cells[(of == name) & closed]
+    raise InputError(_lacking(run, workload, names, sorted({str(name) for name in of if name}), any(both & ~closed)))
+
+
+def _lacking(run: RecordedRun, workload: str | None, names: list[str], known: list[str], at_rates: bool) -> str:
+    """Say why no reads and writes at ALL can be taken, and what to add."""
+    if workload is None and names:
+        return f"workload: {run.name} has reads and writes at ALL of {', '.join(names)}; choose one with --workload"
+    if workload is not None and workload not in known:
+        return f"workload: {run.name} has none of {workload!r}; it has {', '.join(known) or 'none'}"
+    what = (
+        f"{run.name}: has no reads and writes at ALL under one load, which say how long the last replica takes"
+        if workload is None else f"{run.name}: workload {workload} was not measured at ALL/ALL in a closed loop"
+    )  # fmt: skip
+    if at_rates:
+        what += "; its cells at ALL/ALL are at fixed rates alone, and no number of threads goes with a rate"
+    if not run.manifest.get("profile"):
+        return f"{what}; add logs of reads at ALL and of writes at ALL, with the same number of threads"
+    return (
+        f"{what}; add `pure: {{threads: [100], levels: [ONE, QUORUM, ALL]}}` to the profile, or ALL/ALL to `settings` "
+        "and a number to `threads` under `workloads`, and run it again; or measure staleness itself with "
+        "`cassbook experiment staleness-three`"
+    )
 
 
 def stronger(known: Known, r: int, w: int, t_ms: float) -> list[Freshness]:

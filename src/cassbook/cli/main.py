@@ -50,7 +50,7 @@ COMMANDS = {
     "capacity": Entry(
         "capacity", "Answer", "Estimate the highest rate at which response times keep a bound, from a ladder of rates."
     ),
-    "stale": Entry("stale", "Answer", "Estimate how likely a read sees the last write, and what more certainty costs."),
+    "stale": Entry("stale", "Answer", "Estimate how likely a read misses the last write, and what certainty costs."),
     "deploy": Entry("deploy", "Answer", "Predict latency and throughput of a deployment across regions."),
     "predict": Entry("predict", "Answer", "Predict throughput and response time of a cluster that was not built."),
     "compare": Entry("compare", "Answer", "Compare two runs cell by cell: ratios with 95 % intervals."),

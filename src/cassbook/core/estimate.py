@@ -57,7 +57,7 @@ class Estimate:
         centre = float(x.mean())
         if x.size < FEWEST:
             return cls(centre, float("nan"), float("nan"), int(x.size))
-        half = float(_student(x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
+        half = float(student_half_width(x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
         return cls(centre, centre - half, centre + half, int(x.size))
 
     @classmethod
@@ -110,6 +110,8 @@ class Estimate:
     @classmethod
     def mean_share(cls, shares: Iterable[float]) -> Estimate:
         """Mean of independent shares, none of which is below 0 or above 1, as `mean`.
+
+        For shares that were counted use `proportion.Proportion`, whose bounds hold for none and for all.
 
         Raises
         ------
@@ -189,7 +191,7 @@ def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     n : array_like of float
         Observations behind each; need not be whole, as where they are not independent and count for less.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415 - as in `_student`
+    from scipy.special import betaincinv  # noqa: PLC0415 - as in `student_half_width`
 
     share, n = np.asarray(share, dtype=float), np.asarray(n, dtype=float)
     yes, no = share * n, (1 - share) * n
@@ -199,7 +201,7 @@ def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
 
 
 @cache
-def _student(freedom: int) -> float:
+def student_half_width(freedom: int) -> float:
     """Half the width of a 95 % interval in standard errors; asked thousands of times, for few degrees of freedom.
 
     By what `scipy.stats.t` calls itself: all of the project's processes import this module, relays and clients that

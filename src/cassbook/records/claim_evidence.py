@@ -12,6 +12,7 @@ from cassbook.claims.statement import PAPERS, Evidence, Paper, Verdict
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.latency import changepoint, cold_cells, cold_start
 from cassbook.latency.summaries import pure_cells
@@ -65,12 +66,12 @@ def _predictor(name: str) -> tuple[Said, str]:
     least = [min(by, key=lambda pair: by[pair]["p"]) == (1, 1) for by in seen.values()]
     first = {_CLUSTERS[setup]: by[1, 1] for setup, by in seen.items()}
     at_once = ", ".join(
-        f"{where} {100 * p['p']:.1f} % [{100 * p['low']:.1f}, {100 * p['high']:.1f}]" for where, p in first.items()
+        f"{where} {share_text(Estimate(p['p'], p['low'], p['high'], 0))} %" for where, p in first.items()
     )
     listed = ", ".join(f"k = {k}: {p:.3f}" for k, p in at_100[1, 1].items() if k <= 3)  # noqa: PLR2004 - the first few
     return {
         "pbs-t-visibility-1.5": (
-            f"P = {late:.4f} at 1.5 s by the same predictor under the same load; 1 to three decimals {since}",
+            f"P = {late:.5f} at 1.5 s by the same predictor under the same load; 1 to three decimals {since}",
             _whether(late >= _ONE),
         ),
         "pbs-100-ms": (f"by the same predictor, 100 ms after the last write, R=1, W=1: {listed}", "untestable"),
@@ -252,14 +253,14 @@ def _failing_strong(name: str) -> tuple[Said, str]:
 def _failed_at_all(run: FaultRun, setting: str, operation: str) -> tuple[str, Verdict]:
     """What became of requests at ALL while one node of three was dead."""
     share = while_dead(run)[operation].to_dict()[setting]
-    words = f"{share.times(100):.1f} % of {operation} at ALL were not answered while one node of three was dead"
+    words = f"{share.text()} % of {operation} at ALL were not answered while one node of three was dead"
     return words, _above(share, _NEARLY_ALL)
 
 
 def _failing_thesis(name: str) -> tuple[Said, str]:
     run = _faults(name)
     dead = while_dead(run).loc["ONE/ONE"].to_dict()
-    answered = ", ".join(f"{100 - share.value * 100:.1f} % of {operation}" for operation, share in dead.items())
+    answered = ", ".join(f"{share.rest.text()} % of {operation}" for operation, share in dead.items())
     return {
         "thesis-write-all-fails": _failed_at_all(run, "1R-3W", "writes"),
         "thesis-read-all-fails": _failed_at_all(run, "3R-1W", "reads"),

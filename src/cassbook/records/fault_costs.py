@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cache
 
 import pandas as pd
 
 from cassbook.core.consistency import setting, setting_waiting_for
-from cassbook.core.estimate import Estimate
 from cassbook.core.paths import runs_dir
+from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import between
 from cassbook.records.faults import OPERATIONS, FaultRun
 
@@ -18,7 +18,6 @@ BEFORE_4, SINCE_4 = "faults-2.1.20", "faults-5.0.9"
 _FROM = 4
 _REPLICAS = 3
 _KILL = "faults-kill"
-_PERCENT = 100
 
 
 def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
@@ -28,21 +27,21 @@ def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of Estimate
-        Index setting, columns reads and writes: means over cluster starts, of shares from 0 to 1.
+    DataFrame of Proportion
+        Index setting, columns reads and writes: counts of all cluster starts, each of which is a group.
     """
-    shares = []
+    counts = []
     for fault in run.faults(setup).query("number == 1").to_dict("records"):
         own = between(run.bins_of(setup, fault["start"]), fault["begins_s"], fault["ends_s"])
-        sums = own.groupby(["setting", "operation"], sort=False)[["ok", "n"]].sum()
-        shares.append(1 - sums["ok"] / sums["n"])
-    over = pd.concat(shares).groupby(level=["setting", "operation"], sort=False)
-    return over.apply(Estimate.mean_share).unstack("operation").rename(columns=OPERATIONS)  # noqa: PD010 - of objects
+        counts.append(own.groupby(["setting", "operation"], sort=False)[["ok", "n"]].sum())
+    over = pd.concat(counts).groupby(level=["setting", "operation"], sort=False)
+    shares = pd.Series({pair: Proportion.grouped(own["n"] - own["ok"], own["n"]) for pair, own in over})
+    return shares.unstack().rename(columns=OPERATIONS)[list(OPERATIONS.values())]  # noqa: PD010 - of objects
 
 
-def by_level(run: FaultRun) -> dict[tuple[str, int], Estimate]:
+def by_level(run: FaultRun) -> dict[tuple[str, int], Proportion]:
     """Return `while_dead` by reads or writes and how many replicas they wait for, of the first setting that does so."""
-    found: dict[tuple[str, int], Estimate] = {}
+    found: dict[tuple[str, int], Proportion] = {}
     for name, row in while_dead(run).iterrows():
         for operation, waits in zip(("reads", "writes"), setting(str(name)).waits(_REPLICAS), strict=True):
             found.setdefault((operation, waits), row[operation])
@@ -77,20 +76,33 @@ def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[s
     if name is None:
         return []
     costs = _costs(name)
-    parts = [f"{setting_waiting_for(*pair)} leaves {costs[pair]}" for pair in dict.fromkeys(pairs) if pair in costs]
-    return [f"while one of {replicas} nodes is dead ({name}): {'; '.join(parts)}"] if parts else []
+    known = [pair for pair in dict.fromkeys(pairs) if pair in costs]
+    if not known:
+        return []
+    groups = max(share.groups for pair in known for share in costs[pair].values())
+    parts = [f"{setting_waiting_for(*pair)} leaves {unanswered(costs[pair])} unanswered" for pair in known]
+    where = f"{name}: {groups} {'kill' if groups == 1 else 'kills'}; bounds are for outages like these"
+    return [f"while one of {replicas} nodes is dead ({where}): {'; '.join(parts)}"]
 
 
 @cache
-def _costs(name: str) -> dict[tuple[int, int], str]:
-    """By replicas waited for, what is left unanswered, in words."""
-    costs = {}
-    for pair, row in while_dead(FaultRun(name)).iterrows():
-        reads, writes = (part(row[operation], operation) for operation in ("reads", "writes"))
-        costs[setting(str(pair)).waits(_REPLICAS)] = f"{reads} and {writes} unanswered"
-    return costs
+def _costs(name: str) -> dict[tuple[int, int], dict[str, Proportion]]:
+    """By replicas waited for, what is left unanswered of reads and of writes."""
+    table = while_dead(FaultRun(name))
+    return {setting(str(pair)).waits(_REPLICAS): dict(row) for pair, row in table.iterrows()}
 
 
-def part(share: Estimate, operation: str) -> str:
-    """Say a share of reads or of writes in words: '2.0 [0.0, 4.5] % of reads', 'no writes'."""
-    return f"{share.times(_PERCENT):.1f} % of {operation}" if share.high else f"no {operation}"
+def unanswered(shares: Mapping[str, Proportion]) -> str:
+    """Say shares of reads and of writes in words, as `part`; one bound for both where it reads the same."""
+    none = [share for share in shares.values() if share.yes == 0]
+    if len(shares) > 1 and len(none) == len(shares) and len({share.bounds() for share in none}) == 1:
+        counts = " and ".join(f"{share.counts} {operation}" for operation, share in shares.items())
+        return f"{counts} ({none[0].bounds()} % of each)"
+    return " and ".join(part(share, operation) for operation, share in shares.items())
+
+
+def part(share: Proportion, operation: str) -> str:
+    """Say a share in words: '1.0 [<0.1, 18.2] % of reads', '0 of 2,392 writes (at most 0.15 %)'."""
+    if share.exact:
+        return f"{'all' if share.yes else '0'} of {share.of:,} {operation} ({share.bounds()} %)"
+    return f"{share.text()} % of {operation}"

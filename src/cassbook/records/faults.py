@@ -139,7 +139,8 @@ class FaultRun:
             One row per fault, node, `VARIANT` and cluster start: number, fault, node, start, n, failed (share of
             requests that were not answered), worst_p99_ms (of a half second), failing_s (seconds in which more than 1 %
             of requests failed), recovered_s (from when the fault was over until requests were answered again; infinite
-            where they were not in time; NaN where it was not over), stale_per_million and back_per_million (of reads).
+            where they were not in time; NaN where it was not over), stale_per_million and back_per_million (of reads),
+            and the counts behind shares: unanswered, stale, back.
         """
         if setup in self._made:
             return self._made[setup]
@@ -213,6 +214,7 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
             "failing_s": counts["failing"] * WIDTH_S, "recovered_s": pd.Series(recovered_s, dtype=float),
             "stale_per_million": _MILLION * counts["stale"] / counts["n"],
             "back_per_million": _MILLION * counts["back"] / counts["n"],
+            "unanswered": counts["n"] - counts["ok"], "stale": counts["stale"], "back": counts["back"],
         }
     )  # fmt: skip
     panels = bins.drop_duplicates("panel")
@@ -253,6 +255,17 @@ class AdvisedRun(FaultRun):
         flaws = rows.groupby("table", sort=False)[["stale", "back", "lost"]].sum()
         counts = asked.rename(columns={"READ": "reads", "UPDATE": "writes"}).rename_axis(columns=None)
         return counts.assign(failed=1 - bins["ok"] / bins["n"]).join(flaws)
+
+    def counts(self, setup: str) -> pd.DataFrame:
+        """Return by table and cluster start how many requests there were, and what became of them.
+
+        Index (table, start); columns n, unanswered, reads, stale (of the reads).
+        """
+        keys = ["table", "start"]
+        bins = self.bins_of(setup).groupby(keys, sort=False)[["ok", "n"]].sum()
+        rows = self.results.rows[self.results.rows["setup"] == setup]
+        reads = rows[rows["operation"] == "READ"].groupby(keys)[["n", "stale"]].sum().rename(columns={"n": "reads"})
+        return bins.assign(unanswered=bins["n"] - bins["ok"])[["n", "unanswered"]].join(reads)
 
     def escapes(self, setup: str) -> pd.DataFrame:
         """Return each fault at which an adviser said that the setting in force cannot be served.

@@ -27,6 +27,8 @@ REACHED = 0.999
 #: What settings are compared within.
 CASE = ["n", "setup", "threads"]
 _FINEST_MS, _PER_OCTAVE = 0.05, 128
+#: A wait that differs from the time asked for by no more than this part of it is taken for that time.
+_AT_T = 0.02
 
 
 def counted(judged: pd.DataFrame) -> pd.DataFrame:
@@ -80,6 +82,32 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
         many reads as pairs that count alike leave, Kish 1965, or as pairs that differ are worth), noise (standard
         error, from the counts of each pair, half a read added to either side), and predicted.
     """
+    return _by_wait(counted, within, predictor).drop(columns="worth")
+
+
+def stale_near(counted: pd.DataFrame, t_ms: float) -> pd.DataFrame:
+    """Return the wait at t, or the two on either side of it: what was counted there, and what it is worth.
+
+    A wait within 2 % of t counts as t. Before the first wait it is the first, behind the last one the last.
+
+    Returns
+    -------
+    DataFrame
+        asked_t_ms, t_ms, stale, reads, worth (independent reads that would say as much), p, low, high (see `over_t`).
+    """
+    waits = _by_wait(counted, 1, None)
+    missed = counted["reads"].where(counted["versions_behind"] > 0, 0).groupby(counted["asked_t_ms"]).sum()
+    waits.insert(2, "stale", missed.reindex(waits["asked_t_ms"]).to_numpy())
+    at = waits["t_ms"].to_numpy()
+    nearest = int(np.argmin(np.abs(at - t_ms)))
+    if abs(at[nearest] - t_ms) <= _AT_T * t_ms:
+        return waits.iloc[[nearest]]
+    after = int(np.searchsorted(at, t_ms))
+    return waits.iloc[sorted({max(0, after - 1), min(after, len(waits) - 1)})]
+
+
+def _by_wait(counted: pd.DataFrame, within: int, predictor: Predictor | None) -> pd.DataFrame:
+    """Return `over_t`, with how many independent reads would say as much."""
     keys = ["asked_t_ms", "writer", "reader"]
     weighted = counted.assign(good=counted["reads"] * (counted["versions_behind"] < within))
     weighted["weighted_t"] = weighted["t_ms"] * weighted["reads"]
@@ -100,7 +128,8 @@ def over_t(counted: pd.DataFrame, within: int = 1, predictor: Predictor | None =
     curve["noise"] = np.sqrt(waits["variance"].sum()) / waits.size()
     alike = waits.size() ** 2 / (1 / each["reads"]).groupby("asked_t_ms").sum()
     apart = curve["p"] * (1 - curve["p"]) / curve["noise"] ** 2
-    curve["low"], curve["high"] = binomial_bounds(curve["p"], np.maximum(alike, apart))
+    curve["worth"] = np.maximum(alike, apart)
+    curve["low"], curve["high"] = binomial_bounds(curve["p"], curve["worth"])
     return curve.drop(columns="variance").reset_index()
 
 

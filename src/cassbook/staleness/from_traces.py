@@ -16,13 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, binomial_bounds
 from cassbook.staleness.message_delays import MessageDelays
 from cassbook.staleness.wars import Wars, empirical
 
 Floats = NDArray[np.float64]
 
 _DRAWS = 200
+_HALF_A_PAIRING = 0.5
 _NOTHING = Estimate(0.0, 0.0, 0.0, 0)
 
 
@@ -143,6 +144,25 @@ class Traced:
             Estimate(value, min(value, float(below)), max(value, float(above)), n)
             for value, below, above in zip(values, low, high, strict=True)
         ]
+
+    @property
+    def pairings(self) -> int:
+        """How many pairs of a traced write and a traced read a prediction counts."""
+        return sum(needed.size for needed in self.needed_ms.values())
+
+    def stale_estimate(self, t_ms: float) -> Estimate:
+        """Probability that a read is stale at t, with its interval: the rest of `p_consistent_estimates`.
+
+        Redrawn traces cannot hold what no trace has met. So where fewer than one in as many pairings as have no trace
+        in common is stale, the upper bound is at least the binomial one of so many.
+        """
+        fresh = self.p_consistent_estimates([t_ms])[0]
+        value, low, high = (max(0.0, 1 - p) for p in (fresh.value, fresh.high, fresh.low))
+        value = value if value * self.pairings > _HALF_A_PAIRING else 0.0  # what is left of sums of parts
+        apart = min(len(self.writes), len(self.reads))
+        if value * apart < 1:
+            high = max(high, float(binomial_bounds(value, apart)[1]))
+        return Estimate(value, low, high, apart)
 
     def _drawn(self, times: Floats, seed: int, q: float) -> Floats:
         """A quantile of P(consistent) over redrawn traces, by time."""

@@ -3,16 +3,19 @@
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cassbook.advisor.freshness import of_run, stronger
+from cassbook.advisor.freshness import FromLatencies, of_run, stronger
 from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.files import sums
 from cassbook.core.paths import runs_dir
+from cassbook.ingest.folder import open_run
 from cassbook.lab.experiments.recording import write_rows
+from cassbook.latency.summaries import pure_cells
 
 
 def panel(number, r, w, p_of):
@@ -91,6 +94,7 @@ def test_any_run_answers_roughly():
     at_once, later = (known.at(1, 1, t).p_consistent.value for t in (0.0, 10_000.0))
     assert 0 < at_once < 1
     assert later == 1.0
+    assert known.load.threads == max(known.load.recorded) == 1000
     assert known.at(2, 2, 0.0).p_consistent.value == 1.0
     assert "latencies at ALL alone" in known.basis
 
@@ -98,8 +102,9 @@ def test_any_run_answers_roughly():
 def test_the_command(record):
     text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "0"])
     assert text.exit_code == 0, text.output
-    assert "consistent with probability 0.5000" in text.output
-    assert "2 read, 1 written: consistent with probability 0.8000" in text.output
+    assert "stale 150 of 300 reads after 0 ms: 0.5000 [" in text.output
+    assert "2 read, 1 written: stale 60 of 300 reads after 0 ms: 0.2000 [" in text.output
+    assert "at most 1e-4 stale: no, at least 0.44" in text.output
     assert "reads +2.00 ms (times 2.00), writes +0.00 ms" in text.output
     done = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json"])
     assert json.loads(done.output)["p_consistent"]["value"] == 1.0
@@ -129,3 +134,123 @@ def test_other_mistakes(record, tmp_path):
     with pytest.raises(InputError, match=r"start-1-near-counted.parquet: is not what was recorded"):
         of_run(record).at(1, 1, 0.0)
     assert (runs_dir() / "quick-2.1.20").is_dir()
+
+
+def run_json(record, *options):
+    done = CliRunner().invoke(main, ["stale", "--run", record, *options, "--format", "json"])
+    assert done.exit_code == 0, done.output
+    return json.loads(done.output)
+
+
+def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
+    options = ["--r", "1", "--w", "1", "--t", "20"]
+    text = CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+    assert "stale 0 of 300 reads after 20 ms: at most 0.0122 (95 %)" in text
+    assert "at most 1e-4 stale: not known; 36,589 more reads would show it, if none of them were stale" in text
+    assert "its traces predict none of 600 pairings of traced requests, at most 0.1157" in text
+    assert "1.0000" not in text
+    told = run_json(record, *options)
+    assert told["stale"] == {"value": 0.0, "low": 0.0, "high": pytest.approx(1 - 0.025 ** (1 / 300))}
+    (counted,) = told["counted"]
+    assert (counted["stale"], counted["total"], counted["wait_ms"]) == (0, 300, 20.0)
+    assert told["target"] == {"share": 1e-4, "verdict": "not known", "more_reads": 36589}
+    assert told["predicted"]["low"] == pytest.approx(1 - told["predicted_stale"]["high"])
+
+
+@pytest.mark.parametrize(
+    ("t", "target", "verdict", "said"),
+    [
+        ("20", "0.02", "shown", "at most 0.0200 stale: shown"),
+        ("0", "1e-3", "exceeded", "at most 1e-3 stale: no, at least"),
+        ("0", "0.49", "not known", "not known, and more than that were stale"),
+        ("20", "1e-3", "not known", "at most 1e-3 stale: not known; 3,389 more reads"),
+    ],
+)
+def test_a_target_is_shown_exceeded_or_not_known(record, t, target, verdict, said):
+    options = ["--r", "1", "--w", "1", "--t", t, "--target", target]
+    assert run_json(record, *options)["target"]["verdict"] == verdict
+    assert said in CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+
+
+def test_between_two_waits_both_counts_are_said(record):
+    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "10"]).output
+    assert (
+        "stale 150 of 300 reads after 0 ms and 0 of 300 reads after 20 ms, between the two at 10 ms: 0.2500 [" in text
+    )
+
+
+def test_quorums_that_meet_are_never_stale_and_have_no_target(record):
+    told = run_json(record, "--r", "2", "--w", "2", "--t", "0")
+    assert (told["quorums_meet"], told["target"], told["stale"]["high"]) == (True, None, 0.0)
+    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0"]).output
+    assert "never stale, whatever t: the quorums meet (probed: 0 of 300 reads after 0 ms)" in text
+
+
+def test_the_default_load_is_the_heaviest_and_the_others_are_named():
+    told = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100")
+    assert told["load"] == {"threads": 100, "recorded": [0, 100], "asked": False}
+    assert "with 100 threads of load (recorded: 0, 100; by default the heaviest)" in told["basis"]
+    (counted,) = told["counted"]
+    assert told["stale"]["value"] == pytest.approx(counted["stale"] / counted["total"], rel=0.05)
+    idle = run_json("stale-three-5.0.9", "--r", "1", "--w", "1", "--t", "100", "--concurrency", "0")
+    assert idle["load"]["asked"]
+    assert 0 == idle["stale"]["value"] < idle["stale"]["high"] < 0.004
+    assert idle["predicted_stale"]["high"] > 1e-3, "576 traces cannot show less"
+
+
+def without(run, cells):
+    """The same run with other statistics."""
+    run.statistics = cells
+    return run
+
+
+@pytest.fixture
+def quick():
+    return open_run("quick-2.1.20")
+
+
+def test_a_refusal_says_what_to_add(quick):
+    cells = quick.statistics
+    weak = without(quick, cells[(cells["read_cl"] != "ALL") & (cells["write_cl"] != "ALL")])
+    with pytest.raises(
+        InputError, match=r"no reads and writes at ALL under one load.*add `pure: \{threads: \[100\], lev"
+    ):
+        FromLatencies(weak, None)
+    quick.manifest = {}
+    with pytest.raises(
+        InputError, match="add logs of reads at ALL and of writes at ALL, with the same number of threads"
+    ):
+        FromLatencies(weak, None)
+
+
+def test_reads_and_writes_under_unknown_loads_are_refused(quick):
+    with pytest.raises(InputError, match="no reads and writes at ALL under one load"):
+        FromLatencies(without(quick, quick.statistics.assign(threads=np.nan)), None)
+
+
+def as_workload(cells, name, rate=np.nan):
+    """Reads and writes at ALL of one load, as the cells of a workload at ALL/ALL."""
+    at_all = pure_cells(cells).query("level == 'ALL' and threads == 100")
+    rows = at_all.assign(kind="workload", workload=name, read_cl="ALL", write_cl="ALL", rate_per_s=rate, read_share=0.5)
+    return rows.drop(columns=["operation", "level"])
+
+
+def test_a_workload_at_all_can_be_used(quick):
+    cells = quick.statistics
+    both = pd.concat([as_workload(cells, "svc"), as_workload(cells, "other")])
+    one = FromLatencies(without(quick, as_workload(cells, "svc")), None)
+    assert (one.workload, one.load.threads) == ("svc", 100)
+    assert 0 < one.at(1, 1, 0.0).stale.value < 1
+    assert np.isnan(one.at(1, 1, 0.0).read_ms.value), "its reads at ONE were not measured"
+    with pytest.raises(InputError, match="at ALL of svc, other; choose one with --workload"):
+        FromLatencies(without(quick, both), None)
+    assert FromLatencies(without(quick, both), None, "other").workload == "other"
+    with pytest.raises(InputError, match="none of 'mine'; it has other, svc"):
+        FromLatencies(without(quick, both), None, "mine")
+    with pytest.raises(InputError, match="its cells at ALL/ALL are at fixed rates alone"):
+        FromLatencies(without(quick, as_workload(cells, "svc", 500.0)), None)
+
+
+def test_a_record_of_the_probe_has_no_workload(record):
+    with pytest.raises(InputError, match="has none; leave --workload out"):
+        of_run(record, workload="svc")

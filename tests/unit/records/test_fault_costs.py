@@ -9,6 +9,7 @@ import pytest
 from cassbook.advisor.freshness import of_run
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise, stale
+from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS
 from cassbook.records import fault_costs, result_tables
 from cassbook.records.faults import FaultRun
@@ -58,15 +59,18 @@ def recorded(folder, monkeypatch):
 def test_shares_are_of_the_time_that_the_node_was_dead(folder):
     table = fault_costs.while_dead(FaultRun(folder))
     assert table.loc["1R-3W", "writes"].value == 1
-    assert (table.loc["1R-3W", "writes"].low, table.loc["1R-3W", "writes"].high) == (1, 1)
+    assert table.loc["1R-3W", "writes"].low == pytest.approx(0.025 ** (1 / 12000)), "of all 12,000, exactly"
+    assert table.loc["1R-3W", "writes"].high == 1
     assert table.loc["2R-2W", "reads"].value == pytest.approx(0.02)
-    assert table.loc["2R-2W", "reads"].low == 0, "no share is below zero"
+    assert 0 < table.loc["2R-2W", "reads"].low < 0.02 < table.loc["2R-2W", "reads"].high
+    assert table.loc["2R-2W", "reads"].counts == "240 of 12,000"
 
 
 def test_a_sentence_names_the_settings_that_were_measured(recorded):
     (sentence,) = fault_costs.said([(2, 2), (1, 3), (3, 3), (2, 2)], 3, "2.1.20")
-    assert sentence.count("2R-2W leaves 2.0 [0.0, 4.5] % of reads and 2.0 [0.0, 4.5] % of writes unanswered") == 1
-    assert "1R-3W leaves 2.0 [0.0, 4.5] % of reads and 100.0 [100.0, 100.0] % of writes unanswered" in sentence
+    assert "3 kills; bounds are for outages like these" in sentence
+    assert sentence.count("2R-2W leaves 2.0 [0.3, 6.3] % of reads and 2.0 [0.3, 6.3] % of writes unanswered") == 1
+    assert "2.0 [0.3, 6.3] % of reads and all of 12,000 writes (at least 99.969 %) unanswered" in sentence
     assert "3R-3W" not in sentence
     assert fault_costs.said([(2, 2)], 5, "2.1.20") == []
     assert fault_costs.said([(3, 3)], 3, "2.1.20") == []
@@ -95,9 +99,20 @@ def test_advice_says_what_its_setting_and_the_fastest_cost_in_a_failure(recorded
 
 def test_staleness_and_results_say_it_too(recorded):
     text = stale.text(of_run("stale-three-2.1.20"), 1, 1, 5.0)
-    assert "1R-1W leaves 2.0 [0.0, 4.5] % of reads" in text
+    assert "1R-1W leaves 2.0 [0.3, 6.3] % of reads" in text
     run = RecordedRun("strong-2.1.20")
     noted = result_tables.surviving(run, result_tables.of_run(run))
     assert [note.partition(":")[0].partition(" (")[0] for note in noted] == [
         "With 3 replicas", "Measured while one of 3 nodes is dead",
     ]  # fmt: skip
+
+
+def test_where_nothing_was_lost_the_counts_and_one_bound_are_said():
+    none = Proportion.grouped([0, 0], [1200, 1238])
+    both = fault_costs.unanswered({"reads": none, "writes": none})
+    assert both == "0 of 2,438 reads and 0 of 2,438 writes (at most 0.15 % of each)"
+    some = Proportion.grouped([300, 0], [1200, 1238])
+    assert (
+        fault_costs.unanswered({"reads": some, "writes": none})
+        == "12.3 % of reads and 0 of 2,438 writes (at most 0.15 %)"
+    )

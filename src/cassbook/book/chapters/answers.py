@@ -14,8 +14,9 @@ from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import Proportion, share_text
 from cassbook.records import staleness_results
-from cassbook.records.fault_costs import by_level, part
+from cassbook.records.fault_costs import by_level, unanswered
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
 
@@ -48,8 +49,8 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
         Index setting; read_mean, read_p99, write_mean, write_p99 (Estimate, as multiples of the same at ONE, from
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
         alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
-        reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Estimate: share
-        that is not answered while one of three nodes is dead).
+        reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Proportion
+        that is not answered while one of three nodes is dead) and dead_on (its version of Cassandra).
 
     Raises
     ------
@@ -76,7 +77,7 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
             row[f"{setup}_ms"] = float(seen["t_999_ms"])
         row |= {f"far_{side}_ms": float(alone.loc[("far", name), f"{side}_ms"]) for side in _SIDES.values()}
-        rows[name] = row | {"reads": REPLICAS - r, "writes": REPLICAS - w}
+        rows[name] = row | {"reads": REPLICAS - r, "writes": REPLICAS - w, "dead_on": failing.engine}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("setting")
 
 
@@ -116,21 +117,21 @@ def _facts(row: dict[str, Any]) -> dict[str, str]:
             cost = row[f"{side}_{figure}"]
             facts[f"{side}s, {figure}"] = "1" if cost == _BASE else _known(cost, 1)
     for setup, where in (("near", "side by side"), ("far", "three regions")):
-        facts[f"{where}: fresh at once, %"] = "always" if met else f"{row[setup].times(100):.0f}"
+        facts[f"{where}: fresh at once, %"] = "always" if met else share_text(row[setup], digits=0)
         facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
     facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
     facts |= {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
     return facts | {f"dead node: {side}s unanswered, %": _dead(row[f"{side}_dead"]) for side in _SIDES.values()}
 
 
-def _dead(share: Estimate) -> str:
-    return f"{share.times(100):.0f}" if share.high else "0"
+def _dead(share: Proportion) -> str:
+    return share.text(digits=0)
 
 
 def _unanswered(row: Mapping[Any, Any]) -> str:
-    """Say what a setting of `ladder` leaves unanswered while a node is dead; a side that loses nothing is left out."""
+    """Say what a setting of `ladder` leaves unanswered while a node is dead; if it fails, the failing sides alone."""
     shares = {f"{side}s": row[f"{side}_dead"] for side in _SIDES.values()}
-    return " and ".join(part(share, sides) for sides, share in shares.items() if share.high) or "no requests"
+    return unanswered({sides: share for sides, share in shares.items() if share.yes} or shares)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -215,9 +216,9 @@ def five(quoted: Mapping[str, object], source: Source, probed: StalenessRun) -> 
     said = (
         "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its reads take {safe_read_mean} times as long "
         "as at ONE on average and {safe_read_p99} times at the 99th percentile; its writes {safe_write_mean} and "
-        "{safe_write_p99} times. While one node of three is dead, {safe_dead} go unanswered.",
+        "{safe_write_p99} times. While one node of three was dead, {safe_dead} went unanswered on {dead_version}.",
         "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which takes {most_mean} times 2R-2W's mean and "
-        "{most_p99} times its 99th percentile, and {most_stops}: {most_dead} then go unanswered.",
+        "{most_p99} times its 99th percentile, and {most_stops}: {most_dead} then went unanswered.",
         "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged where "
         "replicas are side by side, and {far_fresh} % in three regions.",
         f"<b>In three regions</b> a read of 2R-2W takes {safe:.0f} ms, one at ONE {weak:.1f} ms.",
@@ -246,12 +247,13 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         **{f"safe_{f}": _known(safe[f], 1) for f in ("read_mean", "read_p99", "write_mean", "write_p99")},
         "most_mix": f"{str(chosen.index[0]).removeprefix('reads ').removesuffix(' %')} %",
         "most_setting": most["setting"], "most_mean": _known(most["mean"]), "most_p99": _known(most["p99"]),
-        "safe_dead": _unanswered(safe), "most_dead": _unanswered(dict(steps.loc[most["setting"]])),
+        "safe_dead": _unanswered(safe), "dead_version": safe["dead_on"],
+        "most_dead": _unanswered(dict(steps.loc[most["setting"]])),
         "most_stops": most["stops"] or "goes on with a dead replica",
         "gains": f"{len(gains)} of {len(chosen)}", "stopped": int((gains["stops"] != "").sum()),
         "tail_setting": str(tails.index[0]), "tail_mixes": f"{tails.iloc[0]} of {len(chosen)}",
         "tails": sum(isinstance(p99, Estimate) and p99.high < 1 for p99 in gains["p99"]),
-        **{f"{setup}_fresh": f"{weak[setup].times(100):.1f}" for setup in ("near", "far")},
+        **{f"{setup}_fresh": share_text(weak[setup]) for setup in ("near", "far")},
         **{f"{setup}_after": weak[f"{setup}_ms"] for setup in ("near", "far")},
         "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
         "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,

@@ -6,6 +6,7 @@ import pandas as pd
 
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 from cassbook.records import predictor
 from cassbook.records.prediction_errors import STALE_BELOW
 from cassbook.records.predictor import ORACLE, SAYING, WARS, WHOLE, OracleRun
@@ -25,7 +26,7 @@ def summary(run: OracleRun) -> pd.DataFrame:
     table = predictor.by_panel(run)
     shown = pd.DataFrame({
         ("measured", "at once, %"): [
-            f"{Estimate(p0, low, high, 0).times(_PERCENT):.1f}"
+            share_text(Estimate(p0, low, high, 0))
             for p0, low, high in table[["p0", "low", "high"]].to_numpy()
         ],
         ("measured", "99.9 % after, ms"): [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN

@@ -112,7 +112,7 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "best chosen": [f"{share.right} of {share.total}" for share in table["right"]],
-            "mean regret, %": [f"{regret:.1f}" for regret in table["regret"]],
+            "mean regret, %": [_regret(regret) for regret in table["regret"]],
             "worst, %": table["worst_percent"].map("{:.0f}".format),
         },
         index=table.index,
@@ -128,6 +128,18 @@ _QUOTED = {
     "rule": policies.RULE,
     "others": policies.OTHER_STARTS,
 }
+
+
+def _gain(by_block: pd.Series) -> str:
+    """Say a gain in percent; one that is zero in every block has no spread, and no interval."""
+    return f"{Estimate.mean(by_block):+.1f}" if by_block.any() else "+0.0"
+
+
+def _regret(regret: Estimate) -> str:
+    """Say a regret in percent; one that is zero in every block has no spread, and no interval."""
+    if regret.high == 0:
+        return "0.0"
+    return f"{regret:.1f}" if not regret.high < 0.05 else f"{regret:.2g}"  # noqa: PLR2004
 
 
 def regret_figures(source: Source, suffix: str) -> dict[str, str]:
@@ -177,8 +189,7 @@ def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
     for source in sources:
         groups = policies.savings(source.cell_stats).groupby("read_share")
         columns[source.label] = {
-            f"{share:.0%}": format(Estimate.mean(group.groupby("block")["speedup_percent"].mean()), "+.1f")
-            for share, group in groups
+            f"{share:.0%}": _gain(group.groupby("block")["speedup_percent"].mean()) for share, group in groups
         }
     return pd.DataFrame(columns).rename_axis("reads")
 

@@ -9,6 +9,7 @@ import pandas as pd
 from cassbook import published
 from cassbook.book.paper_tables import by_workload, estimated
 from cassbook.book.source import PUBLISHED, Source
+from cassbook.core.proportion import share_text
 from cassbook.latency import (
     ranking,
     validation,
@@ -77,7 +78,7 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             clear = regret.merge(certain)["right"]
         rows[source.label] = {
             "right": f"{share.right} of {share.total}",
-            "share": f"{share.interval:.0%}",
+            "share": f"{share_text(share.interval, digits=0)} %",
             "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
             "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
             "right where the winner is significant": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",

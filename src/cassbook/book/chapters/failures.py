@@ -8,17 +8,20 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import Proportion
 from cassbook.deployment import availability as availabilities
-from cassbook.latency.under_faults import between, failed_share
-from cassbook.records.fault_costs import while_dead
+from cassbook.latency.under_faults import between
+from cassbook.records.fault_costs import part, while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
 #: Schedules that ask what becomes of acknowledged writes when a node is killed.
 MEMORY = ("faults-kill", "faults-no-hints", "faults-hint-window", "faults-commit-log")
+_OF_FAULT = ["not answered, %", "seconds with failures", "worst p99, ms", "recovered after, s"]
 #: Columns of `by_fault` and `overview` that are about answers, and those about data.
 ANSWERS = ["not answered, %", "worst p99, ms", "recovered after, s"]
 DATA = ["stale, per million", "lost writes"]
@@ -30,12 +33,9 @@ _PERCENT = 100
 _MOST_LISTED = 3
 #: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
 _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
-    "failed": ("not answered, %", lambda value: f"{_PERCENT * value:.1f}"),
     "failing_s": ("seconds with failures", lambda value: f"{value:.1f}"),
     "worst_p99_ms": ("worst p99, ms", lambda value: f"{value:,.0f}"),
     "recovered_s": ("recovered after, s", lambda value: f"{value:.1f}"),
-    "stale_per_million": ("stale, per million", lambda value: f"{value:,.0f}"),
-    "back_per_million": ("back, per million", lambda value: f"{value:,.0f}"),
 }
 
 
@@ -66,14 +66,17 @@ def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
 
     Where there are several drivers or tables, they are in the index too.
 
-    Values are medians over cluster starts, with the least and the most; the last column counts lost writes of the whole
-    schedule in all starts.
+    Shares are of all cluster starts together, with bounds that allow for starts that differ. Other values are medians
+    over cluster starts, with the least and the most; the last column counts lost writes of the whole schedule in all
+    starts.
     """
     made = run.by_fault(setup)
     made = made[made["number"] == number]
     keys = ["operation", "setting", *(name for name in ("driver", "table") if len(made[name].unique()) > 1)]
     groups = made.groupby(keys, sort=False)
-    table = pd.DataFrame({head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()})
+    shown = {head: groups[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()}
+    shares = {head: in_text(of_fault(made, keys, column), column) for column, (head, *_) in SHARES.items()}
+    table = pd.DataFrame(shares | shown)[[*_OF_FAULT, *(SHARES[name][0] for name in OF_READS)]].fillna("")
     rows = run.results.rows
     lost = rows[rows["setup"] == setup].groupby(keys)["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).where(table.index.get_level_values(0) == "UPDATE").map(_count)
@@ -105,13 +108,16 @@ def quoted(
 
 def unanswered_while_dead(run: FaultRun) -> pd.DataFrame:
     """Return the percent of requests that are not answered while one node of three is dead: as `while_dead`."""
-    return while_dead(run).map(lambda share: f"{share.times(_PERCENT):.1f}")
+    return while_dead(run).map(str)
 
 
 def quoted_while_dead(pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:
-    """Return what prose quotes of `unanswered_while_dead`, named as by `quoted`; wanted are setting and operation."""
-    tables = {suffix: unanswered_while_dead(run) for suffix, run in pair.items()}
-    return {f"{name}_{suffix}": str(table.loc[of]) for suffix, table in tables.items() for name, of in wanted.items()}
+    """Return what prose quotes of `while_dead`, in words, named as by `quoted`; wanted are setting and operation."""
+    tables = {suffix: while_dead(run).to_dict("index") for suffix, run in pair.items()}
+    return {
+        f"{name}_{suffix}": part(table[of[0]][of[1]], of[1])
+        for suffix, table in tables.items() for name, of in wanted.items()
+    }  # fmt: skip
 
 
 def counted(
@@ -130,11 +136,29 @@ def counted(
     found = {}
     for suffix, run in pair.items():
         for name, (setup, of, what) in wanted.items():
-            rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
-            rows = of_one(rows, driver, table)
-            own = rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
+            own = _found(run, setup, of, what, driver, table)
             found[f"{name}_{suffix}"] = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
     return found
+
+
+def bounded(
+    pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str, str]], driver: str = "", table: str = ""
+) -> dict[str, str]:
+    """Return the upper 95 % bound of what `counted` finds, in percent; each cluster start is a group."""
+    found = {}
+    for suffix, run in pair.items():
+        for name, place in wanted.items():
+            own = _found(run, *place, driver, table)
+            most = Proportion.grouped(own[place[2]], own["n"]).high
+            found[f"{name}_{suffix}"] = f"{_PERCENT * most:.2g}"
+    return found
+
+
+def _found(run: FaultRun, setup: str, of: str, what: str, driver: str, table: str) -> pd.DataFrame:
+    """Rows of the record, one per cluster start, that have what the checker found of one setting of a schedule."""
+    rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
+    rows = of_one(rows, driver, table)
+    return rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
 
 
 def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
@@ -145,9 +169,9 @@ def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFram
 def overview(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     """Return what each setting made of each schedule, reads and writes together: index (schedule, setting).
 
-    From when its first fault struck until the load ended; the worst of its faults for p99 and recovery. Values are
-    medians over cluster starts, with the least and the most; lost writes are counted over all starts. Of several
-    drivers and tables the first is taken. By default of all schedules.
+    From when its first fault struck until the load ended; the worst of its faults for p99 and recovery. Shares are of
+    all cluster starts together; other values are medians over them, with the least and the most; lost writes are
+    counted over all. Of several drivers and tables the first is taken. By default of all schedules.
     """
     parts = {short(setup): _of_schedule(run, setup) for setup in setups or run.setups}
     return pd.concat(parts, names=["schedule"])
@@ -156,13 +180,13 @@ def overview(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
 def unanswered(run: FaultRun, settings: Sequence[str]) -> pd.DataFrame:
     """Return the percent of requests that were not answered, as `overview` does: index schedule, columns settings.
 
-    Medians over cluster starts, of the schedules that have all of the settings.
+    Of all cluster starts together, of the schedules that have all of the settings.
     """
     parts = {}
     for setup in run.setups:
-        failed = _by_start(run, setup)["failed"].groupby(level="setting").median()
-        if set(settings) <= set(failed.index):
-            parts[short(setup)] = _PERCENT * failed[list(settings)]
+        sums = _by_start(run, setup)[["unanswered", "n"]].groupby(level="setting").sum()
+        if set(settings) <= set(sums.index):
+            parts[short(setup)] = (_PERCENT * sums["unanswered"] / sums["n"])[list(settings)]
     return pd.DataFrame(parts).T
 
 
@@ -170,20 +194,21 @@ def _by_start(run: FaultRun, setup: str) -> pd.DataFrame:
     """What a setting made of a schedule in each cluster start: index (setting, start)."""
     made = of_one(run.by_fault(setup))
     reads = made["operation"] == "READ"
-    weighed = made.assign(
-        failed=made["failed"] * made["n"], reads=made["n"].where(reads, 0),
-        stale=(made["stale_per_million"] * made["n"]).where(reads, 0.0),
-    )  # fmt: skip
-    of = weighed.groupby(["setting", "start"], sort=False)
-    sums, worst = of[["failed", "n", "stale", "reads"]].sum(), of[["worst_p99_ms", "recovered_s"]].max()
-    return worst.assign(failed=sums["failed"] / sums["n"], stale_per_million=sums["stale"] / sums["reads"])
+    counted = made.assign(**{name: made[name].where(reads, 0) for name in OF_READS}, reads=made["n"].where(reads, 0))
+    of = counted.groupby(["setting", "start"], sort=False)
+    return of[["worst_p99_ms", "recovered_s"]].max().join(of[["unanswered", "n", "stale", "reads"]].sum())
 
 
 def _of_schedule(run: FaultRun, setup: str) -> pd.DataFrame:
     settings = _by_start(run, setup).groupby(level="setting", sort=False)
-    columns = ("failed", "worst_p99_ms", "recovered_s", "stale_per_million")
-    table = pd.DataFrame({head: settings[column].apply(spread, shown) for column, (head, shown) in
-                          ((column, _SHOWN[column]) for column in columns)})  # fmt: skip
+    texts = {}
+    for what, of in (("unanswered", "n"), ("stale", "reads")):
+        counts = {name: own[[what, of]].to_numpy().T for name, own in settings if own[of].sum()}
+        shares = {name: Proportion.grouped(*own) for name, own in counts.items()}
+        texts[SHARES[what][0]] = in_text(pd.Series(shares, dtype=object), what)
+    others = {head: settings[column].apply(spread, shown) for column, (head, shown) in _SHOWN.items()
+              if column != "failing_s"}  # fmt: skip
+    table = pd.DataFrame(texts | others)[[*ANSWERS, DATA[0]]].fillna("")
     lost = run.results.rows.query("setup == @setup and operation == 'UPDATE'").groupby("setting")["lost"].sum()
     table["lost writes"] = lost.reindex(table.index).map(_count)
     return table
@@ -233,7 +258,7 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
 
 
 def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame:
-    """Return the share of requests answered with no, one and two nodes dead: index (operation, setting), percent.
+    """Return the percent of requests answered with no, one and two nodes dead, bounded: index (operation, setting).
 
     Parameters
     ----------
@@ -243,7 +268,7 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame
     settle_s : float
         Only what was due so long after a node died counts, when the driver knows of it.
     """
-    shares: dict[int, list[pd.Series]] = {}
+    counts: dict[int, list[pd.DataFrame]] = {}
     bins = run.bins_of(setup)
     for start, faults in run.faults(setup).groupby("start"):
         own = bins[bins["start"] == start]
@@ -251,11 +276,9 @@ def answered_by_dead(run: FaultRun, setup: str, settle_s: float) -> pd.DataFrame
         first_back_s = faults["ends_s"].fillna(run.length_s(setup)).min()
         for dead, (since_s, until_s) in enumerate(zip(moments, [*faults["begins_s"], first_back_s], strict=True)):
             during = between(own, since_s + (settle_s if dead else 0.0), until_s)
-            share = during.groupby(["operation", "setting"], sort=False)[["ok", "n"]].sum()
-            shares.setdefault(dead, []).append(share["ok"] / share["n"])
-    heads = {dead: f"{dead or 'no'} dead" for dead in shares}
-    table = pd.DataFrame({heads[dead]: pd.concat(parts, axis=1).mean(axis=1) for dead, parts in shares.items()})
-    return (_PERCENT * table).round(1).rename(index=OPERATIONS, level=0)
+            counts.setdefault(dead, []).append(during.groupby(["operation", "setting"], sort=False)[["ok", "n"]].sum())
+    table = pd.DataFrame({f"{dead or 'no'} dead": answered(pd.concat(parts)) for dead, parts in counts.items()})
+    return table.map(str).rename(index=OPERATIONS, level=0)
 
 
 def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
@@ -275,10 +298,13 @@ def trade_off(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:
         begins_s, until_s = bounds.loc[[start]].to_numpy()[0]
         for name, own in bins[bins["start"] == start].groupby("setting", sort=False):
             before, during = own[own["bin_s"] < first_s - 1], between(own, begins_s, until_s)
-            rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), failed_share(during)))
-    table = pd.DataFrame(rows, columns=["setting", "p50_ms", "p99_ms", "failed"]).groupby("setting", sort=False)
-    over = {"p50_ms": Estimate.positive, "p99_ms": Estimate.positive, "failed": Estimate.mean_share}
-    return pd.DataFrame({name: table[name].apply(estimate) for name, estimate in over.items()})
+            due = during[["ok", "n"]].sum()
+            rows.append((name, before["p50_ms"].median(), before["p99_ms"].median(), due["n"] - due["ok"], due["n"]))
+    columns = ["setting", "p50_ms", "p99_ms", "unanswered", "n"]
+    settings = pd.DataFrame(rows, columns=columns).groupby("setting", sort=False)
+    failed = {name: Proportion.grouped(own["unanswered"], own["n"]) for name, own in settings}
+    latencies = {name: settings[name].apply(Estimate.positive) for name in ("p50_ms", "p99_ms")}
+    return pd.DataFrame(latencies).assign(failed=pd.Series(failed))
 
 
 def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
@@ -319,15 +345,14 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (operation, setting): measured (share answered, with least and most of starts); of these nodes (predicted
+        Index (operation, setting): measured (share answered, with bounds); of these nodes (predicted
         from how many were down when); independent (predicted from each node's own part of time down alone, as if nodes
         failed independently: k of n).
     """
     bins = run.bins_of(setup)
     counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
-    measured = (_PERCENT * counts["ok"] / counts["n"]).groupby(["operation", "setting"], sort=False)
     percent = lambda value: f"{value:.2f}"  # noqa: E731
-    table = measured.apply(spread, percent).rename("measured, %").to_frame()
+    table = answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
     down = dead_over_time(run, setup).mean()
     mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
     told, independent = [], []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cassbook.core.proportion import Proportion
 from cassbook.records.faults import AdvisedRun
 
 #: What the tables of `cassbook experiment adviser-failing` are switched by.
@@ -35,9 +36,19 @@ def kept(run: AdvisedRun) -> pd.DataFrame:
     parts = {}
     for setup in run.setups:
         table = run.kept(setup)
-        table.insert(2, "not answered, %", (_PERCENT * table.pop("failed")).round(2))
+        table = table.drop(columns="failed")
+        table.insert(
+            2, "not answered, %", _shares(run.counts(setup), "unanswered", "n").map(lambda of: of.text(digits=2))
+        )
         parts[_SHORT.get(setup, setup)] = table.rename(index=SWITCHED_BY)
     return pd.concat(parts, names=["schedule", "switched by"])
+
+
+def _shares(counts: pd.DataFrame, what: str, of: str) -> pd.Series:
+    """Return a share by table (`Proportion`): each cluster start of a schedule is a group."""
+    return pd.Series({
+        table: Proportion.grouped(own[what], own[of]) for table, own in counts.groupby(level="table", sort=False)
+    })  # fmt: skip
 
 
 def escapes(run: AdvisedRun) -> pd.DataFrame:
@@ -83,15 +94,18 @@ def escape_values(run: AdvisedRun) -> dict[str, float | int]:
 def kept_values(run: AdvisedRun, setups: Sequence[str] = ()) -> dict[str, str]:
     """Return what the prose quotes of schedules together, all by default, by who switches: safe, naive, fixed.
 
-    Each with _stale, _back and _lost, as '4 of 600', and _failed, the percent that was not answered.
+    Each with _stale, _back and _lost, as '4 of 600'; _stale_most, the upper bound of stale reads in percent; and
+    _failed, the percent that was not answered, with its bounds.
     """
-    kept = pd.concat([run.kept(setup) for setup in setups or run.setups])
-    total = kept.assign(failed=kept["failed"] * (kept["reads"] + kept["writes"])).groupby(level="table").sum()
-    found = {}
+    chosen = setups or run.setups
+    total = pd.concat([run.kept(setup) for setup in chosen]).groupby(level="table").sum()
+    counts = pd.concat([run.counts(setup) for setup in chosen])
+    failed, stale = _shares(counts, "unanswered", "n"), _shares(counts, "stale", "reads")
+    found = {f"{table}_failed": share.text() for table, share in failed.items()}
+    found |= {f"{table}_stale_most": f"{_PERCENT * share.high:.2g}" for table, share in stale.items()}
     for row in total.reset_index().to_dict("records"):
         for what, of in (("stale", "reads"), ("back", "reads"), ("lost", "writes")):
             found[f"{row['table']}_{what}"] = f"{row[what]:,} of {row[of]:,}"
-        found[f"{row['table']}_failed"] = f"{_PERCENT * row['failed'] / (row['reads'] + row['writes']):.1f}"
     return found
 
 

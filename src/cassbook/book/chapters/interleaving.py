@@ -12,6 +12,7 @@ from cassbook.book.chapters import price
 from cassbook.book.source import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 from cassbook.lab.load.slices import balanced_order
 from cassbook.latency import carry_over, designs, percentiles, prices, same_level
 from cassbook.latency.labels import labelled
@@ -216,8 +217,8 @@ def same_table(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
         covers, rejects = same_level.share(table["covers"], cluster), same_level.share(table["p"] < _ALPHA, cluster)
         rows[name] = {
             "comparisons": f"{len(table):,}",
-            "intervals that hold 1, %": f"{covers.times(_PERCENT):.1f}",
-            "tests that reject at 5 %, %": f"{rejects.times(_PERCENT):.1f}",
+            "intervals that hold 1, %": share_text(covers),
+            "tests that reject at 5 %, %": share_text(rejects),
         }
     return pd.DataFrame.from_dict(rows, orient="index")
 

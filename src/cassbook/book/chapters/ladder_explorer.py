@@ -13,6 +13,7 @@ from jinja2 import Template
 from cassbook.book import palette
 from cassbook.book.chapters import answers, price
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 
 SIDES = {"read": palette.OPERATIONS["READ"], "write": palette.OPERATIONS["WRITE"]}
 _FIGURES = {"mean": "on average", "p99": "at the 99th percentile"}
@@ -40,7 +41,7 @@ def explorer(table: pd.DataFrame) -> HTML:
 
 def _step(name: str, row: dict[Any, Any]) -> dict[str, Any]:
     strong = answers.strong(name)
-    near, far = (f"{row[setup].times(100).value:.0f} %" for setup in ("near", "far"))
+    near, far = (f"{share_text(row[setup], digits=0)} %" for setup in ("near", "far"))
     says = f"a write just acknowledged is seen by {near} of reads side by side, by {far} in three regions"
     return {
         "name": name, "strong": strong, "goes_on": {side: row[f"{side}s"] > 0 for side in SIDES},

@@ -9,6 +9,7 @@ import pandas as pd
 
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import share_text
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
@@ -85,7 +86,7 @@ def summary(run: StalenessRun) -> pd.DataFrame:
         first = seen.iloc[0]
         rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
             "reads": f"{panel['reads'].sum():,}",
-            "P(0)": f"{Estimate(first['p'], first['low'], first['high'], 0):.3f}",
+            "P(0)": share_text(Estimate(first["p"], first["low"], first["high"], 0), 1, 3),
             **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
             "behind, ms": _ms(float(panel["behind_ms"].mean())),
             "read, ms": f"{Estimate.positive(panel['read_ms']):±%.1f}",

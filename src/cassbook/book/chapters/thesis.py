@@ -8,6 +8,8 @@ import pandas as pd
 from cassbook.book.paper_tables import signs, starred
 from cassbook.book.source import Source
 from cassbook.core.errors import InputError
+from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import bounds_text
 from cassbook.thesis import choosing, formulas
 from cassbook.thesis.findings import LATENCIES, counted
 
@@ -158,12 +160,18 @@ def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     return pd.DataFrame(
         {
             "right": [f"{share.right} of {share.total}" for share in shares],
-            "95 %": [f"{share.interval.low:.0%} to {share.interval.high:.0%}" for share in shares],
+            "95 %": [_between(share.interval) for share in shares],
             "mean regret, %": table["regret_percent"].map("{:.1f}".format),
             "worst, %": table["worst_percent"].map("{:.0f}".format),
         },
         index=table.index,
     )
+
+
+def _between(share: Estimate) -> str:
+    if share.value in {0.0, 1.0}:
+        return f"{bounds_text(share, digits=0)} %"
+    return f"{share.low:.0%} to {share.high:.0%}"
 
 
 def mix_table(means: pd.DataFrame, read_share: float) -> pd.DataFrame:
