@@ -13,6 +13,7 @@ from cassandra.cluster import ResponseFuture
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
 from cassbook.advisor.member import Member, Ticket
+from cassbook.advisor.unserved import CannotServe, Failed
 from cassbook.advisor.window import Window
 from cassbook.core.errors import InputError, LaboratoryError
 
@@ -52,6 +53,8 @@ class Advised:
         ------
         OutcomeUnknown
             For a write whose acknowledgement came after the lease was over.
+        CannotServe
+            For a request that was not sent, for it cannot be served (see `fail_fast` of the adviser).
         DriverException
             As the driver's own.
         """
@@ -71,6 +74,18 @@ class Advised:
     def _failed(self, error: BaseException | None = None, *_: Any) -> None:
         self._window.fail(error)
         self._answered()
+
+
+class NotSent(Advised):
+    """A request that fails at once, for it cannot be served."""
+
+    __slots__ = ()
+
+    def __init__(self, error: CannotServe, window: Window, began: float, reads: bool) -> None:
+        self.future, self._window, self._began, self._weaker = Failed(error), window, began, None
+        self.weaker = False
+        window.fail()
+        window.add(reads, _clock() - began)
 
 
 class Write(Advised):
