@@ -139,7 +139,8 @@ def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
     words, found = _ordered(run.profile(setup)), dict[str, list[_Struck]]()
     told = run.noticed(setup)
     told = told[told["observer"] != told["node"].astype(str)].dropna(subset=["down_s"])
-    for (start, number), nodes in run.faults(setup).groupby(["start", "number"]):
+    for key, nodes in run.faults(setup).groupby(["start", "number"]):
+        start, number = (int(part) for part in np.atleast_1d(key))
         begins_s, until_s = nodes["begins_s"].min(), nodes["until_s"].max()
         ends_s = nodes["ends_s"].fillna(until_s).clip(upper=until_s).max()
         of_this = told[(told["start"] == start) & (told["number"] == number)]
@@ -148,9 +149,7 @@ def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
         known_s = [begins_s + after for after in down_s.values() if begins_s + after < ends_s]  # not NaN
         noticed_s = max([begins_s + WIDTH_S, *known_s]) if known_s else ends_s
         fault = words.get(number, f"{nodes['fault'].iloc[0]}, drawn at random")
-        found.setdefault(fault, []).append(
-            _Struck(int(start), begins_s, min(noticed_s, ends_s), ends_s, until_s, down_s)
-        )
+        found.setdefault(fault, []).append(_Struck(start, begins_s, min(noticed_s, ends_s), ends_s, until_s, down_s))
     return list(found.items())
 
 
@@ -181,9 +180,8 @@ def _of_fault(run: FaultRun, setup: str, fault: str, struck: list[_Struck]) -> p
         table[f"p99_{phase}_ms"] = pd.concat(parts[phase]).groupby(keys)["p99_ms"].median()
     table = table.reset_index().assign(operation=lambda of: of["operation"].map(OPERATIONS))
     starts = len({one.start for one in struck})
-    for place, (name, value) in enumerate(zip(FAULT, (setup, fault, len(struck), starts), strict=True)):
-        table.insert(place, name, value)
-    return _sorted(table)
+    which = dict(zip(FAULT, (setup, fault, len(struck), starts), strict=True))
+    return _sorted(table.assign(**which)[[*FAULT, *table.columns]])
 
 
 def _sorted(table: pd.DataFrame) -> pd.DataFrame:

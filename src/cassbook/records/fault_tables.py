@@ -58,9 +58,10 @@ def title_of(run: FaultRun, setup: str) -> str:
 
 def sections(table: pd.DataFrame) -> Iterator[tuple[str, str, str, pd.DataFrame]]:
     """Yield of each fault its schedule, the fault, who noticed it, all in words, and a table of words."""
-    for (setup, fault, times, _), own in table.groupby(list(FAULT), sort=False):
-        struck = f"{fault}; struck {times} times" if times > 1 else str(fault)
-        yield str(setup), struck, noticed(own.iloc[0]), _shown(own)
+    for _, own in table.groupby(list(FAULT), sort=False):
+        row = own.iloc[0]
+        struck = f"{row['fault']}; struck {row['times']} times" if row["times"] > 1 else str(row["fault"])
+        yield str(row["schedule"]), struck, noticed(row), _shown(own)
 
 
 def noticed(row: Any) -> str:
@@ -98,7 +99,9 @@ def _percent(row: dict[Any, Any]) -> str:
     if row["unanswered"] == row["due"]:
         return f"100 (at least {share.low:.4g})"
     digits = 1 if 1 <= share.value <= _PERCENT - 1 else 2
-    return f"{share:.{digits}f}"
+    least = 10.0**-digits
+    text = f"{share:.{digits}f}".replace(f"[{0:.{digits}f},", f"[<{least:.{digits}f},")
+    return text.replace(f" {_PERCENT:.{digits}f}]", f" >{_PERCENT - least:.{digits}f}]")
 
 
 def _ms(value: float) -> str:
