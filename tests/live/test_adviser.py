@@ -17,7 +17,7 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, Presence
 from cassbook.advisor.schedule import Phase
-from cassbook.advisor.unserved import CannotServe
+from cassbook.advisor.unserved import PROBE_S, CannotServe
 from cassbook.advisor.window import Load
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes
@@ -147,7 +147,7 @@ def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp
 
 
 class Service:
-    """Threads that read and write by turns, and what became of each request: when it ended, operation, error."""
+    """Threads that read and write by turns, and what became of each request: from when to when, operation, error."""
 
     THREADS, PAUSE_S = 8, 0.02
 
@@ -171,15 +171,19 @@ class Service:
                                  ("writes", f"UPDATE {table} SET sequence = 1 WHERE key = {number}")])  # fmt: skip
         while not self._stop.wait(self.PAUSE_S):
             operation, statement = next(turns)
-            error = None
+            began, error = time.monotonic(), None
             try:
                 self._adviser.execute(statement)
             except (DriverException, NoHostAvailable) as failed:
                 error = failed
-            self.ended.append((time.monotonic(), operation, error))
+            self.ended.append((began, time.monotonic(), operation, error))
 
     def between(self, from_s, to_s, operation):
-        return [error for at, of, error in self.ended if of == operation and from_s <= at < to_s]
+        return [error for _, at, of, error in self.ended if of == operation and from_s <= at < to_s]
+
+    def took(self, from_s, to_s):
+        """How long the reads took that ended in this time."""
+        return [at - began for began, at, of, _ in self.ended if of == "reads" and from_s <= at < to_s]
 
 
 def wait_until(reached, seconds):
@@ -210,10 +214,11 @@ def test_reads_that_no_live_replica_can_serve_fail_at_once_and_writes_keep_their
         before_per_s = len(service.between(killed_s - 3, killed_s, "writes")) / 3
         reads, writes = (service.between(since_s, since_s + watched_s, of) for of in ("reads", "writes"))
         refused = [error for error in reads if isinstance(error, CannotServe)]
-        sent = [error for error in reads if not isinstance(error, CannotServe)]
         assert None not in reads
-        assert len(refused) > 10 * len(sent)
-        assert len(sent) <= watched_s + 2 + Service.THREADS
+        assert len(reads) == len(refused), "also those that are sent are given up after a second"
+        probes = [took_s for took_s in service.took(since_s, since_s + watched_s) if took_s > PROBE_S / 2]
+        assert watched_s / 2 <= len(probes) <= watched_s / PROBE_S + 1
+        assert max(probes) < 3 * PROBE_S
         assert writes.count(None) / watched_s > before_per_s / 2, before_per_s
         assert adviser.status().cannot_serve == (unserved,)
         cluster.launch_node(node, False)

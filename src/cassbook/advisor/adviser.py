@@ -119,7 +119,8 @@ class Adviser:
     fail_fast : bool
         Whether requests that cannot be served, and for which no safe way out exists, fail at once with `CannotServe`,
         so that they do not hold the service's threads until they time out. One a second is sent all the same, of reads
-        and of writes, so that recovery is seen. Reads are sent where `on_unavailable` is 'weaker'.
+        and of writes, so that recovery is seen; its `result` waits for a second at most. Reads are sent where
+        `on_unavailable` is 'weaker'.
 
     Attributes
     ----------
@@ -280,10 +281,13 @@ class Adviser:
         gate = self._gates[reads]
         if gate.lack is None or not self._lacks(gate.lack.needs, statement):
             return self._send(began, reads, statement, parameters, options)
-        if self._fails_fast[reads] and (error := gate.refuses()) is not None:
+        sent, error = gate.admits() if self._fails_fast[reads] else (True, None)
+        if not sent and error is not None:
             return NotSent(error, self.window, began, reads)
         request = self._send(began, reads, statement, parameters, options)
         gate.watch(request.future, began)
+        if error is not None:
+            request.hurry(error)
         return request
 
     def _lacks(self, needs: int, statement: Any) -> bool:

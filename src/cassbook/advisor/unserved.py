@@ -144,17 +144,19 @@ class Gate:
         with self._lock:
             return None if self.lack is None else self._judge(self.lack)
 
-    def refuses(self) -> CannotServe | None:
-        """Return what a request fails with that lacks replicas; None for one that is to be sent, as one a second is."""
+    def admits(self) -> tuple[bool, CannotServe | None]:
+        """Return whether a request that lacks replicas is sent, and what it fails with otherwise.
+
+        One a second is sent although it is expected to fail: what it fails with comes along.
+        """
         with self._lock:
             lack = self.lack
             if lack is None or (unserved := self._judge(lack)) is None:
-                return None
+                return True, None
             now = self._clock()
-            if now >= self._next_probe_s:
+            if probe := now >= self._next_probe_s:
                 self._next_probe_s = now + PROBE_S
-                return None
-        return CannotServe(unserved, lack.needs, lack.alive)
+        return probe, CannotServe(unserved, lack.needs, lack.alive)
 
     def watch(self, future: Any, began_s: float) -> None:
         """Learn from what becomes of a request that was sent although it lacks replicas."""
@@ -170,6 +172,31 @@ class Gate:
         with self._lock:
             if began_s > self._answered_s:
                 self._failed_again = True
+
+
+class Patience:
+    """Waits a second for the answer of a request that shows recovery, so that it holds its thread no longer.
+
+    Parameters
+    ----------
+    future : ResponseFuture
+    error : BaseException
+        Raised after that.
+    """
+
+    __slots__ = ("_ended", "_error")
+
+    def __init__(self, future: Any, error: BaseException) -> None:
+        self._ended, self._error = threading.Event(), error
+        future.add_callbacks(self._end, self._end)
+
+    def _end(self, *_: Any) -> None:
+        self._ended.set()
+
+    def wait(self) -> None:
+        """Return when the request has been answered, or has failed."""
+        if not self._ended.wait(PROBE_S):
+            raise self._error
 
 
 class Failed:

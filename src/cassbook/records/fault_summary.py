@@ -139,8 +139,8 @@ def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
     words, found = _ordered(run.profile(setup)), dict[str, list[_Struck]]()
     told = run.noticed(setup)
     told = told[told["observer"] != told["node"].astype(str)].dropna(subset=["down_s"])
-    for key, nodes in run.faults(setup).groupby(["start", "number"]):
-        start, number = (int(part) for part in np.atleast_1d(key))
+    for _, nodes in run.faults(setup).groupby(["start", "number"]):
+        start, number = (int(nodes[name].iloc[0]) for name in ("start", "number"))
         begins_s, until_s = nodes["begins_s"].min(), nodes["until_s"].max()
         ends_s = nodes["ends_s"].fillna(until_s).clip(upper=until_s).max()
         of_this = told[(told["start"] == start) & (told["number"] == number)]
@@ -180,8 +180,8 @@ def _of_fault(run: FaultRun, setup: str, fault: str, struck: list[_Struck]) -> p
         table[f"p99_{phase}_ms"] = pd.concat(parts[phase]).groupby(keys)["p99_ms"].median()
     table = table.reset_index().assign(operation=lambda of: of["operation"].map(OPERATIONS))
     starts = len({one.start for one in struck})
-    which = dict(zip(FAULT, (setup, fault, len(struck), starts), strict=True))
-    return _sorted(table.assign(**which)[[*FAULT, *table.columns]])
+    which = table.assign(schedule=setup, fault=fault, times=len(struck), starts=starts)
+    return _sorted(which[[*FAULT, *table.columns]])
 
 
 def _sorted(table: pd.DataFrame) -> pd.DataFrame:

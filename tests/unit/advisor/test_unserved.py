@@ -9,7 +9,7 @@ import pytest
 from cassandra import ConsistencyLevel, OperationTimedOut, ReadTimeout, Unavailable
 from cassandra.query import SimpleStatement
 
-from cassbook.advisor import CannotServe
+from cassbook.advisor import CannotServe, OutcomeUnknown
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.escapes import Escapes
 from cassbook.advisor.health import Health
@@ -81,15 +81,16 @@ def test_one_request_a_second_goes_through_whatever_the_number_of_threads():
     reads.look(LACK)
     with ThreadPoolExecutor(16) as threads:
         for _ in range(3):
-            refused = list(threads.map(lambda _: reads.refuses(), range(200)))
-            assert sum(error is None for error in refused) == 1
+            admitted = list(threads.map(lambda _: reads.admits(), range(200)))
+            assert sum(sent for sent, _ in admitted) == 1
+            assert all(isinstance(error, CannotServe) for _, error in admitted)
             now.s += PROBE_S
 
 
 def test_it_says_since_when_and_why_and_keeps_the_moment_when_the_reason_changes():
     _, reads = gate()
     assert reads.unserved is None
-    assert reads.refuses() is None
+    assert reads.admits() == (True, None)
     reads.look(LACK)
     first = reads.unserved
     assert (first.operation, first.why) == ("reads", "2 of 3 replicas are alive")
@@ -103,11 +104,11 @@ def test_an_answer_opens_it_and_a_later_failure_shuts_it_again_after_a_second():
     now, reads = gate()
     reads.look(LACK)
     began, probe = now.s, Future(SimpleNamespace(consistency_level=ALL))
-    assert reads.refuses() is None
+    assert reads.admits()[0]
     reads.watch(probe, began)
-    assert reads.refuses() is not None
+    assert not reads.admits()[0]
     probe.answer()
-    assert reads.refuses() is None, "answered: all of them go"
+    assert reads.admits() == (True, None), "answered: all of them go"
     now.s += 10
     reads.look(LACK)
     assert reads.unserved is None, "the driver may not have heard that the node is back"
@@ -127,7 +128,7 @@ def test_where_some_are_answered_each_second_it_stays_open():
             reads.watch(request, now.s)
             now.s += 0.2
             request.answer(error)
-            assert reads.refuses() is None
+            assert reads.admits() == (True, None)
 
 
 def test_a_request_from_before_the_last_answer_is_no_news():
@@ -156,8 +157,8 @@ def test_an_answer_to_what_was_sent_before_the_node_died_opens_nothing():
 def test_it_is_unavailable_to_a_service_and_no_evidence_to_the_adviser():
     reads = Gate("reads", Time().clock(1.0))
     reads.look(LACK)
-    reads.refuses()
-    error = reads.refuses()
+    reads.admits()
+    _, error = reads.admits()
     assert isinstance(error, CannotServe)
     assert isinstance(error, Unavailable)
     assert (error.operation, error.why) == ("reads", LACK.why)
@@ -237,6 +238,28 @@ def test_reads_that_cannot_be_served_hold_no_thread_and_writes_go_on(advise):
         adviser.execute(READ)
     wait_for(lambda: adviser.status().failing_share > 0.3)
     assert adviser.status().alive == 2
+
+
+@pytest.mark.parametrize(
+    ("start", "gone", "statement", "wrong"),
+    [
+        ("3R-1W", ["10.0.0.3"], READ, CannotServe),
+        ("2R-2W", ["10.0.0.2", "10.0.0.3"], WRITE, OutcomeUnknown),
+    ],
+)
+def test_the_one_that_is_sent_holds_its_thread_for_a_second_at_most(advise, start, gone, statement, wrong):
+    session = Cluster(*gone)
+    adviser = advise(session, start)
+    wait_for(lambda: adviser.status().cannot_serve)
+    began = time.monotonic()
+    probe = adviser.execute_async(statement)
+    assert probe.future is session.sent[-1]
+    with pytest.raises(wrong):
+        probe.result()
+    assert PROBE_S <= time.monotonic() - began < 4 * PROBE_S
+    session.sent[-1].answer()  # it came later, and shows recovery all the same
+    assert adviser.execute_async(statement).future is session.sent[-1]
+    assert probe.result() == ["row"]
 
 
 def test_no_later_reason_overwrites_it_and_recovery_clears_it(advise):
