@@ -179,11 +179,12 @@ class Service:
             self.ended.append((began, time.monotonic(), operation, error))
 
     def between(self, from_s, to_s, operation):
-        return [error for _, at, of, error in self.ended if of == operation and from_s <= at < to_s]
+        """How long requests of an operation took that ended in this time, and their errors."""
+        return [(at - began, error) for began, at, of, error in self.ended if of == operation and from_s <= at < to_s]
 
-    def took(self, from_s, to_s):
-        """How long the reads took that ended in this time."""
-        return [at - began for began, at, of, _ in self.ended if of == "reads" and from_s <= at < to_s]
+
+def answered(requests):
+    return sum(error is None for _, error in requests)
 
 
 def wait_until(reached, seconds):
@@ -213,20 +214,18 @@ def test_reads_that_no_live_replica_can_serve_fail_at_once_and_writes_keep_their
         time.sleep(watched_s)
         before_per_s = len(service.between(killed_s - 3, killed_s, "writes")) / 3
         reads, writes = (service.between(since_s, since_s + watched_s, of) for of in ("reads", "writes"))
-        refused = [error for error in reads if isinstance(error, CannotServe)]
-        assert None not in reads
-        assert len(reads) == len(refused), "also those that are sent are given up after a second"
-        probes = [took_s for took_s in service.took(since_s, since_s + watched_s) if took_s > PROBE_S / 2]
-        assert watched_s / 2 <= len(probes) <= watched_s / PROBE_S + 1
-        assert max(probes) < 3 * PROBE_S
-        assert writes.count(None) / watched_s > before_per_s / 2, before_per_s
+        assert not [error for _, error in reads if error is None]
+        probes = [one for one in reads if one[0] > PROBE_S / 2 or not isinstance(one[1], CannotServe)]
+        assert 1 <= len(probes) <= watched_s / PROBE_S + 2
+        assert len(reads) > 4 * len(probes), "all others failed at once"
+        assert answered(writes) / watched_s > before_per_s / 2, before_per_s
         assert adviser.status().cannot_serve == (unserved,)
         cluster.launch_node(node, False)
         wait_until(lambda: not adviser.status().cannot_serve, 120)
         recovered_s = time.monotonic()
         time.sleep(3)
         reads = service.between(recovered_s + 1, time.monotonic(), "reads")
-        assert reads.count(None) > len(reads) / 2 > 10
+        assert answered(reads) > len(reads) / 2 > 10
     cluster.wait_until_whole()
     said = [event.reason for event in events if event.kind == "unserved"]
     assert said[0].startswith("reads cannot be served: 2 of 3 replicas are alive, too few for reads in 3R-1W")

@@ -17,7 +17,8 @@ def report(names: tuple[str, ...], output: Path, force: bool) -> None:
     """Write what runs measured as one HTML page to send to a colleague.
 
     It holds figures, tables, what settings survive, marks and the manifest, and needs no network. Each RUN after the
-    first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log.
+    first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log, or a
+    record of `cassbook experiment faults`, which stands by itself.
     """
     from cassbook.core.errors import InputError
     from cassbook.core.files import write_text
@@ -30,6 +31,7 @@ def report(names: tuple[str, ...], output: Path, force: bool) -> None:
 
     from cassbook.book.report import page
     from cassbook.ingest.folder import open_results
+    from cassbook.records import faults
 
-    write_text(output, page([open_results(name) for name in names]))
+    write_text(output, page([faults.opened(name) or open_results(name) for name in names]))
     click.echo(output)

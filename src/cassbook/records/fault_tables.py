@@ -19,7 +19,8 @@ _WIDTH = 120
 _PERCENT = 100
 #: Columns of words, which stand to the left; those that are the same in a whole schedule are left out.
 _WORDS = ("setting", "driver", "table", "operation")
-_ENDED = "how they ended"
+#: The column of words that may be long.
+ENDED = "how they ended"
 _KINDS = {
     "unavailable": "unavailable", "server_timeout": "timed out at the server", "client_timeout": "at the client",
     "connection_lost": "connection lost", "other": "other errors",
@@ -87,7 +88,7 @@ def _shown(own: pd.DataFrame) -> pd.DataFrame:
     for number, phase in enumerate(PHASES):
         head = f"p99 {phase}" if number == 0 else phase
         text[head] = own[f"p99_{phase}_ms"].map(_ms)
-    text[_ENDED] = [_kinds(row) for row in own.to_dict("records")]
+    text[ENDED] = [_kinds(row) for row in own.to_dict("records")]
     return text.reset_index(drop=True)
 
 
@@ -148,20 +149,20 @@ def _wrapped(note: str) -> list[str]:
 
 def _columns(table: pd.DataFrame) -> str:
     """Columns of text; how requests ended stands on lines of its own where it would not fit."""
-    if not table[_ENDED].any():
-        table = table.drop(columns=_ENDED)
+    if not table[ENDED].any():
+        table = table.drop(columns=ENDED)
     lines = _lines(table)
-    if max(map(len, lines)) <= _WIDTH or _ENDED not in table:
+    if max(map(len, lines)) <= _WIDTH or ENDED not in table:
         return "\n".join(lines)
-    first, *rows = _lines(table.drop(columns=_ENDED))
+    first, *rows = _lines(table.drop(columns=ENDED))
     apart = [first]
-    for row, ended in zip(rows, table[_ENDED], strict=True):
+    for row, ended in zip(rows, table[ENDED], strict=True):
         apart += [row, *([f"    {ended}"] if ended else [])]
     return "\n".join(apart)
 
 
 def _lines(table: pd.DataFrame) -> list[str]:
-    left = {name: max(map(len, [name, *table[name]])) for name in (*_WORDS, _ENDED) if name in table}
+    left = {name: max(map(len, [name, *table[name]])) for name in (*_WORDS, ENDED) if name in table}
     formatters = {name: (f"{{:<{width}}}".format) for name, width in left.items()}
     head = [f"{name:<{left[name]}}" if name in left else name for name in table.columns]
     text = table.to_string(index=False, justify="right", formatters=formatters, header=head)
