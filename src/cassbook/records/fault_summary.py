@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -48,8 +48,8 @@ class _Struck:
         }  # fmt: skip
 
 
-def summary(run: FaultRun) -> pd.DataFrame:
-    """Return what each setting made of each fault of each schedule, all cluster starts together.
+def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
+    """Return what each setting made of each fault of schedules, of all by default, all cluster starts together.
 
     A fault's requests are those that were due from when it struck until the next one did, or the load ended. One that
     the schedule repeats is one row, and so are random faults of one kind.
@@ -63,7 +63,9 @@ def summary(run: FaultRun) -> pd.DataFrame:
         where it was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so
         on for each of `PHASES`: medians over half seconds of the p99 of answered requests, NaN where there is none.
     """
-    parts = [_of_fault(run, setup, fault, struck) for setup in run.setups for fault, struck in _struck(run, setup)]
+    parts = [
+        _of_fault(run, setup, fault, struck) for setup in setups or run.setups for fault, struck in _struck(run, setup)
+    ]
     return pd.concat(parts, ignore_index=True) if parts else pd.DataFrame(columns=list(FAULT))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -113,10 +113,10 @@ def _kinds(row: dict[Any, Any]) -> str:
     return ", ".join(f"{row[end]:,} {_KINDS[end]}" for end in UNANSWERED if row[end])
 
 
-def kept(run: FaultRun) -> list[str]:
-    """Say which settings had stale reads, or lost acknowledged writes, in each schedule."""
+def kept(run: FaultRun, setups: Sequence[str] = ()) -> list[str]:
+    """Say which settings had stale reads, or lost acknowledged writes, in each schedule; in all by default."""
     said = []
-    for setup in run.setups:
+    for setup in setups or run.setups:
         rows = run.results.rows[run.results.rows["setup"] == setup]
         for column, operation, what in (("stale", "READ", "stale reads"), ("lost", "UPDATE", "lost writes")):
             sums = rows[rows["operation"] == operation].groupby("setting", sort=False)[[column, "n"]].sum()

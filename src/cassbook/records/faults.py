@@ -109,6 +109,7 @@ class FaultRun:
 
     def profile(self, setup: str) -> dict[str, Any]:
         """Return the profile of a schedule, as it was recorded."""
+        self.check_has(setup)
         profile: dict[str, Any] = self.results.manifest["numbers"]["profiles"][setup]
         return profile
 
