@@ -52,8 +52,9 @@ def _summarise(path: Path) -> None:
 
     if (failing := faults.opened(str(path))) is not None:
         log(f"\n{fault_tables.as_text(failing)}\n")
-    kind = json.loads((path / "manifest.json").read_text(encoding="utf-8"))["trial"]
-    log(f"{path}: {readers(kind, str(path))}")
+    manifest = path / "manifest.json"
+    if manifest.is_file():
+        log(readers(json.loads(manifest.read_text(encoding="utf-8"))["trial"], str(path)))
 
 
 def _record(

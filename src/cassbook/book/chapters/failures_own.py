@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import pandas as pd
 from IPython.display import Markdown, display
@@ -14,26 +14,36 @@ from cassbook.records import fault_tables, faults
 from cassbook.records.fault_summary import summary
 from cassbook.records.faults import FaultRun
 
+#: What a record of `cassbook experiment faults --profile` calls its experiment.
+_OWN = "faults"
+
 
 def show(recorded: str, pair: Mapping[str, FaultRun]) -> None:
-    """Display what is only in one of the records: a figure of each schedule, and a table of each fault.
+    """Display records of schedules of one's own: a figure of each schedule, and a table of each fault.
 
     Parameters
     ----------
     recorded : str
-        Name or path of a further record; '' for none. All its schedules are shown.
+        Name or path of a further record; '' for none.
     pair : mapping of str to FaultRun
-        The records of the chapter; those of their schedules are shown that no other of them has.
+        The records of the chapter. Which schedules one of them lacks that others have is said.
     """
     for sentence in lacking(pair):
         display(Markdown(sentence))
-    for run, setup in _own(recorded, pair):
-        display(Markdown(f"**{run.results.name}, Cassandra {run.engine}.** {fault_tables.title_of(run, setup)}."))
-        display(failures_figures.answered([run], setup))
-        for fault, who, table in of_schedule(run, setup):
-            display(Markdown(f"*{fault}*: {who}."))
-            display(table)
-        display(Markdown(" ".join([*fault_tables.kept(run, [setup]), *fault_tables.notes(run)])))
+    shown = [*([_opened(recorded)] if recorded else []), *(run for run in pair.values() if _is_own(run))]
+    for run in shown:
+        for setup in run.setups:
+            display(Markdown(f"**{run.results.name}, Cassandra {run.engine}.** {fault_tables.title_of(run, setup)}."))
+            display(failures_figures.answered([run], setup))
+            for fault, who, table in of_schedule(run, setup):
+                display(Markdown(f"*{fault}*: {who}."))
+                display(table)
+            display(Markdown(" ".join(fault_tables.kept(run, [setup]))))
+        display(Markdown(" ".join(fault_tables.notes(run))))
+
+
+def _is_own(run: FaultRun) -> bool:
+    return bool(run.results.manifest["trial"] == _OWN)
 
 
 def of_schedule(run: FaultRun, setup: str) -> list[tuple[str, str, pd.DataFrame]]:
@@ -43,10 +53,10 @@ def of_schedule(run: FaultRun, setup: str) -> list[tuple[str, str, pd.DataFrame]
 
 
 def lacking(pair: Mapping[str, FaultRun]) -> list[str]:
-    """Say of each record which schedules of the others it has not."""
+    """Say of each record which schedules it lacks that the others have, but for those of one's own."""
     said = []
     for name, run in pair.items():
-        others = [setup for other in pair.values() for setup in other.setups]
+        others = [setup for other in pair.values() if not _is_own(other) for setup in other.setups]
         missing = [setup for setup in dict.fromkeys(others) if setup not in run.setups]
         if missing:
             said.append(
@@ -54,16 +64,6 @@ def lacking(pair: Mapping[str, FaultRun]) -> list[str]:
                 f"below ({', '.join(missing)}): there the other version stands alone."
             )
     return said
-
-
-def _own(recorded: str, pair: Mapping[str, FaultRun]) -> Iterator[tuple[FaultRun, str]]:
-    """Yield records, and schedules of theirs that are to be shown here."""
-    if recorded:
-        run = _opened(recorded)
-        yield from ((run, setup) for setup in run.setups)
-    for run in pair.values():
-        others = {setup for other in pair.values() if other is not run for setup in other.setups}
-        yield from ((run, setup) for setup in run.setups if setup not in others)
 
 
 def _opened(recorded: str) -> FaultRun:
