@@ -36,7 +36,7 @@ from cassbook.advisor.requests import Advised, NotSent, OutcomeUnknown, Write, i
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
-from cassbook.advisor.unserved import CannotServe, Gate
+from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import level_of_at_least, levels, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
@@ -172,8 +172,7 @@ class Adviser:
         self.sweeps = SweepMeter(SweepCost(sweep_s))
         self._wake, self._hurried = threading.Event(), False
         self._escapes = Escapes(replicas, self.policy.least, _clock)
-        self._gates = (Gate("writes", _clock), Gate("reads", _clock))
-        self._unserved_since: dict[str, float] = {}  # what was noted of them
+        self._gates = Gates(_clock)
         self.window = Window(pace.window_s, self._heard)
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
         named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
@@ -206,8 +205,7 @@ class Adviser:
         self._wake.set()
         self._thread.join()
         self.sweep.cancel()
-        for gate in self._gates:  # nobody looks any more
-            gate.look(None)
+        self._gates.look(None, None)  # nobody looks any more
         try:
             self.member.leave()
         except (DriverException, NoHostAvailable) as error:
@@ -251,7 +249,7 @@ class Adviser:
             missing_nodes=missing_nodes(self._session, self._keyspace),
             alive=self._escapes.alive,
             reason=self._reason,
-            cannot_serve=tuple(unserved for gate in reversed(self._gates) if (unserved := gate.unserved)),
+            cannot_serve=self._gates.unserved,
             overruled=self._overruled,
         )
 
@@ -278,7 +276,7 @@ class Adviser:
         """
         began = _clock()
         reads, statement, parameters = ready(statement, parameters)
-        gate = self._gates[reads]
+        gate = self._gates.reads if reads else self._gates.writes
         if gate.lack is None or not self._lacks(gate.lack.needs, statement):
             return self._send(began, reads, statement, parameters, options)
         sent, error = gate.admits() if self._fails_fast[reads] else (True, None)
@@ -370,17 +368,8 @@ class Adviser:
     def _look_at_gates(self) -> None:
         """See whether reads and writes can be served, and say when that has changed."""
         lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.told_alive)
-        for gate, lack in zip(reversed(self._gates), lacks, strict=True):
-            gate.look(lack)
-            unserved, since = gate.unserved, self._unserved_since.get(gate.operation)
-            if unserved is not None and since is None:
-                self._unserved_since[gate.operation] = _clock()
-                self._note_event("unserved", f"{gate.operation} cannot be served: {unserved.why}", logging.ERROR)
-            elif unserved is None and since is not None:
-                del self._unserved_since[gate.operation]
-                self._note_event(
-                    "unserved", f"{gate.operation} are served again, after {_clock() - since:.1f} s", logging.WARNING
-                )
+        for worse, reason in self._gates.look(*lacks):
+            self._note_event("unserved", reason, logging.ERROR if worse else logging.WARNING)
 
     def _note(self, view: View) -> None:
         if self.history and self.history[-1].epoch.number == view.epoch.number:

@@ -174,6 +174,40 @@ class Gate:
                 self._failed_again = True
 
 
+class Gates:
+    """The two gates of an adviser, and what has been said of them.
+
+    Parameters
+    ----------
+    clock : callable
+        Seconds on a clock that never goes back.
+    """
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self.reads, self.writes = Gate("reads", clock), Gate("writes", clock)
+        self._said_s: dict[str, float] = {}  # since when it has been said that they cannot be served
+
+    def look(self, reads: Lack | None, writes: Lack | None) -> list[tuple[bool, str]]:
+        """Take what reads and writes lack; what has changed since: whether for the worse, and in a sentence."""
+        changes = []
+        for gate, lack in ((self.reads, reads), (self.writes, writes)):
+            gate.look(lack)
+            unserved, since_s = gate.unserved, self._said_s.get(gate.operation)
+            if unserved is not None and since_s is None:
+                self._said_s[gate.operation] = self._clock()
+                changes.append((True, f"{gate.operation} cannot be served: {unserved.why}"))
+            elif unserved is None and since_s is not None:
+                lasted_s = self._clock() - self._said_s.pop(gate.operation)
+                changes.append((False, f"{gate.operation} are served again, after {lasted_s:.1f} s"))
+        return changes
+
+    @property
+    def unserved(self) -> tuple[Unserved, ...]:
+        """What cannot be served: reads, writes, both or nothing."""
+        return tuple(unserved for gate in (self.reads, self.writes) if (unserved := gate.unserved) is not None)
+
+
 class Patience:
     """Waits a second for the answer of a request that shows recovery, so that it holds its thread no longer.
 

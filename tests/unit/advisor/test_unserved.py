@@ -307,7 +307,7 @@ def test_writes_that_cannot_be_served_fail_at_once_too(advise):
         for _ in range(2):
             adviser.execute_async(statement).future.add_callbacks(lambda _: None, errors.append)
         assert [error.operation for error in errors] == ["reads" if statement == READ else "writes"]
-    assert adviser._gates[0].lack.needs == 2
+    assert adviser._gates.writes.lack.needs == 2
 
 
 def test_what_an_escape_will_serve_in_a_moment_is_sent(advise):
