@@ -277,7 +277,8 @@ class Adviser:
         began = _clock()
         reads, statement, parameters = ready(statement, parameters)
         gate = self._gates.reads if reads else self._gates.writes
-        if gate.lack is None or not self._lacks(gate.lack.needs, statement):
+        lack = gate.lack  # once: the adviser's thread may take it away
+        if lack is None or not self._lacks(lack.needs, statement):
             return self._send(began, reads, statement, parameters, options)
         sent, error = gate.admits() if self._fails_fast[reads] else (True, None)
         if not sent and error is not None:

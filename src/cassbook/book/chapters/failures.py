@@ -99,9 +99,7 @@ def quoted(
     number : int
         Of the fault.
     """
-    tables = {
-        suffix: _or_none(lambda run=run: by_fault(run, setup or run.setups[0], number)) for suffix, run in pair.items()
-    }
+    tables = {suffix: _or_none(by_fault, run, setup or run.setups[0], number) for suffix, run in pair.items()}
     return {
         f"{name}_{suffix}": _cell(table, tuple(place), column)
         for suffix, table in tables.items()
