@@ -1,5 +1,7 @@
 """The adviser on a real cluster with a late replica: the paper's switch loses writes, the safe one does not."""
 
+import itertools
+import threading
 import time
 from contextlib import suppress
 from dataclasses import replace
@@ -15,6 +17,7 @@ from cassbook.advisor.policy import Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, Presence
 from cassbook.advisor.schedule import Phase
+from cassbook.advisor.unserved import PROBE_S, CannotServe
 from cassbook.advisor.window import Load
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser import scene as scenes
@@ -141,6 +144,92 @@ def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp
     assert runs.levels(1)["2R-2W"][["reads", "writes"]].to_numpy().tolist() == [[2, 2]]
     assert not runs.sweeps["loaded"].iloc[0]
     assert runs.figures("mean_us").loc["2R-2W", "estimate"].value > 0
+
+
+class Service:
+    """Threads that read and write by turns, and what became of each request: from when to when, operation, error."""
+
+    THREADS, PAUSE_S = 8, 0.02
+
+    def __init__(self, adviser):
+        self._adviser, self._stop, self.ended = adviser, threading.Event(), []
+        self._threads = [threading.Thread(target=self._ask, args=(n,), daemon=True) for n in range(self.THREADS)]
+
+    def __enter__(self):
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        for thread in self._threads:
+            thread.join()
+
+    def _ask(self, number):
+        table = f"{scenes.KEYSPACE}.{scenes.TABLE}"
+        turns = itertools.cycle([("reads", f"SELECT * FROM {table} WHERE key = {number}"),
+                                 ("writes", f"UPDATE {table} SET sequence = 1 WHERE key = {number}")])  # fmt: skip
+        while not self._stop.wait(self.PAUSE_S):
+            operation, statement = next(turns)
+            began, error = time.monotonic(), None
+            try:
+                self._adviser.execute(statement)
+            except (DriverException, NoHostAvailable) as failed:
+                error = failed
+            self.ended.append((began, time.monotonic(), operation, error))
+
+    def between(self, from_s, to_s, operation):
+        """How long requests of an operation took that ended in this time, and their errors."""
+        return [(at - began, error) for began, at, of, error in self.ended if of == operation and from_s <= at < to_s]
+
+
+def answered(requests):
+    return sum(error is None for _, error in requests)
+
+
+def wait_until(reached, seconds):
+    deadline = time.monotonic() + seconds
+    while not reached():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_reads_that_no_live_replica_can_serve_fail_at_once_and_writes_keep_their_rate(cluster, session, latency_map):
+    node, watched_s, events = 2, 6.0, []
+    with (
+        Adviser(
+            session, scenes.KEYSPACE, [scenes.TABLE], latency_map, "3R-1W", terms=Terms(survive=0),
+            on_event=events.append,
+        ) as adviser,
+        Service(adviser) as service,
+    ):  # fmt: skip
+        time.sleep(4)
+        killed_s = time.monotonic()
+        cluster.node_process(node).kill()
+        wait_until(lambda: adviser.status().cannot_serve, 20)
+        (unserved,) = adviser.status().cannot_serve
+        assert (unserved.operation, unserved.why[:27]) == ("reads", "2 of 3 replicas are alive, ")
+        time.sleep(6)  # reads that were under way wait for their time-out
+        since_s = time.monotonic()
+        time.sleep(watched_s)
+        before_per_s = len(service.between(killed_s - 3, killed_s, "writes")) / 3
+        reads, writes = (service.between(since_s, since_s + watched_s, of) for of in ("reads", "writes"))
+        assert not [error for _, error in reads if error is None]
+        probes = [one for one in reads if one[0] > PROBE_S / 2 or not isinstance(one[1], CannotServe)]
+        assert 1 <= len(probes) <= watched_s / PROBE_S + 2
+        assert len(reads) > 4 * len(probes), "all others failed at once"
+        assert answered(writes) / watched_s > before_per_s / 2, before_per_s
+        assert adviser.status().cannot_serve == (unserved,)
+        cluster.launch_node(node, False)
+        wait_until(lambda: not adviser.status().cannot_serve, 120)
+        recovered_s = time.monotonic()
+        time.sleep(3)
+        reads = service.between(recovered_s + 1, time.monotonic(), "reads")
+        assert answered(reads) > len(reads) / 2 > 10
+    cluster.wait_until_whole()
+    said = [event.reason for event in events if event.kind == "unserved"]
+    assert said[0].startswith("reads cannot be served: 2 of 3 replicas are alive, too few for reads in 3R-1W")
+    assert said[1].startswith("reads are served again, after ")
 
 
 def test_with_a_node_down_nothing_is_switched_for_speed(cluster, session, latency_map):

@@ -14,11 +14,13 @@ if TYPE_CHECKING:
     from cassbook.advisor.register import InMemory
     from cassbook.advisor.requests import Advised, OutcomeUnknown
     from cassbook.advisor.status import Event, Status
+    from cassbook.advisor.unserved import CannotServe, Unserved
 
 __all__ = [
     "Advice",
     "Advised",
     "Adviser",
+    "CannotServe",
     "Event",
     "InCassandra",
     "InMemory",
@@ -28,6 +30,7 @@ __all__ = [
     "Regime",
     "Status",
     "Terms",
+    "Unserved",
 ]
 __getattr__ = lazy(
     __name__,
@@ -35,6 +38,7 @@ __getattr__ = lazy(
         "Advice": "advice",
         "Advised": "requests",
         "Adviser": "adviser",
+        "CannotServe": "unserved",
         "Event": "status",
         "InCassandra": "cassandra_register",
         "InMemory": "register",
@@ -44,5 +48,6 @@ __getattr__ = lazy(
         "Regime": "regime",
         "Status": "status",
         "Terms": "policy",
+        "Unserved": "unserved",
     },
 )

@@ -25,22 +25,33 @@ from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import keyspace_hosts, missing_nodes, replication_factor
+from cassbook.advisor.keyspace import keyspace_hosts, live_replicas, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
 from cassbook.advisor.pace import Pace
 from cassbook.advisor.policy import Decision, Policy, Terms
 from cassbook.advisor.regime import Regime, bound_by_others
 from cassbook.advisor.register import Epoch, InMemory, Register, View
-from cassbook.advisor.requests import Advised, OutcomeUnknown, Write, is_read, ready
+from cassbook.advisor.requests import Advised, NotSent, OutcomeUnknown, Write, is_read, ready
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
+from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import level_of_at_least, levels, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 
-__all__ = ["Advised", "Adviser", "Change", "OutcomeUnknown", "Pace", "is_read", "missing_nodes", "replication_factor"]
+__all__ = [
+    "Advised",
+    "Adviser",
+    "CannotServe",
+    "Change",
+    "OutcomeUnknown",
+    "Pace",
+    "is_read",
+    "missing_nodes",
+    "replication_factor",
+]
 
 _log = logging.getLogger(LOGGER)
 _clock = time.monotonic
@@ -105,6 +116,11 @@ class Adviser:
         What becomes of a read for which too few replicas are alive: 'fail' raises what the driver says; 'weaker' reads
         once more from those that are, and marks the answer (`Advised.weaker`). From a setting such as 3R-1W there is
         no safe way out for reads while a replica is dead, for an acknowledged write may be on that replica alone.
+    fail_fast : bool
+        Whether requests that cannot be served, and for which no safe way out exists, fail at once with `CannotServe`,
+        so that they do not hold the service's threads until they time out. One a second is sent all the same, of reads
+        and of writes, so that recovery is seen; its `result` waits for a second at most. Reads are sent where
+        `on_unavailable` is 'weaker'.
 
     Attributes
     ----------
@@ -134,10 +150,12 @@ class Adviser:
         pace: Pace = _PACE,
         on_event: Callable[[Event], None] | None = None,
         on_unavailable: str = "fail",
+        fail_fast: bool = True,
     ) -> None:
         if on_unavailable not in _ON_UNAVAILABLE:
             raise InputError(f"on_unavailable: {on_unavailable!r} is none of {', '.join(_ON_UNAVAILABLE)}")
         self._reads_weaker = on_unavailable == "weaker"
+        self._fails_fast = (fail_fast, fail_fast and not self._reads_weaker)  # writes, reads
         self._session, self._keyspace, self._interval_s = session, keyspace, pace.interval_s
         replicas = self._replicas = replication_factor(session, keyspace)
         self._asked: tuple[int, int] | None = None
@@ -154,16 +172,20 @@ class Adviser:
         self.sweeps = SweepMeter(SweepCost(sweep_s))
         self._wake, self._hurried = threading.Event(), False
         self._escapes = Escapes(replicas, self.policy.least, _clock)
+        self._gates = Gates(_clock)
         self.window = Window(pace.window_s, self._heard)
         # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
         named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
         self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in named]
         self._journal = Journal(on_event)
         self._load, self._reason = Load(0.0, float("nan"), 0.0), ""
-        self._sweeping, self._leased = False, True
+        self._sweeping, self._leased, self._everywhere = False, True, True
         self.history: list[Change] = []
         self._arrived_at = _clock()
         self._stop = threading.Event()
+        self._overruled = _overruled(first, present)
+        if self._overruled:
+            self._note_event("start", self._overruled, logging.WARNING)
         if nothing := self.policy.nothing_to_switch():
             self._reason = nothing
             self._note_event("stay", nothing, logging.WARNING, unless="nothing to switch")
@@ -183,6 +205,7 @@ class Adviser:
         self._wake.set()
         self._thread.join()
         self.sweep.cancel()
+        self._gates.look(None, None)  # nobody looks any more
         try:
             self.member.leave()
         except (DriverException, NoHostAvailable) as error:
@@ -226,6 +249,8 @@ class Adviser:
             missing_nodes=missing_nodes(self._session, self._keyspace),
             alive=self._escapes.alive,
             reason=self._reason,
+            cannot_serve=self._gates.unserved,
+            overruled=self._overruled,
         )
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
@@ -251,6 +276,27 @@ class Adviser:
         """
         began = _clock()
         reads, statement, parameters = ready(statement, parameters)
+        gate = self._gates.reads if reads else self._gates.writes
+        lack = gate.lack  # once: the adviser's thread may take it away
+        if lack is None or not self._lacks(lack.needs, statement):
+            return self._send(began, reads, statement, parameters, options)
+        sent, error = gate.admits() if self._fails_fast[reads] else (True, None)
+        if not sent and error is not None:
+            return NotSent(error, self.window, began, reads)
+        request = self._send(began, reads, statement, parameters, options)
+        gate.watch(request.future, began)
+        if error is not None:
+            request.hurry(error)
+        return request
+
+    def _lacks(self, needs: int, statement: Any) -> bool:
+        """Whether the row of a statement has fewer live replicas than it needs; a row of all nodes does if any does."""
+        if self._everywhere:
+            return True
+        alive = live_replicas(self._session, self._keyspace, statement)
+        return alive is not None and alive < needs
+
+    def _send(self, began: float, reads: bool, statement: Any, parameters: Any, options: dict[str, Any]) -> Advised:
         if reads:
             replicas = self.member.read_level()
             statement.consistency_level = self._codes[replicas]
@@ -299,7 +345,11 @@ class Adviser:
         try:
             load = self._load = self.load()
             missing = missing_nodes(self._session, self._keyspace)
-            self._escapes.look(len(missing), len(keyspace_hosts(self._session, self._keyspace)))
+            nodes = len(keyspace_hosts(self._session, self._keyspace))
+            self._everywhere = nodes <= self._replicas
+            self._escapes.look(len(missing), nodes)
+            if self.member.leased:  # the register may not answer for long
+                self._look_at_gates()
             view = self.member.tick(load, self._escapes.alive, self._conductor.leads)
             if view is None:
                 return
@@ -312,8 +362,15 @@ class Adviser:
             self._note_event(
                 "register", f"the adviser could not reach its register: {error}", logging.WARNING, type(error).__name__
             )
+        self._look_at_gates()
         self._note_lease()
         self._note_sweep()
+
+    def _look_at_gates(self) -> None:
+        """See whether reads and writes can be served, and say when that has changed."""
+        lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.told_alive)
+        for worse, reason in self._gates.look(*lacks):
+            self._note_event("unserved", reason, logging.ERROR if worse else logging.WARNING)
 
     def _note(self, view: View) -> None:
         if self.history and self.history[-1].epoch.number == view.epoch.number:
@@ -402,6 +459,16 @@ class Adviser:
             self._note_event("sweep", f"the sweep has read {swept.rows} rows in {swept.seconds:.1f} s")
         else:
             self._note_event("sweep", f"the sweep did not reach every row: {self.sweep.failure}", logging.WARNING)
+
+
+def _overruled(first: Regime, present: Epoch) -> str:
+    """Say that the register has another regime than this client began with; empty where it has not."""
+    if present.regime == first:
+        return ""
+    return (
+        f"start {first} is overruled: the register is in {present.regime} since epoch {present.number}, "
+        "and what it holds goes for all its clients"
+    )
 
 
 def _first(start: str | Regime, replicas: int) -> Regime:

@@ -9,7 +9,10 @@ from cassbook.advisor.health import Health
 from cassbook.advisor.member import Clock
 from cassbook.advisor.regime import Regime, escape, lower_writes
 from cassbook.advisor.register import Epoch
+from cassbook.advisor.unserved import Lack
 from cassbook.core.consistency import levels, setting_waiting_for
+
+_OPERATIONS = ("reads", "writes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Escapes:
         self._left: tuple[int, int] | None = None
         self._gone_to: tuple[int, int] | None = None
         self.alive = replicas
+        self._some_rows = False
 
     def heard(self, error: BaseException) -> bool:
         """Take the error of a request; whether it is news that replicas are dead or silent."""
@@ -61,6 +65,7 @@ class Escapes:
     def look(self, missing: int, nodes: int) -> None:
         """See how many replicas are alive; the driver takes `missing` of `nodes` for down."""
         self.alive = self._health.alive(missing, nodes)
+        self._some_rows = nodes > self._replicas
         if missing or self.alive < self._replicas:
             self._not_whole_at = self._clock()
 
@@ -99,6 +104,38 @@ class Escapes:
         if to is None and wanted[1] > alive:
             to = lower_writes(regime, alive, self._least, known)
         return to
+
+    def lacks(self, regime: Regime, leased: bool, others: Iterable[int | None]) -> tuple[Lack | None, Lack | None]:
+        """Return what reads and what writes lack that no safe way leads out for; None for those that have one.
+
+        Parameters
+        ----------
+        regime : Regime
+            In force.
+        leased : bool
+            Whether this client may use its levels; else its requests go at ALL.
+        others : iterable of int or None
+            Live replicas, as the other members say; of use only with a lease.
+        """
+        n = self._replicas
+        alive = self._fewest(others) if leased else self.alive
+        few = f"{alive} of {n} replicas {'of some rows ' if self._some_rows else ''}are alive"
+        if not leased:
+            lacks = [Lack(n, alive, f"{few}, and without a lease {what} go at ALL") for what in _OPERATIONS]
+            return (lacks[0], lacks[1]) if alive < n else (None, None)
+        known = levels(n)
+        if alive >= max(regime.reads, regime.writes) or escape(regime, alive, self._least, known) is not None:
+            return None, None
+        until = "there is no safe way out until more are back"
+        reads, writes = (
+            Lack(needs, alive, f"{few}, too few for {what} in {regime.name}; {until}")
+            for what, needs in zip(_OPERATIONS, (regime.reads, regime.writes), strict=True)
+        )  # fmt: skip
+        lowered = lower_writes(regime, alive, self._least, known)
+        return (
+            reads if regime.reads > alive else None,
+            writes if regime.writes > alive and lowered is None else None,
+        )
 
     def hurries(self, epoch: Epoch, others: Iterable[int | None]) -> bool:
         """Whether replicas are missing and a step is due; each member delays it by the time until it looks again."""

@@ -7,6 +7,7 @@ from collections import deque
 from cassandra import ReadTimeout, Unavailable, WriteTimeout
 
 from cassbook.advisor.member import Clock
+from cassbook.advisor.unserved import CannotServe
 
 #: For so long a failure is evidence.
 _REMEMBERED_S = 5.0
@@ -41,6 +42,8 @@ class Health:
 
     def failed(self, error: BaseException | None) -> bool:
         """Take the error of a request; whether it tells of replicas that are dead or silent."""
+        if isinstance(error, CannotServe):  # this client's own word, which is no evidence
+            return False
         if isinstance(error, Unavailable):
             answered, needed = error.alive_replicas, error.required_replicas
         elif isinstance(error, ReadTimeout | WriteTimeout):

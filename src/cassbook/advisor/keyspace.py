@@ -39,3 +39,13 @@ def keyspace_hosts(session: Session, keyspace: str) -> list[Any]:
     strategy = metadata.keyspaces[keyspace].replication_strategy
     centres = getattr(strategy, "dc_replication_factors", None)
     return [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
+
+
+def live_replicas(session: Session, keyspace: str, statement: Any) -> int | None:
+    """Return how many replicas of the row that a statement is about are not down, as the driver has it.
+
+    None where the driver does not know which row that is.
+    """
+    key = getattr(statement, "routing_key", None)
+    replicas = session.cluster.metadata.get_replicas(keyspace, key) if key is not None else []
+    return sum(host.is_up is not False for host in replicas) if replicas else None

@@ -13,6 +13,7 @@ from cassandra.cluster import ResponseFuture
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
 from cassbook.advisor.member import Member, Ticket
+from cassbook.advisor.unserved import CannotServe, Failed, Patience
 from cassbook.advisor.window import Window
 from cassbook.core.errors import InputError, LaboratoryError
 
@@ -24,7 +25,10 @@ _TEXT = re.compile(r"'(?:[^']|'')*'")
 
 
 class OutcomeUnknown(LaboratoryError):
-    """A write was acknowledged, but after the client had lost its lease: take it as one that timed out."""
+    """Whether a write took effect is not known: take it as one that timed out.
+
+    It was acknowledged after the client had lost its lease, or was not answered in time while writes cannot be served.
+    """
 
 
 class Advised:
@@ -38,12 +42,21 @@ class Advised:
         (see `on_unavailable` of the adviser): it may have missed acknowledged writes.
     """
 
-    __slots__ = ("_began", "_weaker", "_window", "future", "weaker")
+    _patience: Patience | None
+    __slots__ = ("_began", "_patience", "_weaker", "_window", "future", "weaker")
 
     def __init__(self, future: ResponseFuture, window: Window, began: float, weaker: Weaker | None = None) -> None:
         self.future, self._window, self._began, self._weaker = future, window, began, weaker
-        self.weaker = False
+        self.weaker, self._patience = False, None
         future.add_callbacks(self._answered, self._failed)
+
+    def hurry(self, error: CannotServe) -> None:
+        """Have `result` wait no longer than a second: the request is sent to see whether it can be served."""
+        self._patience = Patience(self.future, self._given_up(error))
+
+    def _given_up(self, error: CannotServe) -> BaseException:
+        """What is raised after that second."""
+        return error
 
     def result(self) -> Any:
         """Wait for the answer.
@@ -51,10 +64,16 @@ class Advised:
         Raises
         ------
         OutcomeUnknown
-            For a write whose acknowledgement came after the lease was over.
+            For a write whose acknowledgement came after the lease was over, or that was sent though writes cannot be
+            served, and was not answered within a second.
+        CannotServe
+            For a request that cannot be served (see `fail_fast` of the adviser): it was not sent, or it is the one read
+            of a second that is, and was not answered within another.
         DriverException
             As the driver's own.
         """
+        if self._patience is not None:
+            self._patience.wait()
         try:
             return self.future.result()
         except (Unavailable, ReadTimeout):
@@ -73,6 +92,18 @@ class Advised:
         self._answered()
 
 
+class NotSent(Advised):
+    """A request that fails at once, for it cannot be served."""
+
+    __slots__ = ()
+
+    def __init__(self, error: CannotServe, window: Window, began: float, reads: bool) -> None:
+        self.future, self._window, self._began, self._weaker = Failed(error), window, began, None
+        self.weaker, self._patience = False, None
+        window.fail()
+        window.add(reads, _clock() - began)
+
+
 class Write(Advised):
     """A write; sets what its base sets by itself, for each call of a request counts."""
 
@@ -82,11 +113,16 @@ class Write(Advised):
         self._member, self._ticket, self._open = member, ticket, [True]
         self._believed: bool | None = None
         self.future, self._window, self._began = future, window, began
-        self.weaker = False
+        self.weaker, self._patience = False, None
         future.add_callbacks(self._answered, self._failed)
+
+    def _given_up(self, error: CannotServe) -> BaseException:
+        return OutcomeUnknown(f"{error.why}; this write was sent all the same, and its outcome is unknown")
 
     def result(self) -> Any:
         """Wait for the answer; see `Advised.result`."""
+        if self._patience is not None:
+            self._patience.wait()
         rows = self.future.result()
         if self._believed is None:  # the thread that is called back has yet to say
             self._answered()

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from cassbook.advisor.unserved import Unserved
 from cassbook.advisor.window import Load
 
 #: All steps are logged here; an application sets its level and its handlers.
@@ -26,7 +27,8 @@ class Event:
     kind : str
         'epoch' (levels changed, or the setting wanted was reached), 'switch' (this client began one), 'stay' (why it
         does not switch has changed), 'escape' (it leaves a setting that the live replicas cannot serve, or there is no
-        safe way to), 'sweep' (one began or ended), 'lease' (lost or regained), 'register' (it could not be reached).
+        safe way to), 'unserved' (reads or writes cannot be served, or are again), 'sweep' (one began or ended), 'lease'
+        (lost or regained), 'register' (it could not be reached), 'start' (the register overruled that of this client).
     setting, wanted : str
         The setting in force, and the one that a switch under way leads to; the same where none is.
     epoch : int
@@ -68,6 +70,11 @@ class Status:
         Replicas of the worst row that are alive, as far as this client can tell.
     reason : str
         Why it last switched or stayed.
+    cannot_serve : tuple of Unserved
+        What somebody has to be called for: reads or writes that cannot be served, since when and why. Empty where all
+        are; no other reason overwrites it.
+    overruled : str
+        What the register has instead of this client's `start`, in a sentence; empty where it did not differ.
     """
 
     setting: str
@@ -81,6 +88,8 @@ class Status:
     missing_nodes: tuple[str, ...]
     alive: int
     reason: str
+    cannot_serve: tuple[Unserved, ...] = ()
+    overruled: str = ""
 
 
 class Journal:

@@ -22,9 +22,9 @@ from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run
 from cassbook.core import paths
 from cassbook.core.errors import InputError
 from cassbook.ingest.folder import open_run
+from cassbook.records import faults
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
-from cassbook.records.faults import AdvisedRun, FaultRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
 from cassbook.records.staleness import StalenessRun
@@ -47,10 +47,6 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "interleaving-designs": Results,
     "interleaving-carry-over": Results,
     "interleaving-same": Results,
-    "faults-all": FaultRun,
-    "faults-tables-2.1": FaultRun,
-    "faults-tables-5.0": FaultRun,
-    "adviser-failing": AdvisedRun,
 }
 
 
@@ -155,8 +151,10 @@ def open_record(name_or_path: str) -> Any:
     if "schedule" in notes and "trial" not in notes:
         return ScheduleRuns(name_or_path)
     kind = str(notes.get("trial")).removeprefix("staleness-")
+    if (failing := faults.opened(name_or_path)) is not None:
+        return failing
     if kind not in _OPENERS:
-        raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
+        raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of faults, {', '.join(_OPENERS)}")
     return _OPENERS[kind](name_or_path)
 
 

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from importlib import resources
 from typing import Any
 
@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook import __version__
+from cassbook.book import report_faults
 from cassbook.book import report_figures as figures
 from cassbook.core.consistency import stops
 from cassbook.core.errors import InputError
@@ -23,8 +24,9 @@ from cassbook.core.schema import UNKNOWN_THREADS, explained
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
-from cassbook.records import compare, result_tables
+from cassbook.records import compare, fault_tables, result_tables
 from cassbook.records.comparison_report import summary
+from cassbook.records.faults import FaultRun
 from cassbook.records.result_tables import Shown
 
 #: Tables of more rows are folded.
@@ -46,7 +48,7 @@ _FIGURES = {
     **{f"response_{name}_us": (1e-3, f"{name} of response, ms") for name in percentiles.SHARES},
 }  # fmt: skip
 _HEADS = {"rate_per_s": "rate/s"}
-_TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "kind"}
+_TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "kind", "setting", "driver", "table"}
 
 
 @dataclass(frozen=True)
@@ -64,18 +66,23 @@ class _Run:
         return str(self.run.name)
 
 
-def page(runs: Sequence[Shown]) -> str:
+def page(runs: Sequence[Shown | FaultRun]) -> str:
     """Return the page about some runs; with several, each after the first is compared with the first.
 
     Parameters
     ----------
-    runs : sequence of RecordedRun, LogFolder or SampleFile
+    runs : sequence of RecordedRun, LogFolder, SampleFile or FaultRun
+        Records of faults are not compared.
     """
-    of = [_Run(run) for run in runs]
-    names = ", ".join(dict.fromkeys(one.name for one in of))
-    body = [f"<h1>What was measured: {_text(names)}</h1>", *_contents(of)]
+    of = [_Run(run) for run in runs if not isinstance(run, FaultRun)]
+    failing = [run for run in runs if isinstance(run, FaultRun)]
+    named = [*(one.name for one in of), *(run.results.name for run in failing)]
+    names = ", ".join(dict.fromkeys(named))
+    body = [f"<h1>What was measured: {_text(names)}</h1>", *_contents(named, len(of) > 1)]
     for number, one in enumerate(of, start=1):
         body += _about(one, f"run-{number}")
+    for number, run in enumerate(failing, start=len(of) + 1):
+        body += report_faults.about(run, f"run-{number}", partial(_table, wide=(fault_tables.ENDED,)))
     for number, other in enumerate(of[1:], start=1):
         body += _compared(of[0], other, f"compared-{number}")
     style = resources.files("cassbook.book").joinpath("templates/report.css").read_text(encoding="utf-8")
@@ -91,11 +98,12 @@ def _text(value: object) -> str:
     return html.escape(str(value))
 
 
-def _contents(of: list[_Run]) -> list[str]:
-    if len(of) == 1:
+def _contents(names: list[str], compared: bool) -> list[str]:
+    if len(names) == 1:
         return []
-    links = [f'<li><a href="#run-{n}">{_text(one.name)}</a></li>' for n, one in enumerate(of, start=1)]
-    return ["<ul>", *links, '<li><a href="#compared-1">Runs compared</a></li>', "</ul>"]
+    links = [f'<li><a href="#run-{n}">{_text(name)}</a></li>' for n, name in enumerate(names, start=1)]
+    last = ['<li><a href="#compared-1">Runs compared</a></li>'] if compared else []
+    return ["<ul>", *links, *last, "</ul>"]
 
 
 def _about(one: _Run, anchor: str) -> list[str]:
@@ -332,5 +340,5 @@ def _rows(table: pd.DataFrame, kinds: list[str]) -> Iterator[str]:
 def _class(name: object, column: pd.Series, wide: Sequence[str]) -> str:
     if name in wide:
         return ' class="wide"'
-    figures_only = name not in _TEXT and column.astype(str).str.match(r"[-+\d.>±]*( .*%)?$").all()
+    figures_only = name not in _TEXT and column.astype(str).str.match(r"[-+\d.,>±]*( .*%)?$").all()
     return ' class="number"' if figures_only else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
 from cassbook.latency import percentiles, summaries
 
@@ -119,6 +120,16 @@ def throughput_panel(cells: pd.DataFrame, colour_of: dict[str, str], name: str) 
     return Panel(f"{name} against throughput", picture.svg())
 
 
+def over_time_panel(
+    title: str, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
+) -> Panel:  # fmt: skip
+    """Draw percentages over seconds, a line per setting, with bands from when to when a fault lasted."""
+    picture = _Picture("s", title)
+    picture.percentages(lines, bands, colour_of)
+    return Panel(title, picture.svg())
+
+
 class _Picture:
     """One pair of axes."""
 
@@ -156,6 +167,17 @@ class _Picture:
         self._axes.plot(at[marked], of[marked], "o", color=colour, markersize=3.5, markerfacecolor="none")
         self._x += at.tolist()
         self._y += of.tolist()
+
+    def percentages(
+        self, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+        bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
+    ) -> None:  # fmt: skip
+        """Draw percentages over seconds; the axes are plain."""
+        self._axes.set(yscale="linear", ylim=(-3, 103))
+        for from_s, to_s in bands:
+            self._axes.axvspan(from_s, to_s, color=_INK, alpha=0.12, linewidth=0)
+        for name, (at_s, percent) in lines.items():
+            self._axes.plot(at_s, percent, color=colour_of[name], linewidth=1.1, alpha=0.8)
 
     def svg(self) -> str:
         """Return the picture as a part of a page: no fixed size, names of its own, the page's colours."""

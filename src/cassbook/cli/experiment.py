@@ -32,7 +32,8 @@ def experiment(
     """Record a live experiment; without a name, list them.
 
     It runs on a local cluster. A record is one folder: a table of rows per cluster start, and a manifest with the sum
-    of each file.
+    of each file. Its path is printed; of faults also what each setting made of them, on standard error, as `cassbook
+    show` prints it.
     """
     if name is None:
         from cassbook.lab.experiments.catalogue import CATALOGUE
@@ -40,7 +41,20 @@ def experiment(
         click.echo(as_json(CATALOGUE) if form == "json" else text(CATALOGUE))
         return
     path = _record(name, output, "_build/experiments/{name}-{engine}", engine, blocks, resume, map_run, profile)
+    _summarise(path)
     click.echo(json.dumps({"record": str(path)}) if form == "json" else path)
+
+
+def _summarise(path: Path) -> None:
+    """Print what was recorded of faults, and which commands read a record."""
+    from cassbook.records import fault_tables, faults
+    from cassbook.records.readers import readers
+
+    if (failing := faults.opened(str(path))) is not None:
+        log(f"\n{fault_tables.as_text(failing)}\n")
+    manifest = path / "manifest.json"
+    if manifest.is_file():
+        log(readers(json.loads(manifest.read_text(encoding="utf-8"))["trial"], str(path)))
 
 
 def _record(

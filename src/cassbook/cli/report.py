@@ -22,7 +22,8 @@ def report(names: tuple[str, ...], output: Path, force: bool, options: Options) 
     """Write what runs measured as one HTML page to send to a colleague.
 
     It holds figures, tables, what settings survive, marks and the manifest, and needs no network. Each RUN after the
-    first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log.
+    first is compared with the first. RUN is the name of a recorded run, a run's folder, a folder of logs or a log, or a
+    record of `cassbook experiment faults`, which stands by itself.
     """
     from cassbook.core.errors import InputError
     from cassbook.core.files import write_text
@@ -35,6 +36,9 @@ def report(names: tuple[str, ...], output: Path, force: bool, options: Options) 
 
     from cassbook.book.report import page
     from cassbook.ingest.folder import open_all
+    from cassbook.records import faults
 
-    write_text(output, page(open_all(names, options)))
+    failing = {name: record for name in names if (record := faults.opened(name)) is not None}
+    runs = iter(open_all([name for name in names if name not in failing], options))
+    write_text(output, page([failing[name] if name in failing else next(runs) for name in names]))
     click.echo(output)

@@ -22,7 +22,16 @@ def show(name: str, form: str, options: Options) -> None:
     RUN is the name of a recorded run, a run's folder, a folder of logs, a log, or the Parquet that `cassbook read`
     wrote. Each cell stands for its repeats in all blocks, with 95 % intervals over blocks; where there is one block,
     they are within it. A percentile that too few requests lie beyond is left out and named.
+
+    RUN may also be a record of `cassbook experiment faults`, of any schedule: then it is what each setting made of each
+    fault, who noticed it when, and how requests ended.
     """
+    from cassbook.records import fault_tables, faults
+
+    if (failing := faults.opened(name)) is not None:
+        click.echo(fault_tables.FORMATS[form](failing))
+        return
+
     from cassbook.ingest.folder import open_all
     from cassbook.records.result_tables import FORMATS
 

@@ -127,9 +127,14 @@ class Results:
         return Estimate.ratio((parts[0] / parts[1]).dropna())
 
 
-def _folder(name_or_path: str) -> Path:
+def find(name_or_path: str) -> Path | None:
+    """Return the folder of a record, by its path or its name in `data`; None where there is none."""
     places = (Path(name_or_path), runs_dir() / name_or_path, project_root() / "data" / "trials" / name_or_path)
-    if folder := next((place for place in places if place.is_dir()), None):
+    return next((place for place in places if place.is_dir()), None)
+
+
+def _folder(name_or_path: str) -> Path:
+    if folder := find(name_or_path):
         return folder
     raise InputError(f"{name_or_path}: there is no recorded experiment of that name in data, and no such folder")
 

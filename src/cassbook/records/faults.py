@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
@@ -10,9 +11,11 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import setting
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
+from cassbook.records import experiment
 from cassbook.records.experiment import Results
+from cassbook.records.readers import ADVISED, holds_faults
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
@@ -75,6 +78,7 @@ class FaultRun:
 
     def bins_of(self, setup: str, start: int = 0) -> pd.DataFrame:
         """Return the `bins` of a schedule, of all cluster starts or of one."""
+        self.check_has(setup)
         own = self._by_setup[setup]
         return own[own["start"] == start] if start else own
 
@@ -82,6 +86,13 @@ class FaultRun:
     def setups(self) -> list[str]:
         """Names of the schedules."""
         return list(self.results.manifest["setups"])
+
+    def check_has(self, setup: str) -> None:
+        """Raise LackingError for a schedule that the record has not."""
+        if setup not in self.setups:
+            raise LackingError(
+                f"{self.results.name}: there is no schedule {setup!r}; use one of {', '.join(self.setups)}"
+            )
 
     @property
     def engine(self) -> str:
@@ -98,6 +109,7 @@ class FaultRun:
 
     def profile(self, setup: str) -> dict[str, Any]:
         """Return the profile of a schedule, as it was recorded."""
+        self.check_has(setup)
         profile: dict[str, Any] = self.results.manifest["numbers"]["profiles"][setup]
         return profile
 
@@ -112,11 +124,10 @@ class FaultRun:
 
         Raises
         ------
-        InputError
+        LackingError
             If there is no such schedule.
         """
-        if setup not in self.setups:
-            raise InputError(f"faults: there is no schedule {setup!r}; use one of {', '.join(self.setups)}")
+        self.check_has(setup)
         if setup in self._faults:
             return self._faults[setup]
         struck = self.struck[self.struck["setup"] == setup]
@@ -313,6 +324,26 @@ class AdvisedRun(FaultRun):
             "start", "number", "fault", "node", "setting", "reason", "told_s", "failed_s", "left_s", "swept", "lived",
         ]  # fmt: skip
         return pd.DataFrame(rows, columns=columns)
+
+
+def opened(name_or_path: str) -> FaultRun | None:
+    """Open a record of faults, of any schedules; None for whatever is something else.
+
+    Raises
+    ------
+    InputError
+        If it is one, and not complete or damaged.
+    """
+    folder = experiment.find(name_or_path)
+    if folder is None or not (folder / "manifest.json").is_file():
+        return None
+    try:
+        kind = json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("trial")
+    except (ValueError, AttributeError):
+        return None
+    if not isinstance(kind, str) or not holds_faults(kind):
+        return None
+    return (AdvisedRun if kind == ADVISED else FaultRun)(name_or_path)
 
 
 def _in_force_s(steps: pd.DataFrame, told: Any) -> float:

@@ -8,7 +8,9 @@ from typing import Any
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
+from cassbook.core.paths import runs_dir
 from cassbook.core.schema import READ_VERSIONS
+from cassbook.records.readers import readers
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -30,7 +32,9 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
     if experiment is not None:
-        raise InputError(f"{folder}: is the record of an experiment, {experiment}, and no run of a profile")
+        which = f"{folder}: is the record of an experiment, {experiment}, and no run of a profile"
+        named = folder.name if folder.parent == runs_dir() else str(folder)
+        raise InputError(f"{which}; {readers(str(experiment), named)}")
     if schema_version not in READ_VERSIONS:
         known = " and ".join(map(str, READ_VERSIONS))
         raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {known}")

@@ -16,7 +16,7 @@ from cassbook.core.files import check_recorded, hash_of
 from cassbook.core.paths import is_packaged, runs_dir
 from cassbook.core.schema import SAMPLES, read_cells
 from cassbook.latency import slices, summaries
-from cassbook.records import digest, manifest
+from cassbook.records import digest, experiment, manifest
 
 
 class RecordedRun:
@@ -36,7 +36,7 @@ class RecordedRun:
     def __init__(self, name_or_path: str | Path) -> None:
         folder = Path(name_or_path)
         if not folder.is_dir():
-            folder = runs_dir() / name_or_path
+            folder = experiment.find(str(name_or_path)) or runs_dir() / name_or_path
         if not (folder / "manifest.json").is_file():
             known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
             raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs here: {known}")

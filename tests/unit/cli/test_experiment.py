@@ -10,6 +10,8 @@ from cassbook.cli.main import main
 from cassbook.core.paths import project_root
 from cassbook.lab.experiments import recording
 from cassbook.lab.experiments.catalogue import CATALOGUE
+from cassbook.records import fault_tables
+from tests.unit.records.test_fault_summary import record as fault_record
 
 
 def test_without_a_name_it_lists_the_catalogue():
@@ -68,3 +70,13 @@ def test_a_command_records_what_it_names_where_it_always_did(
     ((recorded, into, version, starts, resumed, needed, _),) = asked
     assert (recorded, into, version, starts, resumed) == (name, path, engine, blocks, resume)
     assert [type(value) for value in needed.values()] == ([LatencyMap] if "--map" in arguments else [])
+
+
+def test_at_its_end_it_says_what_the_faults_made_of_each_setting(monkeypatch, tmp_path):
+    made = fault_record(tmp_path / "mine")
+    monkeypatch.setattr(recording, "record", lambda *_: tmp_path / "mine")
+    result = CliRunner().invoke(main, ["experiment", "faults", "--profile", "faults-kill"])
+    assert result.exit_code == 0
+    assert result.stdout == f"{tmp_path / 'mine'}\n", "the path alone, for scripts"
+    assert fault_tables.as_text(made) in result.stderr
+    assert f"what reads it: `cassbook show {tmp_path / 'mine'}`" in result.stderr

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.consistency import setting
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
 from cassbook.deployment import availability as availabilities
@@ -26,6 +28,8 @@ _OF_FAULT = ["not answered, %", "seconds with failures", "worst p99, ms", "recov
 ANSWERS = ["not answered, %", "worst p99, ms", "recovered after, s"]
 DATA = ["stale, per million", "lost writes"]
 DRIVER = "driver"
+#: Stands in prose for the figure of a record that has not its schedule, or not its setting.
+NOT_RECORDED = "not recorded"
 UNNOTICED = "longer than the fault lasted"
 _MINUTES_A_YEAR = 365.25 * 24 * 60
 _REPLICAS = 3
@@ -98,12 +102,51 @@ def quoted(
     number : int
         Of the fault.
     """
-    tables = {suffix: by_fault(run, setup or run.setups[0], number) for suffix, run in pair.items()}
+    tables = {suffix: _or_none(by_fault, run, setup or run.setups[0], number) for suffix, run in pair.items()}
     return {
-        f"{name}_{suffix}": str(table.loc[tuple(place), column])
+        f"{name}_{suffix}": _cell(table, tuple(place), column)
         for suffix, table in tables.items()
         for name, (*place, column) in wanted.items()
     }
+
+
+def _or_none(make: Callable[..., pd.DataFrame], *of: Any) -> pd.DataFrame | None:
+    """Make a table; None where the record lacks the schedule."""
+    try:
+        return make(*of)
+    except LackingError:
+        return None
+
+
+def _cell(table: pd.DataFrame | None, place: tuple[str, ...] | str, column: str) -> str:
+    """Quote a cell of a table; where there is no such row `NOT_RECORDED`."""
+    return NOT_RECORDED if table is None or place not in table.index else str(table.loc[place, column])
+
+
+def having(runs: Sequence[FaultRun], setup: str) -> list[FaultRun]:
+    """Return the runs that have a schedule.
+
+    Raises
+    ------
+    LackingError
+        If none has it.
+    """
+    found = [run for run in runs if setup in run.setups]
+    if not found:
+        names = " and ".join(run.results.name for run in runs)
+        raise LackingError(f"{names}: there is no schedule {setup}; `cassbook experiment {setup}` records it")
+    return found
+
+
+def profile_of(runs: Sequence[FaultRun], setup: str) -> dict[str, Any]:
+    """Return the profile of a schedule, of the first run that has it; raises as `having`."""
+    return having(runs, setup)[0].profile(setup)
+
+
+def labels(runs: Sequence[FaultRun]) -> list[str]:
+    """Return what runs are called: their versions, and their names too where two are of one version."""
+    engines = [run.engine for run in runs]
+    return [run.engine if engines.count(run.engine) == 1 else f"{run.engine} ({run.results.name})" for run in runs]
 
 
 def unanswered_while_dead(run: FaultRun) -> pd.DataFrame:
@@ -113,11 +156,13 @@ def unanswered_while_dead(run: FaultRun) -> pd.DataFrame:
 
 def quoted_while_dead(pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str]]) -> dict[str, str]:
     """Return what prose quotes of `while_dead`, in words, named as by `quoted`; wanted are setting and operation."""
-    tables = {suffix: while_dead(run).to_dict("index") for suffix, run in pair.items()}
+    tables = {suffix: _or_none(while_dead, run) for suffix, run in pair.items()}
+    shares = {suffix: {} if table is None else table.to_dict("index") for suffix, table in tables.items()}
     return {
-        f"{name}_{suffix}": part(table[of[0]][of[1]], of[1])
-        for suffix, table in tables.items() for name, of in wanted.items()
-    }  # fmt: skip
+        f"{name}_{suffix}": part(of_setting[place][operation], operation) if place in of_setting else NOT_RECORDED
+        for suffix, of_setting in shares.items()
+        for name, (place, operation) in wanted.items()
+    }
 
 
 def counted(
@@ -137,7 +182,8 @@ def counted(
     for suffix, run in pair.items():
         for name, (setup, of, what) in wanted.items():
             own = _found(run, setup, of, what, driver, table)
-            found[f"{name}_{suffix}"] = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
+            counts = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
+            found[f"{name}_{suffix}"] = NOT_RECORDED if own.empty else counts
     return found
 
 
@@ -149,21 +195,48 @@ def bounded(
     for suffix, run in pair.items():
         for name, place in wanted.items():
             own = _found(run, *place, driver, table)
-            most = Proportion.grouped(own[place[2]], own["n"]).high
-            found[f"{name}_{suffix}"] = f"{_PERCENT * most:.2g}"
+            most = NOT_RECORDED if own.empty else f"{_PERCENT * Proportion.grouped(own[place[2]], own['n']).high:.2g}"
+            found[f"{name}_{suffix}"] = most
     return found
 
 
 def _found(run: FaultRun, setup: str, of: str, what: str, driver: str, table: str) -> pd.DataFrame:
     """Rows of the record, one per cluster start, that have what the checker found of one setting of a schedule."""
     rows = run.results.rows[run.results.rows["setup"] == (setup or run.setups[0])]
-    rows = of_one(rows, driver, table)
+    rows = rows if rows.empty else of_one(rows, driver, table)
     return rows[(rows["setting"] == of) & (rows["operation"] == ("UPDATE" if what == "lost" else "READ"))]
 
 
 def by_version(runs: Sequence[FaultRun], table: Callable[[FaultRun], pd.DataFrame]) -> pd.DataFrame:
-    """Return a table of each run, under one another: the version stands before its index."""
-    return pd.concat({run.engine: table(run) for run in runs}, names=["version"])
+    """Return a table of each run that has its schedule, under one another: the version stands before its index.
+
+    Raises
+    ------
+    LackingError
+        If none has it, with what each lacks.
+    """
+    made, lacks = {}, []
+    for label, run in zip(labels(runs), runs, strict=True):
+        try:
+            made[label] = table(run)
+        except LackingError as lacking:
+            lacks.append(str(lacking))
+    if not made:
+        raise LackingError("; ".join(lacks))
+    return pd.concat(made, names=["version"])
+
+
+def trade_offs(runs: Sequence[FaultRun], titles: Mapping[str, str]) -> dict[str, pd.DataFrame]:
+    """Return `trade_off` of schedules, by version and title, of the runs that have them; titles are by schedule."""
+    made = {
+        f"{label}, {title}": _or_none(trade_off, run, setup)
+        for setup, title in titles.items()
+        for label, run in zip(labels(runs), runs, strict=True)
+    }
+    found = {title: table for title, table in made.items() if table is not None}
+    if not found:
+        having(runs, next(iter(titles)))
+    return found
 
 
 def overview(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
@@ -250,8 +323,11 @@ def noticed_values(pair: Mapping[str, FaultRun], setup: str, fault: str) -> dict
     heads = {"down": "marked down after, s", "up": "marked up again after, s"}
     found = {}
     for suffix, run in pair.items():
-        table = noticed(run, setup)
+        table = _or_none(noticed, run, setup)
         for (short, long), (state, head) in product(who.items(), heads.items()):
+            if table is None:
+                found[f"{short}_{state}_{suffix}"] = NOT_RECORDED
+                continue
             told = table.loc[[of == (fault, long) for of in table.index], head]
             found[f"{short}_{state}_{suffix}"] = f"{told.iloc[0]} s" if len(told) else UNNOTICED
     return found

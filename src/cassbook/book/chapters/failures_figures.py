@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
-from cassbook.book.chapters.failures import of_one
+from cassbook.book.chapters.failures import having, labels, of_one
 from cassbook.book.chapters.failures_adviser import SWITCHED_BY
 from cassbook.book.figure_style import done, panels
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.records.faults import OPERATIONS, AdvisedRun, FaultRun
 
@@ -42,6 +43,8 @@ def stale(runs: Sequence[FaultRun], setup: str, driver: str = "") -> Figure:
 def _over_time(
     runs: Sequence[FaultRun], setup: str, rows: Mapping[str, str], what: str, driver: str = "", start: int = 0
 ) -> Figure:
+    named = dict(zip((run.results.name for run in runs), labels(runs), strict=True))
+    runs = having(runs, setup)
     binned = [of_one(run.bins_of(setup, start), driver) for run in runs]
     names = binned[0]["setting"].drop_duplicates().tolist()
     chosen = colours(names)
@@ -54,7 +57,7 @@ def _over_time(
             for _, of_start in own.groupby("start"):
                 share = 100 * of_start[what] / of_start["n"]
                 panel.plot(of_start["bin_s"], share, color=chosen[name], linewidth=1.0, alpha=0.7)
-        row[0].set_ylabel(f"{run.engine}\n{rows[operation]}, %")
+        row[0].set_ylabel(f"{named[run.results.name]}\n{rows[operation]}, %")
     for panel, name in zip(axes[0], names, strict=True):
         panel.set_title(name.replace("/", "/\n"), fontsize=10)
     for panel in axes[-1]:
@@ -65,6 +68,7 @@ def _over_time(
 
 def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
     """Draw the 99th percentile of response time by half seconds, medians over starts, and faults as bands."""
+    runs = having(runs, setup)
     figure, axes = panels(len(runs), len(OPERATIONS), width=5.0, height=2.8, sharex=True, sharey=True)
     for row, run in zip(axes, runs, strict=True):
         bins = of_one(run.bins_of(setup))
@@ -84,6 +88,9 @@ def response_times(runs: Sequence[FaultRun], setup: str) -> Figure:
 
 def unanswered(tables: Mapping[str, pd.DataFrame]) -> Figure:
     """Draw `failures.unanswered` as a map, one panel per version: the darker, the more requests went unanswered."""
+    tables = {title: table for title, table in tables.items() if not table.empty}
+    if not tables:
+        raise LackingError("no record has a schedule with all of these settings; `cassbook experiment faults-all` has")
     rows = max(len(table) for table in tables.values())
     figure, axes = panels(1, len(tables), width=6.5 if len(tables) == 1 else 5.0, height=0.3 * rows + 0.8, sharey=True)
     for panel, (title, table) in zip(axes[0], tables.items(), strict=True):

@@ -194,8 +194,9 @@ def _adviser(
     on_event: Callable[[Event], None] | None = None,
 ) -> Adviser:  # fmt: skip
     return Adviser(
-        session, keyspace, [SAFE], latency_map, _START, register, _TERMS, name=name, pace=_PACE, on_event=on_event
-    )
+        session, keyspace, [SAFE], latency_map, _START, register, _TERMS, name=name, pace=_PACE, on_event=on_event,
+        fail_fast=False,  # every request is sent, as those of the two other tables are: shares not answered compare
+    )  # fmt: skip
 
 
 def _live(name: str, addresses: list[str], protocol: int, keyspace: str, latency_map: LatencyMap) -> None:

@@ -1,0 +1,218 @@
+"""What any schedule of faults made of each setting, and how it is shown, on records that are made up."""
+
+import json
+import math
+import re
+
+import numpy as np
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+from cassbook.book import notebooks
+from cassbook.cli.main import main
+from cassbook.lab.experiments.catalogue import CATALOGUE
+from cassbook.latency.under_faults import ENDS
+from cassbook.records import fault_summary, fault_tables
+from cassbook.records.faults import AdvisedRun, FaultRun, opened
+from cassbook.records.readers import READERS, readers
+from tests.helpers.experiments import written
+from tests.unit.records.test_faults import advised_record
+
+LENGTH_S = 60.0
+EVENTS = [
+    {"at_s": 10.0, "do": "kill", "nodes": [2], "for_s": 10.0},
+    {"at_s": 40.0, "do": "pause", "nodes": [3], "for_s": 1.0, "times": 2, "every_s": 5.0},
+    {"at_s": 59.0, "do": "stop", "nodes": [1]},
+]
+
+STRUCK = ((1, "kill", 2, 10, 22), (2, "pause", 3, 40, 41), (3, "pause", 3, 45, 46))
+
+
+def bins(place, needs, due=10):
+    """Node 2 is dead from 10 to 22 s: then what needs three replicas times out for 6 s, and is refused."""
+    starts = np.arange(0, LENGTH_S, 0.5)
+    dead = (starts >= 10) & (starts < 22)
+    lost = dead & (needs == 3)
+    known = starts >= 16
+    p99_ms = np.select([starts < 10, starts < 16, starts < 22], [5.0, 50.0, 20.0], 8.0)
+    table = pd.DataFrame({"bin_s": starts, "n": due, **dict.fromkeys(ENDS, 0)})
+    return table.assign(
+        ok=np.where(lost, 0, due), unavailable=np.where(lost & known, due, 0), stale=0, back=0,
+        client_timeout=np.where(lost & ~known, due, 0), p50_ms=2.0, p95_ms=3.0, max_ms=99.0,
+        p99_ms=np.where(lost, np.nan, p99_ms), **place,
+    )  # fmt: skip
+
+
+def record(folder, setup="mine", events=EVENTS, starts=1, trial="faults", **faults):
+    rows, parts, struck, notices = [], [], [], []
+    for start in range(1, starts + 1):
+        place = {"start": start, "setup": setup}
+        for name, needs in {"ONE/ONE": (1, 1), "3R-1W": (3, 1)}.items():
+            for operation, needed in zip(("READ", "UPDATE"), needs, strict=True):
+                here = place | {"panel": 1 + len(rows) % 4}
+                rows.append(
+                    here | {"setting": name, "driver": "default", "table": "plain", "operation": operation, "n": 1200,
+                            "errors": "", "stale": 3 * (name == "ONE/ONE"), "back": 0, "lost": 0, "held_up": 0}
+                )  # fmt: skip
+                parts.append(bins(here, needed))
+        for number, fault, node, from_s, to_s in (
+            (1, "kill", 2, 10, 22),
+            (2, "pause", 3, 40, 41),
+            (3, "pause", 3, 45, 46),
+        ):
+            for begins, at_s in ((True, float(from_s)), (False, float(to_s))):
+                struck.append(
+                    place | {"panel": 1, "number": number, "fault": fault, "begins": begins, "node": node,
+                             "at_s": at_s, "ordered_s": at_s, "done_s": at_s}
+                )  # fmt: skip
+        for observer, at_s in (("driver", 10.2), ("1", 15.0), ("3", 16.0), ("2", 22.5)):
+            notices.append(place | {"panel": 1, "observer": observer, "node": 2, "state": "down", "at_s": at_s})
+    folder.mkdir(exist_ok=True)
+    load = {"settings": ["ONE/ONE", "3R-1W"], "rate_per_s": 80.0, "events": events} | faults
+    profile = {"name": setup, "title": "One dies, one flaps", "load": {"steady_s": LENGTH_S}, "faults": load}
+    tables = {"bins": pd.concat(parts), "struck": pd.DataFrame(struck), "notices": pd.DataFrame(notices)}
+    written(
+        folder, rows, tables, numbers={"profiles": {setup: profile}}, setups={setup: {}}, engine="5.0.9", starts=starts,
+        trial=trial,
+    )  # fmt: skip
+    return FaultRun(str(folder))
+
+
+@pytest.fixture
+def run(tmp_path):
+    return record(tmp_path / "mine")
+
+
+def by_place(run):
+    return fault_summary.summary(run).set_index(["fault", "setting", "operation"])
+
+
+def test_each_setting_has_what_a_fault_left_unanswered_and_how(run):
+    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"]
+    reads = kill.loc[("3R-1W", "reads")]
+    assert (reads["due"], reads["unanswered"]) == (600, 240), "from 10 s until the next fault at 40 s"
+    assert (reads["client_timeout"], reads["unavailable"], reads["server_timeout"]) == (120, 120, 0)
+    assert reads["share"] == pytest.approx(0.4)
+    assert math.isnan(reads["low"]), "one start"
+    none = kill.loc[("ONE/ONE", "reads")]
+    assert (none["unanswered"], none["low"]) == (0, 0)
+    assert none["high"] == pytest.approx(1 - 0.025 ** (1 / 600), rel=1e-6), "exact, of Clopper and Pearson"
+
+
+def test_p99_is_of_before_unnoticed_noticed_and_after(run):
+    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"]
+    columns = [f"p99_{phase}_ms" for phase in fault_summary.PHASES]
+    assert kill.loc[("ONE/ONE", "reads"), columns].tolist() == [5, 50, 20, 8]
+    assert kill.loc[("3R-1W", "reads"), columns].isna().tolist() == [False, True, True, False]
+
+
+def test_who_noticed_is_said_with_the_last_of_the_nodes_and_without_the_node_itself(run):
+    kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"].iloc[0]
+    assert kill[["driver_down_s", "nodes_down_s"]].tolist() == pytest.approx([0.2, 6.0])
+    assert fault_tables.noticed(kill) == "marked down by the driver after 0.2 s, by the other nodes after 6.0 s"
+
+
+def test_a_fault_that_is_repeated_is_one_row_and_one_that_nobody_noticed_is_unnoticed_until_its_end(run):
+    flaps = by_place(run).loc["pause node 3, 2 times from 40 s, for 1 s each"]
+    assert flaps["times"].tolist() == [2] * 4
+    assert flaps["due"].tolist() == [10 * 2 * 20] * 4
+    assert flaps["p99_noticed_ms"].isna().all()
+    assert "not by the driver, not by the other nodes" in fault_tables.noticed(flaps.iloc[0])
+
+
+def test_a_fault_that_came_too_late_is_named(run):
+    assert fault_summary.not_struck(run) == ["mine: stop node 1 at 59 s"]
+    assert "Not carried out before the load ended: mine: stop node 1 at 59 s." in fault_tables.as_text(run)
+
+
+def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
+    drawn = fault_summary.summary(record(tmp_path / "r", events=None, starts=2))
+    assert drawn.groupby("fault", sort=False)["times"].first().to_dict() == {
+        "kill, drawn at random": 2, "pause, drawn at random": 4,
+    }  # fmt: skip
+
+
+def test_its_text_fits_a_terminal_and_says_all(run):
+    text = fault_tables.as_text(run)
+    assert max(map(len, text.splitlines())) <= 120
+    for said in (
+        "mine: Cassandra 5.0.9, faults of 1 schedule in 1 cluster start",
+        "mine: One dies, one flaps; 80 requests a second in all, 60 s",
+        "pause node 3, 2 times from 40 s, for 1 s each; struck 2 times",
+        "120 unavailable, 120 at the client", "0 (at most 0.61)", "mine: stale reads: ONE/ONE 3 of 1,200.",
+        "mine: lost writes: none of 2,400 writes.",
+    ):  # fmt: skip
+        assert said in text
+    assert not re.search(r"\bnan\b", text)
+    assert "[0.0" not in text
+
+
+def cassbook(*arguments):
+    return CliRunner().invoke(main, [str(argument) for argument in arguments])
+
+
+def test_show_takes_it_in_every_format(run, tmp_path):
+    path = tmp_path / "mine"
+    assert cassbook("show", path).stdout == fault_tables.as_text(run) + "\n"
+    content = json.loads(cassbook("show", path, "--format", "json").stdout)
+    assert content["experiment"] == "faults"
+    assert len(content["faults"]) == 8
+    assert content["faults"][0]["p99_unnoticed_ms"] == 50
+    lines = cassbook("show", path, "--format", "csv").stdout.splitlines()
+    assert len(lines) == 9
+    assert lines[0].startswith("record,schedule,fault,times,starts,setting,driver,table,operation,due,unanswered,")
+    assert "### kill node 2 at 10 s, for 10 s" in cassbook("show", path, "--format", "md").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("advise", "--run", "{}", "--threads", 10, "--reads", 0.5), ("compare", "{}", "quick-2.1.20"),
+        ("capacity", "{}", "--bound-ms", 10),
+    ],
+)  # fmt: skip
+def test_what_does_not_read_it_says_what_does(run, tmp_path, arguments):
+    path = str(tmp_path / "mine")
+    result = cassbook(*(path if argument == "{}" else argument for argument in arguments))
+    assert result.exit_code == 2
+    assert (
+        f"what reads it: `cassbook show {path}`, `cassbook report {path} --output FILE.html`, "
+        f"`cassbook chapter failures -p recorded={path}`"
+    ) in result.stderr
+
+
+def test_a_record_that_is_not_complete_says_how_to_go_on(run, tmp_path):
+    manifest = tmp_path / "mine" / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"complete": False}))
+    result = cassbook("show", tmp_path / "mine")
+    assert (result.exit_code, "is not complete" in result.stderr) == (2, True)
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_every_experiment_has_what_reads_its_record(name):
+    said = readers(name, "X")
+    for command in said.partition(": ")[2].split("`, `"):
+        words = command.strip("`").split()
+        assert words[0] == "cassbook", said
+        if words[1] == "chapter":
+            parameter = words[4].partition("=")[0]
+            assert parameter in notebooks.parameters(notebooks.chapter_notebook(words[2])), said
+        else:
+            assert words[1] in main.commands or main.get_command(None, words[1]), said
+
+
+def test_no_reader_is_of_an_experiment_that_there_is_not():
+    assert all(any(name.startswith(begins) for name in CATALOGUE) for begins in READERS)
+
+
+def test_other_records_are_opened_as_nothing_and_the_advisers_as_its_own(tmp_path):
+    assert opened("quick-2.1.20") is None
+    assert opened("oracle-1.2.0") is None
+    assert opened("nothing-of-the-kind") is None
+    folder = tmp_path / "advised"
+    folder.mkdir()
+    advised_record(folder)
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"trial": "adviser-failing"}))
+    assert isinstance(opened(str(folder)), AdvisedRun)
