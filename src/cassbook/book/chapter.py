@@ -16,11 +16,11 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from cassbook.book import fingerprint, notebooks
+from cassbook.book import fingerprint, lacking, notebooks
 from cassbook.book.evidence import describe
 from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.ingest.folder import open_run
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
@@ -29,8 +29,9 @@ from cassbook.records.predictor import OracleRun
 from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
 from cassbook.records.staleness import StalenessRun
 
-__all__ = ["Chapter", "check_parameters", "describe", "glue", "open_chapter", "show"]
+__all__ = ["Chapter", "check_parameters", "describe", "glue", "glue_each", "of_each", "open_chapter", "show"]
 
+of_each = lacking.of_each
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
@@ -176,11 +177,16 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
     ------
     InputError
         For a parameter that the notebook does not have, or data that changed since the build began.
+
+    Notes
+    -----
+    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.lacking`).
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
-    if get_ipython():
+    if shell := get_ipython():
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
+        lacking.install(shell)
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:
@@ -244,7 +250,26 @@ def glue(**figures: Any) -> None:
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
+        text = lacking.without_nan(text)
         myst_nb.glue(name.replace("_", "-"), _Plain(text), display=False)
+
+
+def glue_each(sources: Mapping[str, Source], figures: Callable[[Source], Mapping[str, Any]]) -> None:
+    """Glue figures of each source; those of one that lacks the data read `lacking.NOT_DETERMINED` in the prose.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
+    figures : callable
+        Raises `LackingError` for a source that lacks the data.
+    """
+    for name, source in sources.items():
+        try:
+            found = figures(source)
+        except LackingError:
+            continue
+        glue(**{f"{figure}_{name}".rstrip("_"): value for figure, value in found.items()})
 
 
 class _Plain:

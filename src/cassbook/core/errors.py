@@ -8,6 +8,13 @@ class InputError(ValueError):
     """
 
 
+class LackingError(InputError):
+    """The data hold nothing of what was asked; the message, a clause, says what they lack and what would be enough.
+
+    A page of the book shows it as a sentence in the place of what would have been there.
+    """
+
+
 class LaboratoryError(RuntimeError):
     """What was asked is sound, but the machine, the network or a node did not play along (exit code 1)."""
 
