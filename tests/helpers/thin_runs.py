@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -69,10 +68,17 @@ def thinnest(cells: pd.DataFrame) -> pd.Series:
     return one_level(cells) & one_thread_count(cells) & one_block(cells)
 
 
-def workload_only(cells: pd.DataFrame) -> pd.Series:
-    """Choose mixes of one thread count, which `own_workload` then names as a user's."""
+def mixes_only(cells: pd.DataFrame) -> pd.Series:
+    """Choose mixes of one share of reads and one thread count."""
     return (cells["kind"] == "mixed") & (cells["threads"] == 100) & (cells["read_share"] == 0.5)
 
 
-#: Columns of a cell of a user's own workload.
+def as_quick(cells: pd.DataFrame) -> pd.Series:
+    """Choose what has the shape of profile `quick`: six thread counts, mixes at one of them, three blocks."""
+    pure = cells["kind"].isin(["pure", "warmup"]) & cells["threads"].isin([10, 50, 100, 200, 300, 400])
+    mixed = (cells["kind"] == "mixed") & (cells["threads"] == 50) & cells["read_share"].isin([0.1, 0.5, 0.9])
+    return (pure | mixed) & (cells["block"] <= 3)
+
+
+#: Columns of cells that a user's own workload measured.
 OWN_WORKLOAD = {"kind": "workload", "workload": "orders"}

@@ -36,7 +36,11 @@ _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
 #: How the record of an experiment is opened, by what its manifest calls the experiment; older ones have no prefix.
+_RUN, _SWITCHES, _SCHEDULE = "run of a profile", "record of switches", "schedule run"
 _OPENERS: Mapping[str, Callable[[str], Any]] = {
+    _RUN: run_of,
+    _SWITCHES: recorded_switches,
+    _SCHEDULE: ScheduleRuns,
     "three": StalenessRun,
     "five": StalenessRun,
     "study": Results,
@@ -119,9 +123,17 @@ class Chapter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or hasattr(type(self), name):
             raise AttributeError(name)
-        value = open_record(self._value(name))
+        given = self._value(name)
+        if usual := self._defaults.get(name):
+            check_kind(name, given, usual)
+        value = open_record(given)
         self.__dict__[name] = value
         return value
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        known = {notebook.stem: notebook for notebook in notebooks.analyse_notebooks()}
+        return notebooks.parameters(known[self.slug]) if self.slug in known else {}
 
     def _value(self, name: str) -> Any:
         if name not in self._given:
@@ -148,17 +160,39 @@ def open_record(name_or_path: str) -> Any:
     InputError
         If it cannot be found or read.
     """
+    kind = _kind(name_or_path)
+    if kind not in _OPENERS:
+        raise InputError(f"{name_or_path}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
+    return _OPENERS[kind](name_or_path)
+
+
+def check_kind(parameter: str, name_or_path: str, usual: str) -> None:
+    """Check that a record is of the kind that a chapter reads under a parameter, as its default is.
+
+    Raises
+    ------
+    LackingError
+        If it is of another kind.
+    """
+    kind, wanted = _kind(name_or_path), _kind(usual)
+    alike = _OPENERS.get(kind) is _OPENERS.get(wanted) is not Results
+    if kind != wanted and not alike:
+        named = [
+            f"a {name}" if name in (_RUN, _SWITCHES, _SCHEDULE) else f"a record of {name}" for name in (kind, wanted)
+        ]
+        raise LackingError(f"{parameter}: {name_or_path} is {named[0]}, not {named[1]} like {usual}")
+
+
+def _kind(name_or_path: str) -> str:
+    """What a record is, by its manifest: the key of `_OPENERS`."""
     folder, notes = fingerprint.record(name_or_path)
     if folder is None or "profile" in notes:
-        return run_of(name_or_path)
+        return _RUN
     if folder.suffix == ".json":
-        return recorded_switches(name_or_path)
+        return _SWITCHES
     if "schedule" in notes and "trial" not in notes:
-        return ScheduleRuns(name_or_path)
-    kind = str(notes.get("trial")).removeprefix("staleness-")
-    if kind not in _OPENERS:
-        raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
-    return _OPENERS[kind](name_or_path)
+        return _SCHEDULE
+    return str(notes.get("trial")).removeprefix("staleness-")
 
 
 def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapter:

@@ -161,6 +161,7 @@ def regret_figures(source: Source) -> dict[str, str]:
 
 def wider_table(source: Source) -> pd.DataFrame:
     """Return `wider_settings.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+    _check_wider(source)
     columns: dict[tuple[str, str], pd.Series] = {}
     for figure in ("mean", "p99"):
         pairs = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
@@ -176,10 +177,16 @@ def wider_values(source: Source) -> dict[str, int | str]:
     """Return in how many workloads a wider setting is the fastest of all six, by mean and by p99, and of how many; and
     p99 of 3R-2W by that of 3R-1W.
     """
+    _check_wider(source)
     best = {name: wider_settings.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
     tail = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
     counts = {f"wider_best_{name}": count for name, (count, _) in best.items()} | {"wider_all": best["mean"][1]}
-    return counts | {"wider_tail": f"{tail['3R-2W', '3R-1W']:.2f}"}
+    return counts | {"wider_tail": f"{tail.get(('3R-2W', '3R-1W'), float('nan')):.2f}"}
+
+
+def _check_wider(source: Source) -> None:
+    if wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
+        raise LackingError(f"{source.label} has no mixes at a setting that is wider than another of its own")
 
 
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
