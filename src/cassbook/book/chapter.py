@@ -16,7 +16,7 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from cassbook.book import fingerprint, lacking, notebooks
+from cassbook.book import fingerprint, lacking, notebooks, replaced
 from cassbook.book.evidence import describe
 from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
@@ -214,13 +214,13 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
 
     Notes
     -----
-    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.lacking`).
+    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.replaced`).
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
     if shell := get_ipython():
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
-        lacking.install(shell)
+        replaced.install(shell)
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:

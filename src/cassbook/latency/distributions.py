@@ -51,6 +51,9 @@ def curves(
     if cells.empty:
         raise LackingError(f"operation, threads: no cell of {operation} at {threads} threads was measured")
     tags = histograms.tags_by_cell(recorded)
+    cells = cells[[cell_id in tags for cell_id in cells["cell_id"]]]
+    if cells.empty:
+        raise LackingError(f"of {operation} at {threads} threads there are neither single operations nor histograms")
     rows = []
     for level, group in cells.groupby("level", sort=False):
         counted = [histograms.merged(recorded[tag] for tag in tags[cell_id]) for cell_id in group["cell_id"]]

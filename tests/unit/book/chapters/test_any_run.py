@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book import lacking, paper_tables
+from cassbook.book import lacking, paper_tables, replaced
 from cassbook.book.chapters import (
     answers,
     choosing,
@@ -160,7 +160,7 @@ def text_of(thing):
     """What a page shows of a table, a figure or figures for the prose."""
     if isinstance(thing, pd.DataFrame):
         shown = []
-        lacking._plain(thing, SimpleNamespace(text=shown.append), False)
+        replaced._plain(thing, SimpleNamespace(text=shown.append), False)
         return "".join(shown)
     if isinstance(thing, dict):
         return lacking.without_nan(" ".join(map(str, thing.values())))
