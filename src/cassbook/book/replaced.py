@@ -115,28 +115,33 @@ def _html(table: pd.DataFrame) -> str | None:
     """As pandas shows it, but empty where there is no value."""
     if not table.isna().to_numpy().any():
         return str(table._repr_html_())  # type: ignore[operator]
-    option = pd.get_option
-    return str(
-        table.to_html(
-            na_rep="", notebook=True, max_rows=option("display.max_rows"), max_cols=option("display.max_columns"),
-            show_dimensions=bool(option("display.show_dimensions")) and _is_cut(table),
-        )
-    )  # fmt: skip
+    rows, columns = _most(table)
+    return str(table.to_html(na_rep="", notebook=True, max_rows=rows, max_cols=columns, show_dimensions=_is_cut(table)))
 
 
 def _plain(table: pd.DataFrame, printer: Any, _cycle: bool) -> None:
     if not table.isna().to_numpy().any():
         printer.text(repr(table))
         return
-    option = pd.get_option
-    rows, columns, width = option("display.max_rows"), option("display.max_columns"), option("display.width")
-    printer.text(table.to_string(na_rep="", max_rows=rows, max_cols=columns, line_width=width))
+    rows, columns = _most(table)
+    width, cut = pd.get_option("display.width"), _is_cut(table)
+    printer.text(table.to_string(na_rep="", max_rows=rows, max_cols=columns, line_width=width, show_dimensions=cut))
+
+
+def _most(table: pd.DataFrame) -> tuple[int, int]:
+    """How many rows and columns pandas shows of a table: of one that is too long it leaves out more."""
+    most, few = pd.get_option("display.max_rows"), pd.get_option("display.min_rows")
+    return few if _is_longer(len(table), most) else most, pd.get_option("display.max_columns")
 
 
 def _is_cut(table: pd.DataFrame) -> bool:
     """Whether pandas leaves out the middle of a table."""
     most = pd.get_option("display.max_rows"), pd.get_option("display.max_columns")
-    return any(limit and length > limit for length, limit in zip(table.shape, most, strict=True))
+    return any(_is_longer(length, limit) for length, limit in zip(table.shape, most, strict=True))
+
+
+def _is_longer(length: int, limit: int) -> bool:
+    return bool(limit) and length > limit
 
 
 def fill(content: nbformat.NotebookNode) -> None:

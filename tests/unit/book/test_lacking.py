@@ -81,6 +81,9 @@ def test_a_table_is_empty_where_there_is_no_value(shell):
     assert "nan" not in (data["text/plain"] + data["text/html"]).lower()
     assert "None" not in data["text/plain"] + data["text/html"]
     assert "<td>1.5</td>" in data["text/html"]
+    long = pd.DataFrame({"ms": [np.nan, *range(99)]})
+    assert shell.display_formatter.format(long)[0]["text/html"] == long._repr_html_().replace("NaN", "")
+    assert shell.display_formatter.format(long)[0]["text/plain"] == repr(long).replace("NaN", "   ")
     whole, _ = shell.display_formatter.format(table.head(1))
     assert whole["text/plain"] == repr(table.head(1))
     assert whole["text/html"] == table.head(1)._repr_html_()
