@@ -9,14 +9,25 @@ import pandas as pd
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import LackingError
+from cassbook.latency.labels import labelled
 from cassbook.latency.summaries import LEVEL_ORDER, mixed_cells
 
+#: Of cells that are no reads or writes alone.
+_KINDS = {"mixed": "mixes", "cold": "cells that begin cold", "paced": "cells at fixed rates"}
 _OPERATIONS = {"READ": "reads", "WRITE": "writes"}
+
+
+def _series(source: Source) -> pd.DataFrame:
+    """Operation, level and threads of what was measured of reads and writes alone, in any deployment."""
+    if source.run is None:
+        return source.level_stats
+    cells = labelled(source.cell_stats)
+    return cells[(cells["kind"] == "pure") & cells["latency_us"].notna()]
 
 
 def pure(source: Source, operation: str = "") -> None:
     """Check that a source has reads or writes alone; of one operation if it is named."""
-    stats = source.level_stats
+    stats = _series(source)
     if operation and not stats.empty and operation not in set(stats["operation"]):
         raise LackingError(f"{source.label} has no {_OPERATIONS[operation]} alone")
     if stats.empty:
@@ -26,7 +37,7 @@ def pure(source: Source, operation: str = "") -> None:
 def levels(source: Source) -> None:
     """Check that one operation was measured at two levels or more, so that they can be compared."""
     pure(source)
-    stats = source.level_stats
+    stats = _series(source)
     if stats.groupby("operation")["level"].nunique().max() < 2:  # noqa: PLR2004 - a comparison takes two
         found = _some(sorted(stats["level"].unique(), key=lambda level: _place(str(level))))
         raise LackingError(f"{source.label} has one level, {found}; comparing levels takes two")
@@ -35,23 +46,25 @@ def levels(source: Source) -> None:
 def settings(source: Source) -> None:
     """Check that reads and writes were measured at every level that the strong settings use."""
     pure(source)
-    stats = source.level_stats
+    stats = _series(source)
     known = set(zip(stats["operation"], stats["level"], strict=True))
     absent = [
         f"{word} at {level}" for operation, word in _OPERATIONS.items() for level in LEVELS
         if (operation, level) not in known
     ]  # fmt: skip
     if absent:
-        raise LackingError(f"{source.label} has no {_some(absent)}; comparing settings takes reads and writes at each")
+        raise LackingError(
+            f"{source.label} has no {_some(absent, 'or')}; comparing settings takes reads and writes at each"
+        )
 
 
 def thread_counts(source: Source, fewest: int, why: str) -> None:
     """Check that every series of reads and writes has so many thread counts; `why` says what takes them."""
     pure(source)
-    counted = source.level_stats.groupby(["operation", "level"])["threads"].nunique()
+    counted = _series(source).groupby(["operation", "level"])["threads"].nunique()
     if counted.min() < fewest:
         operation, level = counted.sort_values(kind="stable").index.tolist()[0]
-        stats = source.level_stats
+        stats = _series(source)
         own = stats[(stats["operation"] == operation) & (stats["level"] == level)]
         found = _some(sorted(int(count) for count in own["threads"].unique()))
         raise LackingError(
@@ -83,7 +96,7 @@ def _kinds(source: Source) -> str:
     """What a run has instead of pure cells."""
     cells = source.cell_stats if source.run is not None else pd.DataFrame(columns=["kind", "workload"])
     workloads = sorted(set(cells.loc[cells["kind"] == "workload", "workload"]))
-    kinds = [f"cells of kind {kind}" for kind in sorted(set(cells["kind"]) - {"workload"})]
+    kinds = [_KINDS.get(kind, f"cells of kind {kind}") for kind in sorted(set(cells["kind"]) - {"workload"})]
     own = [f"workload{'s' if len(workloads) > 1 else ''} {_some(workloads)}"] if workloads else []
     return _some([*kinds, *own]) or "nothing that was measured"
 

@@ -188,7 +188,7 @@ def test_it_is_made_or_a_sentence_says_what_the_run_lacks(run_of, said, run, nam
 def test_what_one_run_lacks_leaves_the_others_in_the_table(run_of, said, name):
     """Of a run that has nothing of the kind, a sentence stands beside the table of the other."""
     assert text_of(MADE[name]([run_of("mixes only"), STANDARD]))
-    assert said == ["Mixes only has no reads or writes alone, only cells of kind mixed."]
+    assert said == ["Mixes only has no reads or writes alone, only mixes."]
 
 
 def test_the_printed_tables_are_served_as_before(said):
