@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import pandas as pd
 
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import LackingError
-from cassbook.latency.labels import labelled
 from cassbook.latency.summaries import LEVEL_ORDER, mixed_cells
 
 #: Of cells that are no reads or writes alone.
@@ -21,8 +21,10 @@ def _series(source: Source) -> pd.DataFrame:
     """Operation, level and threads of what was measured of reads and writes alone, in any deployment."""
     if source.run is None:
         return source.level_stats
-    cells = labelled(source.cell_stats)
-    return cells[(cells["kind"] == "pure") & cells["latency_us"].notna()]
+    cells = source.cell_stats[(source.cell_stats["kind"] == "pure") & source.cell_stats["latency_us"].notna()]
+    reads = cells["read_share"] == 1
+    operation, level = np.where(reads, "READ", "WRITE"), np.where(reads, cells["read_cl"], cells["write_cl"])
+    return pd.DataFrame({"operation": operation, "level": level, "threads": cells["threads"]})
 
 
 def pure(source: Source, operation: str = "") -> None:
