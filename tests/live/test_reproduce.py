@@ -3,6 +3,8 @@
 import os
 import shutil
 import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +15,7 @@ from cassbook.lab.run.plan import plan
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.conftest import BUILD
+from tests.helpers import readme
 
 pytestmark = [pytest.mark.live, pytest.mark.usefixtures("nothing_left")]
 
@@ -76,6 +79,22 @@ def test_it_ends_with_the_path_of_a_book_that_shows_the_run(reproduced, run):
     pages = folder / "html" / "notebooks"
     assert "measured now" in (pages / "analyse" / "latency.html").read_text()
     assert run.data_hash[:12] in (pages / "measure" / "measure.html").read_text()
+
+
+@pytest.mark.parametrize("command", readme.on_a_run())
+def test_what_the_page_shows_next_works_on_it(command, reproduced, run, tmp_path):
+    """Each command of README.md that wants a run, with this one."""
+    program, *words = readme.given(command, str(run.folder))
+    words = [str(tmp_path / word) if word in ("report.html", "latency.ipynb") else word for word in words]
+    done = subprocess.run(
+        [Path(sys.executable).with_name(program), *words],
+        env=os.environ | {"CASSBOOK_BUILD": str(reproduced[1])}, cwd=project_root(), capture_output=True, text=True,
+        check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-3000:]
+    made = [Path(word) for word in words if word.startswith(str(tmp_path))]
+    assert all(path.stat().st_size > 1000 for path in made)
+    assert made or done.stdout.strip()
 
 
 def steady(run, condition, kind="cold"):

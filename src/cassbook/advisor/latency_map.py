@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from cassbook.advisor import map_cells, map_columns, workload_cells
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentile_validation, percentiles, uncertainty
 
@@ -91,7 +91,7 @@ class LatencyMap:
         wanted = set(parts[0]["setting"]) | {setting.name for setting in strong}
         self.settings = tuple(s for s in settings if s.name in wanted and both.get(s.name, False))
         if not self.settings:
-            raise InputError(workload_cells.without_settings(cell_stats, name, self.workloads, self.other_workloads))
+            raise LackingError(workload_cells.without_settings(cell_stats, name, self.workloads, self.other_workloads))
         usable = columns[columns["setting"].isin([s.name for s in self.settings])]
         self._columns = usable.groupby(["setting", "block", "read_share", "threads"], as_index=False)[
             "latency_us"
@@ -280,7 +280,7 @@ class LatencyMap:
             raise InputError(f"reads: {read_share:g} is not between 0 and 1 (0.9 for 90 % reads)")
         low, high = self.threads[[0, -1]]
         if not low <= threads <= high:
-            raise InputError(
+            raise LackingError(
                 f"threads: {threads:g} is outside what {self.name} measured, {low:g} to {high:g}; curves say nothing "
                 "there (see the chapter on models): measure at that load"
             )
@@ -291,7 +291,7 @@ class LatencyMap:
             )
         least, most = (0.0, 1.0) if own is not None else self.read_shares[[0, -1]]
         if not least <= read_share <= most:
-            raise InputError(f"reads: {read_share:g} is outside what {self.name} measured, {least:g} to {most:g}")
+            raise LackingError(f"reads: {read_share:g} is outside what {self.name} measured, {least:g} to {most:g}")
 
     def advise(self, threads: float, read_share: float, survive: int = SURVIVE) -> Advice:
         """Name the best settings at a point, and what is known of them.
@@ -328,7 +328,7 @@ class LatencyMap:
         )
         too_few = self.too_few(threads, read_share)
         if not choices:
-            raise InputError(map_cells.without_choices(self.name, self.by, threads, read_share, too_few))
+            raise LackingError(map_cells.without_choices(self.name, self.by, threads, read_share, too_few))
         mixed = self._rests_on_mixes(threads)
         return Advice(threads, read_share, tuple(choices), mixed, self.replicas, survive, self.by, too_few)
 

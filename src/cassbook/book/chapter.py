@@ -16,26 +16,32 @@ from IPython.display import HTML, Markdown, display
 from matplotlib.figure import Figure
 from matplotlib_inline.backend_inline import set_matplotlib_formats
 
-from cassbook.book import fingerprint, notebooks
+from cassbook.book import fingerprint, lacking, notebooks, replaced
 from cassbook.book.evidence import describe
 from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run_of
 from cassbook.core import paths
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.ingest.folder import open_run
-from cassbook.records import faults
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
+from cassbook.records.faults import ADVISED, AdvisedRun, FaultRun, holds_faults
 from cassbook.records.predictor import OracleRun
 from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
 from cassbook.records.staleness import StalenessRun
 
-__all__ = ["Chapter", "check_parameters", "describe", "glue", "open_chapter", "show"]
+__all__ = ["Chapter", "check_parameters", "describe", "glue", "glue_each", "of_each", "open_chapter", "show"]
 
+of_each = lacking.of_each
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
 #: How the record of an experiment is opened, by what its manifest calls the experiment; older ones have no prefix.
+_RUN, _SWITCHES, _SCHEDULE = "run of a profile", "record of switches", "schedule run"
+_FAULTS = "faults"
 _OPENERS: Mapping[str, Callable[[str], Any]] = {
+    _RUN: run_of,
+    _SWITCHES: recorded_switches,
+    _SCHEDULE: ScheduleRuns,
     "three": StalenessRun,
     "five": StalenessRun,
     "study": Results,
@@ -47,6 +53,8 @@ _OPENERS: Mapping[str, Callable[[str], Any]] = {
     "interleaving-designs": Results,
     "interleaving-carry-over": Results,
     "interleaving-same": Results,
+    _FAULTS: FaultRun,
+    ADVISED: AdvisedRun,
 }
 
 
@@ -114,9 +122,17 @@ class Chapter:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or hasattr(type(self), name):
             raise AttributeError(name)
-        value = open_record(self._value(name))
+        given = self._value(name)
+        if usual := self._defaults.get(name):
+            check_kind(name, given, usual)
+        value = open_record(given)
         self.__dict__[name] = value
         return value
+
+    @cached_property
+    def _defaults(self) -> dict[str, Any]:
+        known = {notebook.stem: notebook for notebook in notebooks.analyse_notebooks()}
+        return notebooks.parameters(known[self.slug]) if self.slug in known else {}
 
     def _value(self, name: str) -> Any:
         if name not in self._given:
@@ -143,19 +159,40 @@ def open_record(name_or_path: str) -> Any:
     InputError
         If it cannot be found or read.
     """
+    kind = _kind(name_or_path)
+    if kind not in _OPENERS:
+        raise InputError(f"{name_or_path}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
+    return _OPENERS[kind](name_or_path)
+
+
+def check_kind(parameter: str, name_or_path: str, usual: str) -> None:
+    """Check that a record is of the kind that a chapter reads under a parameter, as its default is.
+
+    Raises
+    ------
+    LackingError
+        If it is of another kind.
+    """
+    kind, wanted = _kind(name_or_path), _kind(usual)
+    alike = _OPENERS.get(kind) is _OPENERS.get(wanted) is not Results
+    if kind != wanted and not alike:
+        named = [
+            f"a {name}" if name in (_RUN, _SWITCHES, _SCHEDULE) else f"a record of {name}" for name in (kind, wanted)
+        ]
+        raise LackingError(f"{parameter}: {name_or_path} is {named[0]}, not {named[1]} like {usual}")
+
+
+def _kind(name_or_path: str) -> str:
+    """What a record is, by its manifest: the key of `_OPENERS`."""
     folder, notes = fingerprint.record(name_or_path)
     if folder is None or "profile" in notes:
-        return run_of(name_or_path)
+        return _RUN
     if folder.suffix == ".json":
-        return recorded_switches(name_or_path)
+        return _SWITCHES
     if "schedule" in notes and "trial" not in notes:
-        return ScheduleRuns(name_or_path)
-    kind = str(notes.get("trial")).removeprefix("staleness-")
-    if (failing := faults.opened(name_or_path)) is not None:
-        return failing
-    if kind not in _OPENERS:
-        raise InputError(f"{folder}: is the record of {kind!r}; a chapter shows one of faults, {', '.join(_OPENERS)}")
-    return _OPENERS[kind](name_or_path)
+        return _SCHEDULE
+    kind = str(notes.get("trial"))
+    return _FAULTS if kind != ADVISED and holds_faults(kind) else kind.removeprefix("staleness-")
 
 
 def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapter:
@@ -174,11 +211,16 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
     ------
     InputError
         For a parameter that the notebook does not have, or data that changed since the build began.
+
+    Notes
+    -----
+    In a notebook, a cell whose data a run lacks is from now on replaced by a sentence (see `cassbook.book.replaced`).
     """
     check_parameters([*parameters, notebooks.DATA_HASH])
-    if get_ipython():
+    if shell := get_ipython():
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
+        replaced.install(shell)
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:
@@ -242,7 +284,26 @@ def glue(**figures: Any) -> None:
             continue
         text = f"{value:,.0f}" if isinstance(value, float) and abs(value) >= 1000 else value  # noqa: PLR2004
         text = f"{text:.3g}" if isinstance(text, float) else str(text)
+        text = lacking.without_nan(text)
         myst_nb.glue(name.replace("_", "-"), _Plain(text), display=False)
+
+
+def glue_each(sources: Mapping[str, Source], figures: Callable[[Source], Mapping[str, Any]]) -> None:
+    """Glue figures of each source; those of one that lacks the data read `lacking.NOT_DETERMINED` in the prose.
+
+    Parameters
+    ----------
+    sources : mapping of str to Source
+        By what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
+    figures : callable
+        Raises `LackingError` for a source that lacks the data.
+    """
+    for name, source in sources.items():
+        try:
+            found = figures(source)
+        except LackingError:
+            continue
+        glue(**{f"{figure}_{name}".rstrip("_"): value for figure, value in found.items()})
 
 
 class _Plain:

@@ -11,7 +11,7 @@ import nbformat
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
-from cassbook.book import notebooks, status
+from cassbook.book import notebooks, replaced, status
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
 from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.core import paths
@@ -90,5 +90,6 @@ def execute(
         tail = "\n".join(error.traceback[-3:])
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
     content = nbformat.read(output, as_version=4)
+    replaced.fill(content)
     content.metadata[status.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
     nbformat.write(content, output)

@@ -47,14 +47,6 @@ def done(figure: Figure) -> Figure:
     return figure
 
 
-def sentence(text: str) -> Figure:
-    """Return a plain sentence in a figure's place, where the data do not hold what it draws."""
-    style()
-    figure = plt.figure(figsize=(7.5, 0.8), FigureClass=Drawing)
-    figure.text(0.01, 0.5, text, va="center")
-    return done(figure)
-
-
 def error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
     """Draw one level's mean latency in ms over a column, with 95 % bars; open circles are points of CLIENT_MARKS."""
     y = group["latency_us"] / MS

@@ -74,16 +74,31 @@ def parameters(notebook: Path) -> dict[str, Any]:
     """
     declared: dict[str, Any] = {}
     for cell in cells(notebook):
-        if _TAG not in cell["metadata"].get("tags", []):
-            continue
-        for node in ast.parse(cell["source"]).body:
-            match node:
-                case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                    try:
-                        declared[name] = ast.literal_eval(value)
-                    except ValueError:
-                        raise InputError(f"{notebook.name}: parameter {name} is no literal") from None
+        if _TAG in cell["metadata"].get("tags", []):
+            try:
+                declared |= assigned(cell["source"])
+            except InputError as error:
+                raise InputError(f"{notebook.name}: {error}") from None
     return declared
+
+
+def assigned(source: str) -> dict[str, Any]:
+    """Return the values that a cell of parameters assigns, by name.
+
+    Raises
+    ------
+    InputError
+        If one is no literal.
+    """
+    values: dict[str, Any] = {}
+    for node in ast.parse(source).body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                try:
+                    values[name] = ast.literal_eval(value)
+                except ValueError:
+                    raise InputError(f"parameter {name} is no literal") from None
+    return values
 
 
 def check(notebook: Path, given: set[str]) -> None:

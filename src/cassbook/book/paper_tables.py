@@ -6,8 +6,11 @@ from collections.abc import Sequence
 
 import pandas as pd
 
+from cassbook.book import needs
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS
 from cassbook.latency import (
@@ -23,6 +26,7 @@ from cassbook.latency.mixing import mix_label
 #: and behind one of cells with any other mark.
 CLIENT_SIGN, MARK_SIGN = "†", "‡"
 _BELOW_ZERO = "below 0"
+_LEAST_P = 0.001
 _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
@@ -44,7 +48,8 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
     table = {}
-    for level in LEVELS:
+    measured = [level for level in LEVELS if level in set(rows["level"])]
+    for level in measured:
         group = rows[rows["level"] == level].set_index("threads")
         behind = level != "ONE"
         bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
@@ -58,11 +63,23 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
         table["variation, %", level] = _text(group["cv_percent"], "{:.0f}")
         table["throughput, 1/s", level] = throughput
     quantities = ("latency, us", "variation, %", "throughput, 1/s")
-    return pd.DataFrame(table)[[(q, level) for q in quantities for level in LEVELS]]
+    return pd.DataFrame(table)[[(q, level) for q in quantities for level in measured]] if table else pd.DataFrame()
 
 
 def _text(figures: pd.Series, spec: str) -> pd.Series:
-    return figures.map(spec.format).astype(str)  # of none too, whose type would be a number's
+    """Figures as text, empty where there is none."""
+    return figures.map(lambda figure: "" if pd.isna(figure) else spec.format(figure)).astype(str)
+
+
+def p_text(p: float) -> str:
+    """Return a p-value as tables show it, never as zero; empty where there is none.
+
+    >>> p_text(0.0412), p_text(2e-6), p_text(float("nan"))
+    ('0.041', '< 0.001', '')
+    """
+    if pd.isna(p):
+        return ""
+    return f"{p:.3f}" if p >= _LEAST_P else f"< {_LEAST_P}"
 
 
 def signs(stats: pd.DataFrame) -> pd.Series:
@@ -78,17 +95,22 @@ def signs(stats: pd.DataFrame) -> pd.Series:
 def goodness_of_fit(sources: Sequence[Source]) -> pd.DataFrame:
     """Return Table III for every source: R² of each model, four decimals as printed."""
     parts = {}
-    for source in sources:
-        fits = regression.fit_all(source.level_stats)
+    for label, fits in of_each(sources, _all_fits).items():
         for model, group in fits.groupby("model", sort=False):
-            parts[source.label, _MODELS[str(model)]] = group.set_index(["operation", "level"])["r_squared"]
+            parts[label, _MODELS[str(model)]] = group.set_index(["operation", "level"])["r_squared"]
     return pd.DataFrame(parts).round(4)
+
+
+def _all_fits(source: Source) -> pd.DataFrame:
+    needs.thread_counts(source, max(regression.MODEL_NAMES) + 1, "a curve of fourth order")
+    return regression.fit_all(source.level_stats)
 
 
 def estimated(source: Source, read_shares: Sequence[float], order: int = 4) -> pd.DataFrame:
     """Return the latencies that equations (8) to (10) estimate from a source's regressions, at its own thread
     counts.
     """
+    needs.estimates(source, order)
     fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
     return mixing.estimates(fits, sorted(source.level_stats["threads"].unique()), read_shares)
 
@@ -130,6 +152,7 @@ def measured_deviations(source: Source, order: int = 4) -> pd.DataFrame:
     """Return Table V from a run: estimates from its pure cells against its mixed cells (see
     `validation.deviations`).
     """
+    needs.mixes(source)
     shares = sorted(source.mixed_stats["read_share"].unique())
     return validation.deviations(estimated(source, shares, order), source.mixed_stats)
 
@@ -138,7 +161,7 @@ def _in_words(table: pd.DataFrame, keys: list[str]) -> pd.DataFrame:
     """Write a ranking for readers: index `keys`; ranking, distinguishable in words, p."""
     words = {True: "yes", False: "no", None: "unknown"}
     distinguishable = [words[value] for value in table["distinguishable"]]
-    p = table["p_value"].map("{:.3f}".format).replace("nan", "")
+    p = table["p_value"].map(p_text).astype(str)
     return table.assign(distinguishable=distinguishable, p=p).drop(columns=["p_value", "order"]).set_index(keys)
 
 
@@ -152,6 +175,7 @@ def rankings(source: Source) -> pd.DataFrame:
         Index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
         adjusted p-value of two neighbours.
     """
+    needs.levels(source)
     cells = None if source.run is None else source.cell_stats
     return _in_words(ranking.levels(source.level_stats, cells), ["operation", "threads"])
 
@@ -160,6 +184,7 @@ def setting_rankings(source: Source) -> pd.DataFrame:
     """Return the order of the settings of mixed workloads by measured mean latency; index read_share, threads; as
     `rankings`.
     """
+    needs.mixes(source)
     cells = None if source.run is None else source.cell_stats
     return _in_words(ranking.settings(source.mixed_stats, cells), ["read_share", "threads"])
 
@@ -180,11 +205,21 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
         Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
     """
     parts = {}
-    for source in sources:
-        orders = ranking.overall(source.cell_stats, of)
-        if of == "setting":
-            orders["read_share"] = orders["read_share"].map(mix_label)
-        orders = orders.set_index(orders.columns[0])
-        parts[source.label, "order"] = orders["order"]
-        parts[source.label, "p"] = orders["p_value"].map("{:.3f}".format).replace("nan", "")
+    for label, orders in of_each(sources, lambda source: _overall(source, of)).items():
+        parts[label, "order"] = orders["order"]
+        parts[label, "p"] = orders["p_value"].map(p_text).astype(str)
     return pd.DataFrame(parts).rename_axis("operation" if of == "level" else "mix")
+
+
+def _overall(source: Source, of: str) -> pd.DataFrame:
+    """Order of a run's levels or settings, by operation or mix."""
+    if of == "setting":
+        needs.mixes(source)
+    else:
+        needs.levels(source)
+    orders = ranking.overall(source.cell_stats, of)
+    if orders.empty:
+        raise LackingError(f"{source.label} has no thread count at which one block measured every {of}")
+    if of == "setting":
+        orders["read_share"] = orders["read_share"].map(mix_label)
+    return orders.set_index(orders.columns[0])

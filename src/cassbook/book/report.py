@@ -17,6 +17,7 @@ import pandas as pd
 from cassbook import __version__
 from cassbook.book import report_faults
 from cassbook.book import report_figures as figures
+from cassbook.book.paper_tables import p_text
 from cassbook.core.consistency import stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
@@ -210,7 +211,8 @@ def _orders(orders: pd.DataFrame, *more: str) -> pd.DataFrame:
 def _differ(row: Mapping[Hashable, Any]) -> str:
     if row["distinguishable"] is None:
         return "unknown"
-    return f"{'yes' if row['distinguishable'] else 'not all'}, p = {row['p_value']:.3f}"
+    p = p_text(row["p_value"])
+    return f"{'yes' if row['distinguishable'] else 'not all'}, p {p if p.startswith('<') else f'= {p}'}"
 
 
 def _figures(table: pd.DataFrame) -> list[str]:

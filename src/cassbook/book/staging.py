@@ -9,10 +9,16 @@ from pathlib import Path
 
 import nbformat
 
-from cassbook.book import captions
+from cassbook.book import captions, notebooks
 
 #: Papermill's two: the defaults, and what it was given.
 _PARAMETERS = {"parameters", "injected-parameters"}
+#: Parameters that no sentence of the prose is about.
+_OWN = {notebooks.DATA_HASH, "fresh"}
+_WHOSE = (
+    "Numbers, tables and figures are computed from what was given; the sentences around them, and the versions "
+    "that they name, were written about the defaults."
+)
 _FOLDED, _OUT_OF_SIGHT = "hide-input", "remove-cell"
 _PICTURE = "image/"
 
@@ -28,8 +34,22 @@ def stage(executed: Path, page: Path) -> None:
             if text := _in_words(cell):
                 shown = cell.metadata.setdefault("mystnb", {})
                 shown["image"] = {"alt": text, **shown.get("image", {})}
+    _say_what_was_given(content.cells)
     captions.caption(content.cells, page.stem)
     nbformat.write(content, page)
+
+
+def _say_what_was_given(cells: list[nbformat.NotebookNode]) -> None:
+    """Add to the first cell which records the page shows instead of those that its prose was written about."""
+    sources = {tag: cell.source for cell in cells for tag in _PARAMETERS & set(cell.metadata.get("tags", []))}
+    usual, given = (notebooks.assigned(sources.get(tag, "")) for tag in ("parameters", "injected-parameters"))
+    changed = [
+        f"{name} = {value} instead of {usual[name]}" for name, value in given.items()
+        if name not in _OWN and name in usual and usual[name] and value != usual[name]
+    ]  # fmt: skip
+    if changed and cells[0].cell_type == "markdown":
+        note = f"This page was executed with {', '.join(changed)}. {_WHOSE}"
+        cells[0].source += f"\n\n```{{note}}\n{note}\n```"
 
 
 def _in_words(cell: nbformat.NotebookNode) -> str:

@@ -15,6 +15,8 @@ Floats = NDArray[np.float64]
 FEWEST = 3
 #: Intervals that reach farther are only said to.
 _MOST_PERCENT = 999
+#: Farther off, a figure counts as not determined.
+_KNOWN_PERCENT = 100
 _NONE = 1e-12
 
 
@@ -137,7 +139,7 @@ class Estimate:
     def __format__(self, spec: str) -> str:
         """Value and interval, each by a float's format; behind ±, value and half the interval's width.
 
-        Behind ±%, value and `reach`.
+        Behind ±%, value and `reach`; an interval that reaches farther than the value itself does not determine it.
 
         Without an interval the value stands alone; without a format the text is that of `str`.
 
@@ -152,7 +154,8 @@ class Estimate:
         if np.isnan(self.low):
             return value
         if spec.startswith("±%"):
-            return f"{value} {self.reach}".rstrip()
+            known = not self._reach_percent > _KNOWN_PERCENT
+            return f"{value} {self.reach if known else '(± not determined)'}".rstrip()
         if spec != number:
             return f"{value} ± {(self.high - self.low) / 2:{number.removeprefix('+')}}"
         return f"{value} [{self.low:{number}}, {self.high:{number}}]"
@@ -160,10 +163,14 @@ class Estimate:
     @property
     def reach(self) -> str:
         """The farther side of the interval in percent of the value, in a table's words; empty without an interval."""
-        percent = max(self.high - self.value, self.value - self.low) / self.value * 100 if self.value else np.nan
+        percent = self._reach_percent
         if np.isnan(percent):
             return ""
         return f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%"
+
+    @property
+    def _reach_percent(self) -> float:
+        return max(self.high - self.value, self.value - self.low) / self.value * 100 if self.value else float("nan")
 
     @property
     def half_width_percent(self) -> float:

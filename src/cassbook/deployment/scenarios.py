@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook import published
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.deployment.distances import Distances, Placement, placed, printed
 from cassbook.deployment.inferred_regions import LEVELS, SCENARIOS, by_deployment, held_at_coordinator, latencies
@@ -66,7 +66,7 @@ def measured_points(cell_stats: pd.DataFrame) -> pd.DataFrame:
         if deployment in names
     ]
     if not parts:
-        raise InputError(f"the run has none of the deployments {', '.join(names)}")
+        raise LackingError(f"the run has none of the deployments {', '.join(names)}")
     cells = pd.concat(parts, ignore_index=True)
     return cells.assign(latency_ms=cells["latency_us"] / 1000)[list(POINTS)]
 
@@ -192,7 +192,7 @@ def ground(points: pd.DataFrame, distances: Distances | None = None, alone: pd.D
     """
     near = points[points["scenario"] == "a"].groupby(KEYS[1:])[["latency_ms", "throughput_per_s"]].mean().reset_index()
     if near.empty:
-        raise InputError("there are no points of scenario a, which tell what is not distance")
+        raise LackingError("there are no points of scenario a, which tell what is not distance")
     keys = ["operation", "level"]
     few_ms = near.loc[near.groupby(keys)["threads"].idxmin()].set_index(keys)["latency_ms"]
     round_trips_ms = {level: model_of("a", level, distances).alone_ms() for level in LEVELS}
@@ -377,7 +377,7 @@ def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
         if start.get("distances") and tuple(start["regions"]) in by_regions
     ]
     if not parts:
-        raise InputError("the run says nothing of distances between the scenarios' hosts")
+        raise LackingError("the run says nothing of distances between the scenarios' hosts")
     pairs = pd.concat(parts).groupby(["scenario", "from", "to"], sort=False)
     off_ms = pairs["off_ms"].agg(lambda values: max(values, key=abs))
     round_trips = pd.DataFrame({"asked_ms": pairs["asked_ms"].first(), "found_ms": pairs["median_ms"].median()})

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, percentiles
 from cassbook.latency.labels import labelled
@@ -49,8 +49,11 @@ def curves(
     cells = cells[cells["kind"].isin(["pure", "mixed"]) & (cells["threads"] == threads)]
     cells = cells[cells["operation"] == operation]
     if cells.empty:
-        raise InputError(f"operation, threads: no cell of {operation} at {threads} threads was measured")
+        raise LackingError(f"operation, threads: no cell of {operation} at {threads} threads was measured")
     tags = histograms.tags_by_cell(recorded)
+    cells = cells[[cell_id in tags for cell_id in cells["cell_id"]]]
+    if cells.empty:
+        raise LackingError(f"of {operation} at {threads} threads there are neither single operations nor histograms")
     rows = []
     for level, group in cells.groupby("level", sort=False):
         counted = [histograms.merged(recorded[tag] for tag in tags[cell_id]) for cell_id in group["cell_id"]]

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mixing
 from cassbook.latency.summaries import mixed_cells, pure_cells
@@ -56,7 +56,7 @@ def against_parts(cell_stats: pd.DataFrame) -> pd.DataFrame:
         alone[operation] = pure.reindex(pd.MultiIndex.from_tuples(list(at), names=pure.index.names)).to_numpy()
     known = np.isfinite(alone["READ"]) & np.isfinite(alone["WRITE"]) if len(mixes) else np.array([], dtype=bool)
     if not known.any():
-        raise InputError("no mixed cell has both its parts measured in its block")
+        raise LackingError("no mixed cell has both its parts measured in its block")
     mean_us = mixing.mixed(alone["READ"], alone["WRITE"], mixes["read_share"].to_numpy())
     return (
         mixes.rename(columns={"latency_us": "mix_us"})

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.consistency import STRONG_SETTINGS, Setting
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 
 Floats = NDArray[np.float64]
 
@@ -88,7 +88,7 @@ def _predict(predictors: Predictors, operation: str, level: str, threads: Floats
     """Latency in us of one pure workload, or an InputError that lists the predictors there are."""
     if (operation, level) not in predictors:
         known = ", ".join(f"{o} {c}" for o, c in predictors) or "none"
-        raise InputError(f"no predictor for {operation} {level}; there are: {known}")
+        raise LackingError(f"no predictor for {operation} {level}; there are: {known}")
     return np.asarray(predictors[operation, level].predict(threads), dtype=float)
 
 
@@ -150,7 +150,7 @@ def surface(df: pd.DataFrame, value: str = "latency_us") -> pd.DataFrame:
     # pivot_table would average over duplicates and drop what is missing
     wide = keyed.pivot(index=WORKLOAD, columns="setting", values=value)  # noqa: PD010
     if wide.isna().to_numpy().any():
-        raise InputError(f"{value} is missing for some setting at {wide[wide.isna().any(axis=1)].index.tolist()}")
+        raise LackingError(f"{value} is missing for some setting at {wide[wide.isna().any(axis=1)].index.tolist()}")
     paper = {setting.name: place for place, setting in enumerate(STRONG_SETTINGS)}
     return wide[sorted(wide.columns, key=lambda name: (paper.get(str(name), len(paper)), str(name)))]
 
@@ -177,7 +177,7 @@ def best_setting(df: pd.DataFrame) -> pd.DataFrame:
     """
     wide = surface(df)
     if wide.shape[1] < 2:  # noqa: PLR2004 - a best and a runner-up
-        raise InputError("a best setting and a runner-up need at least two settings")
+        raise LackingError("a best setting and a runner-up need at least two settings")
     latency_us, names = wide.to_numpy(dtype=float), wide.columns.to_numpy()
     order = np.argsort(latency_us, axis=1, kind="stable")
     first, second = (np.take_along_axis(latency_us, order[:, [k]], axis=1)[:, 0] for k in (0, 1))
@@ -222,7 +222,7 @@ def speedups(df: pd.DataFrame) -> pd.DataFrame:
     """
     wide = surface(df)
     if BASELINE not in wide.columns:
-        raise InputError(f"no row of {BASELINE}, which the others are compared with")
+        raise LackingError(f"no row of {BASELINE}, which the others are compared with")
     baseline_us = wide[BASELINE].to_numpy(dtype=float)
     best = best_setting(df)
     speedup = (baseline_us - best["best_latency_us"].to_numpy(dtype=float)) / baseline_us * 100

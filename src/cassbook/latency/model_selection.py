@@ -243,7 +243,7 @@ def judge_all(points: pd.DataFrame) -> pd.DataFrame:
             try:
                 rows.append(dict(zip(SERIES, key, strict=True)) | {"model": model} | judge(group, model))
             except InputError as error:
-                raise InputError(f"{' '.join(map(str, key))}: {error}") from error
+                raise type(error)(f"{' '.join(map(str, key))}: {error}") from error
     return pd.DataFrame(rows)
 
 

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize, special
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.latency import regression
 from cassbook.latency.mixing import Predictor
 from cassbook.latency.regression import MODEL_NAMES, MODEL_TITLES, SPLINE_DEGREE, SPLINE_KNOTS
@@ -227,5 +227,5 @@ def fit(points: pd.DataFrame, model: str) -> Predictor:
         raise InputError(f"{kind.title}: threads, latency_us and throughput_per_s must be positive and finite")
     distinct = points["threads"].nunique()
     if distinct < kind.fewest:
-        raise InputError(f"{kind.title} needs {kind.fewest} distinct thread counts, got {distinct}")
+        raise LackingError(f"{kind.title} needs {kind.fewest} distinct thread counts, got {distinct}")
     return kind.fit(points)

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mixing, models, validation
 from cassbook.latency.model_selection import SERIES
@@ -43,7 +43,7 @@ def by_block(cell_stats: pd.DataFrame) -> pd.DataFrame:
         at_settings.pivot_table("latency_us", ["block", *mixing.WORKLOAD], "setting").reindex(columns=names).dropna()
     )
     if table.empty:
-        raise InputError(f"no mix was measured at all of {', '.join(names)} in one block")
+        raise LackingError(f"no mix was measured at all of {', '.join(names)} in one block")
     return table
 
 

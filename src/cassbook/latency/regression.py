@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from statsmodels.regression.linear_model import OLS
 
 from cassbook import published
-from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.errors import CassbookWarning, InputError, LackingError
 
 Floats = NDArray[np.float64]
 
@@ -77,7 +77,7 @@ def _checked(threads: ArrayLike, latency_us: ArrayLike, order: int) -> tuple[Flo
         raise InputError(f"threads: {x.min():g} is negative")
     distinct = np.unique(x).size
     if distinct <= order:
-        raise InputError(f"order {order} needs more than {order} distinct thread counts, got {distinct}")
+        raise LackingError(f"order {order} needs more than {order} distinct thread counts, got {distinct}")
     if distinct < order + SPARE_POINTS:
         warnings.warn(
             f"order {order} fitted on {distinct} thread counts: a curve this free follows the noise; "
@@ -191,7 +191,7 @@ def fit_all(level_stats: pd.DataFrame, orders: Sequence[int] = (1, 2, 3, 4)) -> 
             try:
                 fitted = fit(group["threads"], group["latency_us"], order)
             except InputError as error:
-                raise InputError(f"{operation} {level}: {error}") from error
+                raise type(error)(f"{operation} {level}: {error}") from error
             scores = (fitted.r_squared, fitted.adjusted_r_squared)
             rows.append((operation, level, order, MODEL_NAMES[order], *scores, fitted))
     columns = ["operation", "level", "order", "model", "r_squared", "adjusted_r_squared", "fit"]
@@ -208,7 +208,7 @@ def predictors(fits: pd.DataFrame, order: int = 4) -> dict[tuple[str, str], Fit]
     """
     chosen = fits[fits["order"] == order]
     if chosen.empty:
-        raise InputError(f"no fit of order {order} among orders {sorted(set(fits['order']))}")
+        raise LackingError(f"no fit of order {order} among orders {sorted(set(fits['order']))}")
     keys = zip(chosen["operation"], chosen["level"], strict=True)
     return dict(zip(keys, chosen["fit"], strict=True))
 

@@ -254,6 +254,7 @@ def cpu_budget(level_stats: pd.DataFrame, cells: pd.DataFrame, cores: float) -> 
     client_us = of_client.reindex(table.set_index("threads", append=True).index).to_numpy()
     machine_us = cores * 1e6 / table["throughput_per_s"]
     nodes_us = machine_us - client_us
-    one_us = nodes_us.xs("ONE", level="level").reindex(table.index.get_level_values("operation")).to_numpy()
+    operations = table.index.get_level_values("operation")
+    one_us = nodes_us.reindex(pd.MultiIndex.from_product([operations, ["ONE"]])).to_numpy()
     columns = {"machine_us": machine_us, "client_us": client_us, "nodes_us": nodes_us, "times_one": nodes_us / one_us}
     return table.assign(**columns)

@@ -15,7 +15,7 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.core.errors import CassbookWarning, InputError
+from cassbook.core.errors import CassbookWarning, InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency.mixing import WORKLOAD, best_setting, mixed, surface
 from cassbook.latency.summaries import all_marks, mixed_cells
@@ -70,7 +70,7 @@ def _pairs(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
         frames.append(rounded[[*_KEYS, "latency_us", *marks]].rename(columns={"latency_us": name}))
     pairs = frames[1].merge(frames[0], on=_KEYS, how="inner")
     if pairs.empty:
-        raise InputError("no (setting, read_share, threads) is both estimated and measured")
+        raise LackingError("no (setting, read_share, threads) is both estimated and measured")
     lost = len(frames[1]) - len(pairs)
     if lost:
         warnings.warn(f"{lost} measured workloads have no estimate and are left out", CassbookWarning, stacklevel=3)
@@ -264,5 +264,5 @@ def mixed_from_pure(level_stats: pd.DataFrame, read_shares: list[float]) -> pd.D
             columns = {"setting": setting.name, "read_share": share, "threads": both["threads"]}
             parts.append(pd.DataFrame(columns | {"latency_us": latency_us}))
     if not parts:
-        raise InputError("no strong setting has both its reads and its writes measured")
+        raise LackingError("no strong setting has both its reads and its writes measured")
     return pd.concat(parts, ignore_index=True)

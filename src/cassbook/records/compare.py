@@ -22,7 +22,7 @@ import pandas as pd
 from scipy import stats
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.latency import percentiles, results, summaries, uncertainty
@@ -259,7 +259,7 @@ def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     ]
     both = renamed[0].merge(renamed[1], on=[*KEYS, "figure"], how="inner", sort=False)
     if both.empty:
-        raise InputError(_nothing_in_common(runs, cells, by, not_shown))
+        raise LackingError(_nothing_in_common(runs, cells, by, not_shown))
     paired = in_turn(first, second)
     both = _with_ratios(both, [_log_means(table, figures) for table in cells], paired)
     if not both["deployment"].any():

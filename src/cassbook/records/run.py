@@ -7,11 +7,12 @@ from functools import cached_property
 from pathlib import Path
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.core.files import check_recorded, hash_of
 from cassbook.core.paths import is_packaged, runs_dir
 from cassbook.core.schema import SAMPLES, read_cells
@@ -150,7 +151,7 @@ class RecordedRun:
                 raise InputError(f"run {self.name}: has no cell {cell_id!r}")
             if operations[cell_id] > 0 and not self.has_samples(cell_id):
                 how = self.manifest["profile"].get("keep_samples", "figures")
-                raise InputError(
+                raise LackingError(
                     f"run {self.name}: the samples of {cell_id} were not kept (its profile says keep_samples: {how}); "
                     "use its statistics and histograms, or measure with keep_samples: all"
                 )
@@ -173,6 +174,6 @@ class RecordedRun:
         wanted = None
         if cells is not None:
             self._check_kept(cells)
-            wanted = pc.field("cell_id").cast("string").isin(list(cells))
+            wanted = pc.field("cell_id").cast("string").isin(pa.array(list(cells), pa.string()))
         table = self._dataset().to_table(columns=list(columns) if columns else None, filter=wanted)
         return table.unify_dictionaries().to_pandas()

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.tools import add_constant
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.latency.validation import Share
 from cassbook.thesis.formulas import WRITE_CONSISTENCY, scaled
 
@@ -60,7 +60,7 @@ def judge(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     """
     threads = np.sort(records["threads"].unique())
     if threads.size < 3:  # noqa: PLR2004 - a line through what is left needs two
-        raise InputError(f"leaving a thread count out needs three or more, got {threads.size}")
+        raise LackingError(f"leaving a thread count out needs three or more, got {threads.size}")
     values = scaled(records, scale)
     chosen: dict[str, list[pd.Series]] = {name: [] for name in _METHODS}
     for left in threads:

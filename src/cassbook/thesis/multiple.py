@@ -15,7 +15,7 @@ from statsmodels.stats.outliers_influence import variance_inflation_factor
 from statsmodels.stats.stattools import jarque_bera
 from statsmodels.tools.tools import add_constant
 
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 
 Floats = NDArray[np.float64]
 
@@ -78,10 +78,10 @@ def regress(data: pd.DataFrame, y: str, x: Sequence[str], groups: Sequence[str])
     names = list(x)
     flat = [name for name in (y, *names) if data[name].nunique() < 2]  # noqa: PLR2004 - varies or not
     if flat:
-        raise InputError(f"{', '.join(flat)}: does not vary, so nothing can be regressed on it")
+        raise LackingError(f"{', '.join(flat)}: does not vary, so nothing can be regressed on it")
     design = add_constant(data[names].astype(float)).rename(columns={"const": CONSTANT})
     if len(data) <= len(names) + 1:
-        raise InputError(f"{len(data)} rows are too few for {len(names)} variables and a constant")
+        raise LackingError(f"{len(data)} rows are too few for {len(names)} variables and a constant")
     fit = OLS(data[y].astype(float), design).fit()
     bounds = fit.conf_int()
     matrix = design.to_numpy()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import pandas as pd
 
 from cassbook.core.consistency import STRONG_SETTINGS, replicas_waited_for
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from cassbook.latency.summaries import all_marks, mixed_cells
 
 REPLICAS = 3
@@ -39,7 +39,7 @@ def records(cell_stats: pd.DataFrame) -> pd.DataFrame:
     names = {setting.name: setting for setting in STRONG_SETTINGS}
     at_settings = cells[cells["setting"].isin(names)]
     if at_settings.empty:
-        raise InputError(f"no mix at {', '.join(names)} was measured")
+        raise LackingError(f"no mix at {', '.join(names)} was measured")
     groups = at_settings.groupby(["read_share", "threads", "setting"])
     means = groups[list(_FIGURES)].mean().assign(marks=groups["marks"].agg(all_marks)).reset_index()
     waits = {name: replicas_waited_for(setting.write_cl, REPLICAS) for name, setting in names.items()}

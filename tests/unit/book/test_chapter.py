@@ -9,9 +9,10 @@ from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
 from cassbook.book.evidence import describe, machine_of
 from cassbook.book.source import PUBLISHED, Source
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
+from cassbook.records.faults import FaultRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
 from cassbook.records.schedule_runs import ScheduleRuns
@@ -68,6 +69,14 @@ def test_a_record_that_does_not_exist_is_an_error_that_names_those_that_do():
         _ = open_chapter("any", six="nowhere").six
 
 
+def test_a_record_of_another_kind_is_lacking_with_what_would_be_right():
+    opened = open_chapter("failures", older="quick-2.1.20", newer="faults-5.0.9", older_tables="fault-tables-2.1.20")
+    with pytest.raises(LackingError, match=r"older: quick-2\.1\.20 is a run of a profile, not a record of faults-all"):
+        _ = opened.older
+    assert isinstance(open_chapter("failures", older="fault-tables-2.1.20").older, FaultRun)
+    assert open_chapter("choosing", six="quick-2.1.20").six.run.name == "quick-2.1.20"
+
+
 def test_data_that_changed_since_the_build_are_refused():
     with pytest.raises(InputError, match="changed since the build"):
         open_chapter("latency", **RUNS, data_hash="0123456789abcdef")
@@ -75,6 +84,8 @@ def test_data_that_changed_since_the_build_are_refused():
 
 class Shell:
     """Jupyter, after cells with these texts have run."""
+
+    custom_exceptions = (LackingError,)
 
     def __init__(self, *cells):
         self.user_ns = {"In": ["", *cells]}

@@ -12,7 +12,7 @@ from IPython.display import HTML
 from cassbook.book.chapters import price
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion, share_text
 from cassbook.records import staleness_results
@@ -87,15 +87,12 @@ def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) ->
         return _BASE
     known = prices[figure].to_dict()
     if (operation, f"{level}/ONE") not in known:
-        raise InputError(f"today: the run does not compare {operation} at {level} with ONE {_AS}")
+        raise LackingError(f"today: the run does not compare {operation} at {level} with ONE {_AS}")
     return known[operation, f"{level}/ONE"]
 
 
 def _priced(source: Source, kind: str) -> pd.DataFrame:
-    found = price.table([source], kind=kind)
-    if found.empty:
-        raise InputError(f"today: {source.label} has no {kind} cells whose levels alternate {_AS}")
-    return found.droplevel("run")
+    return price.table([source], kind=kind).droplevel("run")
 
 
 def strong(name: str) -> bool:

@@ -7,8 +7,11 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
+from cassbook.book import needs
+from cassbook.book.lacking import of_each
 from cassbook.book.paper_tables import estimated, signs
 from cassbook.book.source import Source
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
 from cassbook.latency.mixing import mix_label
@@ -20,8 +23,14 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
     """Return Table V with intervals: how far the run's own estimates are from what its blocks measured (see
     `validation.deviations_over_blocks`).
     """
+    needs.mixes(source)
     shares = sorted(source.mixed_stats["read_share"].unique())
     return validation.deviations_over_blocks(estimated(source, shares, order), source.cell_stats)
+
+
+def deviation_values(table: pd.DataFrame) -> dict[str, int]:
+    """Return what the prose quotes of `deviations`: mixes that are significantly off, and how many there are."""
+    return {"off_significantly": int(table["told"].eq(True).sum()), "cells": len(table)}
 
 
 def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -42,11 +51,11 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
         alone'), (source, 'writes, times alone').
     """
     columns = {}
-    for source in sources:
-        table = mix_excess.excess(mix_excess.against_parts(source.cell_stats), by)
-        columns[source.label, "mix above mean, %"] = _excess_text(table)
+    for label, parts in of_each(sources, lambda source: mix_excess.against_parts(source.cell_stats)).items():
+        table = mix_excess.excess(parts, by)
+        columns[label, "mix above mean, %"] = _excess_text(table)
         for name, title in (("read_ratio", "reads, times alone"), ("write_ratio", "writes, times alone")):
-            columns[source.label, title] = table[name].map("{:.2f}".format)
+            columns[label, title] = table[name].map("{:.2f}".format)
     return pd.DataFrame(columns)
 
 
@@ -68,6 +77,8 @@ def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:
     """
     tables = {"hot rows": mix_excess.against_parts(hot.cell_stats), "even": mix_excess.against_parts(even.cell_stats)}
     shared = set.intersection(*(set(zip(*(t[k] for k in _CELL), strict=True)) for t in tables.values()))
+    if not shared:
+        raise LackingError(f"{hot.label} and {even.label} have no mix with both its parts in common")
     columns = {}
     for title, table in tables.items():
         cells = table[[cell in shared for cell in zip(*(table[k] for k in _CELL), strict=True)]]
@@ -99,6 +110,8 @@ def regret_table(source: Source) -> pd.DataFrame:
         Index policy, from cheap to dear; columns 'best chosen', 'mean regret, %' with 95 % interval over blocks,
         'worst, %'.
     """
+    needs.mixes(source)
+    needs.estimates(source)
     measured = policies.by_block(source.cell_stats)
     workloads = policies.workloads_of(measured)
     return shown(
@@ -142,24 +155,25 @@ def _regret(regret: Estimate) -> str:
     return f"{regret:.1f}" if not regret.high < 0.05 else f"{regret:.2g}"  # noqa: PLR2004
 
 
-def regret_figures(source: Source, suffix: str) -> dict[str, str]:
-    """Return the regret, and how often the best was chosen, of the policies that prose quotes; names end in
-    `suffix`.
-    """
+def regret_figures(source: Source) -> dict[str, str]:
+    """Return the regret, and how often the best was chosen, of the policies that prose quotes."""
     table = regret_table(source)
     quoted = {}
     for name, policy in _QUOTED.items():
+        if policy not in table.index:  # of one cluster start
+            continue
         regret = str(table.loc[policy, "mean regret, %"])
-        quoted[f"{name}_regret_{suffix}"] = regret.partition(" ")[0]
+        quoted[f"{name}_regret"] = regret.partition(" ")[0]
         if name in {"line", "others", "rule"}:
-            quoted[f"{name}_right_{suffix}"] = str(table.loc[policy, "best chosen"])
+            quoted[f"{name}_right"] = str(table.loc[policy, "best chosen"])
         if name == "rule":
-            quoted[f"{name}_worst_{suffix}"] = str(table.loc[policy, "worst, %"])
+            quoted[f"{name}_worst"] = str(table.loc[policy, "worst, %"])
     return quoted
 
 
 def wider_table(source: Source) -> pd.DataFrame:
     """Return `wider_settings.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+    _check_wider(source)
     columns: dict[tuple[str, str], pd.Series] = {}
     for figure in ("mean", "p99"):
         pairs = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
@@ -175,10 +189,16 @@ def wider_values(source: Source) -> dict[str, int | str]:
     """Return in how many workloads a wider setting is the fastest of all six, by mean and by p99, and of how many; and
     p99 of 3R-2W by that of 3R-1W.
     """
+    _check_wider(source)
     best = {name: wider_settings.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
     tail = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
     counts = {f"wider_best_{name}": count for name, (count, _) in best.items()} | {"wider_all": best["mean"][1]}
-    return counts | {"wider_tail": f"{tail['3R-2W', '3R-1W']:.2f}"}
+    return counts | {"wider_tail": f"{tail.get(('3R-2W', '3R-1W'), float('nan')):.2f}"}
+
+
+def _check_wider(source: Source) -> None:
+    if wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
+        raise LackingError(f"{source.label} has no mixes at a setting that is wider than another of its own")
 
 
 def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
@@ -186,12 +206,29 @@ def saving_table(sources: Sequence[Source]) -> pd.DataFrame:
     counts.
     """
     columns = {}
-    for source in sources:
-        groups = policies.savings(source.cell_stats).groupby("read_share")
-        columns[source.label] = {
+    for label, saved in of_each(sources, savings).items():
+        groups = saved.groupby("read_share")
+        columns[label] = {
             f"{share:.0%}": _gain(group.groupby("block")["speedup_percent"].mean()) for share, group in groups
         }
     return pd.DataFrame(columns).rename_axis("reads")
+
+
+def savings(source: Source) -> pd.DataFrame:
+    """Return `policies.savings` of a run."""
+    needs.mixes(source)
+    return policies.savings(source.cell_stats)
+
+
+def map_values(source: Source) -> dict[str, str]:
+    """Return what the prose quotes of `undecided`."""
+    return {"undecided": "{} of {}".format(*undecided(source))}
+
+
+def best_from(source: Source) -> dict[str, float]:
+    """Return from which share of reads on, in percent, 1R-3W is the fastest."""
+    needs.mixes(source)
+    return {"from": 100 * policies.always_best_from(source.cell_stats)}
 
 
 def domain(source: Source) -> pd.DataFrame:

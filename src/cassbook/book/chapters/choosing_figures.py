@@ -13,10 +13,13 @@ from matplotlib.ticker import StrMethodFormatter
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import palette
+from cassbook.book.chapters import choosing
 from cassbook.book.figure_style import done, panels
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
-from cassbook.latency import mix_excess, policies
+from cassbook.core.errors import LackingError
+from cassbook.latency import mix_excess
 
 _SETTINGS = (*STRONG_SETTINGS, *WIDER_SETTINGS)
 _GRID = 60
@@ -29,7 +32,16 @@ def domain_maps(sources: Sequence[Source]) -> Figure:
     """Draw Fig. 6 from measured mixes: fastest setting, hatched where it is not distinguishable from the next (5 %,
     paired).
     """
-    return fastest([LatencyMap(source.cell_stats, source.label) for source in sources], "measured")
+    return fastest(list(of_each(sources, _map).values()), "measured")
+
+
+def _map(source: Source) -> LatencyMap:
+    """Map of a run, which can be drawn over threads and shares of reads."""
+    made = LatencyMap(source.cell_stats, source.label)
+    for what, values in (("thread count", made.threads), ("share of reads", made.read_shares)):
+        if len(values) == 1:
+            raise LackingError(f"{source.label} has mixes of one {what}, {values[0]:g}; a map takes two")
+    return made
 
 
 def fastest(maps: Sequence[LatencyMap], known: str) -> Figure:
@@ -78,9 +90,9 @@ def saved(sources: Sequence[Source]) -> Figure:
     """Draw Fig. 7 with all mixes, measured: latency saved against always 1R-3W by a choice made on other cluster
     starts; whiskers from the 5th to the 95th percentile.
     """
-    figure, axes = panels(1, len(sources), width=4.4, height=3.4, sharey=True)
-    for panel, source in zip(axes[0], sources, strict=True):
-        table = policies.savings(source.cell_stats)
+    tables = of_each(sources, choosing.savings)
+    figure, axes = panels(1, len(tables), width=4.4, height=3.4, sharey=True)
+    for panel, (label, table) in zip(axes[0], tables.items(), strict=True):
         table["reads, % of operations"] = (100 * table["read_share"]).round().astype(int)
         sns.boxplot(
             table,
@@ -93,7 +105,7 @@ def saved(sources: Sequence[Source]) -> Figure:
             showfliers=False,
         )
         panel.axhline(0, color="grey", linewidth=0.8)
-        panel.set(title=source.label, ylabel="latency saved, %")
+        panel.set(title=label, ylabel="latency saved, %")
     return done(figure)
 
 
@@ -101,19 +113,19 @@ def parts_of_mixes(sources: Sequence[Source]) -> Figure:
     """Draw reads and writes in a mix against the same alone, and the mix against the weighted mean; one box over
     the cells of each setting, whiskers from the 5th to the 95th percentile.
     """
-    figure, axes = panels(1, len(sources), width=4.6, height=3.4, sharey=True)
+    tables = of_each(sources, lambda source: mix_excess.against_parts(source.cell_stats))
+    figure, axes = panels(1, len(tables), width=4.6, height=3.4, sharey=True)
     titles = {"read_ratio": "reads", "write_ratio": "writes", "mix": "the mix"}
-    for panel, source in zip(axes[0], sources, strict=True):
-        table = mix_excess.against_parts(source.cell_stats)
-        table = table.assign(mix=table["mix_us"] / table["mean_us"])
+    for place, (panel, (label, parts)) in enumerate(zip(axes[0], tables.items(), strict=True)):
+        table = parts.assign(mix=parts["mix_us"] / parts["mean_us"])
         long = table.melt(["setting"], list(titles), "part", "ratio")
         long["part"] = long["part"].map(titles)
         sns.boxplot(
             long, x="part", y="ratio", hue="setting", palette=palette.ALL_SETTINGS, ax=panel, width=0.6, gap=0.15,
-            whis=_WHISKERS, showfliers=False, linewidth=0.9, legend=source is sources[0],
+            whis=_WHISKERS, showfliers=False, linewidth=0.9, legend=place == 0,
         )  # fmt: skip
         panel.axhline(1, color="grey", linewidth=0.8)
         panel.set_yscale("log", base=2)
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-        panel.set(title=source.label, xlabel="", ylabel="latency, times the same alone")
+        panel.set(title=label, xlabel="", ylabel="latency, times the same alone")
     return done(figure)

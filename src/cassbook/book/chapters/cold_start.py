@@ -7,12 +7,16 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
+from cassbook.book import needs
+from cassbook.book.chapters.latency import nearest
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
-from cassbook.core.errors import InputError
+from cassbook.core.errors import InputError, LackingError
 from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.records import digest
 
 _SECOND_MS = 1000.0
+NO_WARM_UP = "no warm-up was recorded: logs of other tools begin when the measurement does"
 _NONE, _TOO_SHORT = "none", "too short to say"
 
 
@@ -125,18 +129,22 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
             "times slower": f"{first_us / last_us:.1f}",
             "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
         }
+    if not rows:
+        raise LackingError(NO_WARM_UP)
     columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
     return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)
 
 
 def nearest_threads(source: Source, wanted: int) -> int:
     """Return the thread count of a run's pure cells that is nearest to the one wanted."""
-    counts = source.level_stats["threads"].unique()
-    return int(counts[np.abs(counts - wanted).argmin()])
+    needs.pure(source)
+    return nearest(source.level_stats["threads"].unique(), wanted)
 
 
-def check_threads(sources: Sequence[Source], wanted: int) -> None:
+def check_threads(sources: Sequence[Source], wanted: int, default: int = digest.DRAWN_THREADS) -> None:
     """Refuse a thread count that runs did not measure, or of which one kept no single operations to draw.
+
+    The default is nobody's wish: of a run that has nothing near it, the nearest is shown, or what it lacks.
 
     Raises
     ------
@@ -144,12 +152,12 @@ def check_threads(sources: Sequence[Source], wanted: int) -> None:
         Naming the thread counts that can be drawn.
     """
     counts = sorted({int(count) for source in sources for count in source.level_stats["threads"].unique()})
-    if not counts[0] <= wanted <= counts[-1]:
+    if wanted != default and counts and not counts[0] <= wanted <= counts[-1]:
         known = ", ".join(map(str, counts))
         raise InputError(f"threads: {wanted} is outside of what these runs measured; use one of {known}")
     for source in sources:
         kept = _kept_threads(source)
-        if kept and nearest_threads(source, wanted) not in kept:
+        if wanted != default and kept and nearest_threads(source, wanted) not in kept:
             known = ", ".join(map(str, kept))
             raise InputError(f"threads: of {wanted}, {source.label} kept no single operations; use one of {known}")
 
@@ -175,7 +183,8 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     """
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
-    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == nearest_threads(source, near))]
+    threads = nearest_threads(source, near)
+    cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
     series = cold_cells.series_of(run, cells, bin_ms)
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
@@ -183,6 +192,8 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     for cell in ordered[ordered["cell_id"].astype(str).isin(series)].itertuples():
         end = end_in_words(series[str(cell.cell_id)])
         rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, *end))
+    if not rows:
+        raise LackingError(f"{source.label} kept no single operations of reads and writes alone at {threads} threads")
     columns = ["block", "operation", "level", "ends, ms", "times slower"]
     return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
 
@@ -190,3 +201,19 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
 def begin_slowly(table: pd.DataFrame) -> int:
     """Return how many cells of `cold_starts` begin slower than they continue, or have not settled when they end."""
     return int((~table["ends, ms"].isin([_NONE, _TOO_SHORT])).sum())
+
+
+def cold_values(table: pd.DataFrame) -> dict[str, int]:
+    """Return what the prose quotes of `cold_starts`: how many cells there are, and how many begin slowly."""
+    return {"cold_cells": len(table), "cold_found": begin_slowly(table)}
+
+
+def condition_values(source: Source) -> dict[str, str]:
+    """Return `cold_in_words` under the names that the prose quotes."""
+    return {f"{condition}_{operation}": text for (condition, operation), text in cold_in_words(source).items()}
+
+
+def warm_values(factors: pd.DataFrame, source: Source) -> dict[str, float]:
+    """Return the least and the most of how many times slower a fresh cluster of a run is, of `warm_up_factors`."""
+    slower = factors.filter(like=f"{source.label},", axis=0)["times slower"].astype(float)
+    return {"warm_least": slower.min(), "warm_most": slower.max()}

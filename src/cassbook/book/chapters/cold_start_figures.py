@@ -11,10 +11,12 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from cassbook.book import palette
-from cassbook.book.chapters.cold_start import nearest_threads
-from cassbook.book.figure_style import MS, done, panels, sentence
+from cassbook.book.chapters.cold_start import NO_WARM_UP, nearest_threads
+from cassbook.book.figure_style import MS, done, panels
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
+from cassbook.core.errors import LackingError
 from cassbook.latency import (
     changepoint,
     cold_start,
@@ -28,14 +30,8 @@ def raw_delays(sources: Sequence[Source], near: int) -> Figure:
     Levels that alternate share a load, so a panel is empty where the others have their slices. Two rows per run, reads
     and writes, of the first block's pure cells at the thread count next to `near`.
     """
-    shown = [
-        (f"{source.label}, {word}", drawn)
-        for source in sources
-        for share, word in ((1.0, "reads"), (0.0, "writes"))
-        if len(drawn := _delays(source, near, share))
-    ]
-    if not shown:
-        return sentence("No single requests can be drawn: of these cells there are only sums or histograms.")
+    drawn_of = of_each(sources, lambda source: _drawn(source, near))
+    shown = [(f"{label}, {word}", drawn) for label, by_word in drawn_of.items() for word, drawn in by_word.items()]
     figure, axes = panels(len(shown), len(LEVELS), width=3.1, height=1.9, sharex=True, sharey="row")
     for row, (label, drawn) in zip(axes, shown, strict=True):
         for panel, level in zip(row, LEVELS, strict=True):
@@ -50,6 +46,14 @@ def raw_delays(sources: Sequence[Source], near: int) -> Figure:
     for panel in axes[-1]:
         panel.set_xlabel("ms since the load began")
     return done(figure)
+
+
+def _drawn(source: Source, near: int) -> dict[str, pd.DataFrame]:
+    """`_delays` of the reads and of the writes of a run, as far as it has any."""
+    drawn = {word: _delays(source, near, share) for word, share in (("reads", 1.0), ("writes", 0.0))}
+    if not any(map(len, drawn.values())):
+        raise LackingError(f"{source.label} has no single requests to draw: of these cells there are only sums")
+    return {word: delays for word, delays in drawn.items() if len(delays)}
 
 
 def _delays(source: Source, near: int, share: float) -> pd.DataFrame:
@@ -83,7 +87,7 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
         tools have no warm-up of their own.
     """
     if not series:
-        return sentence("No warm-up was recorded: logs of other tools begin when the measurement does.")
+        raise LackingError(NO_WARM_UP)
     figure, axes = panels(1, 1, width=7.5)
     for name, table in series.items():
         axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / MS, linewidth=1.2, label=name)
@@ -102,7 +106,7 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
     conditions = [name for name in CONDITIONS if any((cells["condition"] == name).any() for cells in cells_of.values())]
     shown = [source for source in sources if len(cells_of.get(source.label, ()))]
     if not shown:
-        return sentence("No cell that begins cold was recorded.")
+        raise LackingError("no cell that begins cold was recorded")
     figure, axes = panels(len(shown), len(conditions), width=3.0, sharey="row")
     for row, source in zip(axes, shown, strict=True):
         cells = cells_of[source.label]

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
+
 from cassbook.book.source import Source, check_served
+from cassbook.core.consistency import LEVEL_CODES
+from cassbook.core.errors import LackingError
+from cassbook.latency import omission
 
 
 def check_level(sources: Sequence[Source], level: str) -> None:
@@ -17,4 +22,20 @@ def check_level(sources: Sequence[Source], level: str) -> None:
     """
     runs = [source.run for source in sources if source.run is not None]
     paused = [run.cells.loc[run.cells["condition"] == "paused_node", "read_cl"] for run in runs]
-    check_served("level", level, sorted({one for levels in paused for one in levels}))
+    known = sorted({one for levels in paused for one in levels})
+    check_served("level", level, known or LEVEL_CODES)  # of runs without any, the page says what they lack
+
+
+def table(source: Source) -> pd.DataFrame:
+    """Return `omission.table` of a run."""
+    assert source.run is not None  # noqa: S101 - only runs have cells
+    shown = omission.table(source.run)
+    if shown.empty:
+        raise LackingError(f"{source.label} has no cells at a fixed rate")
+    return shown
+
+
+def hidden_values(source: Source, level: str) -> dict[str, float]:
+    """Return what the prose quotes of `omission.hidden`, and the ratio of the two."""
+    closed, paced = omission.hidden(source.run, level)
+    return {"closed_p99": closed, "paced_p99": paced, "times": paced / closed}

@@ -4,27 +4,36 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import pandas as pd
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
-from cassbook.book.figure_style import done, panels, sentence
+from cassbook.book.figure_style import done, panels
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
+from cassbook.core.errors import LackingError
 from cassbook.latency import omission
 
 _TIME_COLOURS = {"service": palette.BLUE, "response": palette.VERMILION}
 
 
+def _around(source: Source, level: str) -> list[tuple[pd.Series, list[omission.Seen]]]:
+    """First cell with a paused node in the closed loop and at the lowest rate, and what each saw."""
+    cells = omission.paused_cells(source.run, level)
+    if source.run is None or not all(map(len, cells)):
+        raise LackingError(f"{source.label} has no cell at a fixed rate and {level} with a node that pauses")
+    return [(part.iloc[0], omission.seen(source.run, part.iloc[0])) for part in cells]
+
+
 def around_a_pause(sources: Sequence[Source], level: str) -> Figure:
     """Draw the latency of every operation around a node's pause, first block: closed loop left, fixed rate right."""
-    pairs = [(source, omission.paused_cells(source.run, level)) for source in sources]
-    shown = [(source, cells) for source, cells in pairs if all(len(part) for part in cells)]
-    if not shown:
-        return sentence("No cell at a fixed rate with a node that pauses was recorded.")
+    drawn = of_each(sources, lambda source: _around(source, level))
+    shown = [(source, drawn[source.label]) for source in sources if source.label in drawn]
     figure, axes = panels(len(shown), 2, width=4.6, sharex="row", sharey="row")
     for row, (source, cells) in zip(axes, shown, strict=True):
         for panel, part in zip(row, cells, strict=True):
-            cell = part.iloc[0]
-            for one in reversed(omission.seen(source.run, cell)):
+            cell, parts = part
+            for one in reversed(parts):
                 panel.plot(
                     one.since_s, one.latency_ms, ".", markersize=1.5, color=_TIME_COLOURS[one.kind], label=one.kind
                 )

@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from cassbook import published
-from cassbook.book.paper_tables import by_workload, estimated
+from cassbook.book import needs
+from cassbook.book.lacking import of_each
+from cassbook.book.paper_tables import by_workload, estimated, setting_rankings
 from cassbook.book.source import PUBLISHED, Source
+from cassbook.core.errors import LackingError
 from cassbook.core.proportion import share_text
 from cassbook.latency import (
     ranking,
@@ -43,6 +46,7 @@ def setting_orders(source: Source) -> pd.DataFrame:
 
     Between neighbours stands '<' where they differ within blocks at 5 % (Holm), '~' where they may not.
     """
+    needs.mixes(source)
     orders = ranking.settings(source.mixed_stats, None if source.run is None else source.cell_stats)
     return orders.assign(mix=orders["read_share"].map(mix_label)).pivot_table(
         "order", "threads", "mix", aggfunc="first"
@@ -53,6 +57,7 @@ def clear_winners(source: Source) -> pd.DataFrame:
     """Return the workloads of a run whose fastest setting is distinguishable from the next: columns read_share,
     threads.
     """
+    needs.mixes(source)
     orders = ranking.settings(source.mixed_stats, source.cell_stats)
     signs = orders["order"].str.extract(r"^\S+( \S )", expand=False)
     return orders.loc[signs == ranking.APART, ["read_share", "threads"]].reset_index(drop=True)
@@ -64,23 +69,62 @@ def choices(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     The paper's own row compares the minima of its Table IV with the underlined cells of its Table V. The last column
     counts only workloads whose measured winner is distinguishable from the next setting (see `clear_winners`).
     """
-    rows = {}
-    for source in sources:
-        if source.label == PUBLISHED:
-            share, cost, clear = validation.published_share_of_right_choices(), None, None
-        else:
-            shares = sorted(source.mixed_stats["read_share"].unique())
-            regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
-            share = validation.Share.of(int(regret["right"].sum()), len(regret))
-            cost = regret["regret_percent"]
-            certain = clear_winners(source)
-            certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
-            clear = regret.merge(certain)["right"]
-        rows[source.label] = {
-            "right": f"{share.right} of {share.total}",
-            "share": f"{share_text(share.interval, digits=0)} %",
-            "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
-            "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
-            "right where the winner is significant": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
-        }
-    return pd.DataFrame(rows).T
+    return pd.DataFrame(dict(of_each(sources, lambda source: _choices(source, order)))).T
+
+
+def _choices(source: Source, order: int) -> dict[str, str]:
+    """Row of a source in `choices`."""
+    if source.label == PUBLISHED:
+        share, cost, clear = validation.published_share_of_right_choices(), None, None
+    else:
+        needs.mixes(source)
+        shares = sorted(source.mixed_stats["read_share"].unique())
+        regret = validation.regret(estimated(source, shares, order), source.mixed_stats)
+        share = validation.Share.of(int(regret["right"].sum()), len(regret))
+        cost = regret["regret_percent"]
+        certain = clear_winners(source)
+        certain["read_share"] = certain["read_share"].round(6)  # as `validation.regret` has it
+        clear = regret.merge(certain)["right"]
+    return {
+        "right": f"{share.right} of {share.total}",
+        "share": f"{share_text(share.interval, digits=0)} %",
+        "mean regret, %": "" if cost is None else f"{cost.mean():.1f}",
+        "worst regret, %": "" if cost is None else f"{cost.max():.1f}",
+        "right where the winner is significant": "" if clear is None else f"{int(clear.sum())} of {len(clear)}",
+    }
+
+
+def spread_values(source: Source) -> dict[str, float]:
+    """Return what the prose quotes of the spread of a run's blocks."""
+    return {"spread": validation.block_spread_percent(source.cell_stats)}
+
+
+def deviation_values(table: pd.DataFrame) -> dict[str, float | int]:
+    """Return what the prose quotes of `paper_tables.measured_deviations`."""
+    off = table["deviation_percent"]
+    size = off.abs()
+    return {"dev_mean": off.mean(), "dev_abs": size.mean(), "dev_worst": size.max(), "dev_n": len(off)}
+
+
+def bias_values(bias: pd.DataFrame, source: Source) -> dict[str, str]:
+    """Return what the prose quotes of `deviation_by_setting`."""
+    if (source.label, "mean, %") not in bias:
+        raise LackingError(f"{source.label} has no deviations")
+    mean = bias[source.label, "mean, %"].dropna()
+    return {f"bias_{setting}".replace("-", "").lower(): text for setting, text in mean.items()}
+
+
+def order_values(source: Source) -> dict[str, int]:
+    """Return in how many mixes of a run the fastest setting is distinguishable from the next, and of how many."""
+    return {"clear": len(clear_winners(source)), "mixes": len(setting_rankings(source))}
+
+
+def choice_values(right: pd.DataFrame, source: Source) -> dict[str, str]:
+    """Return what the prose quotes of `choices`."""
+    if source.label not in right.index:
+        raise LackingError(f"{source.label} has no choices")
+    row = right.loc[source.label]
+    return {
+        "right": str(row["right"]), "certain": str(row["right where the winner is significant"]),
+        "regret_mean": str(row["mean regret, %"]), "regret_worst": str(row["worst regret, %"]),
+    }  # fmt: skip

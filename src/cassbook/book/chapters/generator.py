@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from cassbook.book import needs
 from cassbook.book.source import Source
 from cassbook.core.estimate import Estimate
 from cassbook.latency import saturation
@@ -31,6 +32,7 @@ def cpu_budget(source: Source) -> pd.DataFrame:
     """Return `saturation.cpu_budget` of a run for readers, in whole microseconds."""
     run = source.run
     assert run is not None  # noqa: S101 - only runs have cells
+    needs.pure(source)
     cores = run.manifest.get("machine", {}).get("cores", np.nan)  # logs do not tell
     titles = {
         "threads": "threads",
@@ -42,3 +44,13 @@ def cpu_budget(source: Source) -> pd.DataFrame:
     }
     table = saturation.cpu_budget(source.level_stats, run.cells, cores).rename(columns=titles)
     return table.round(dict.fromkeys(table.columns, 0) | {"times ONE": 2})
+
+
+def budget_values(budget: pd.DataFrame) -> dict[str, float]:
+    """Return what the prose quotes of `cpu_budget`; NaN for levels that were not measured."""
+    asked = {"one": ("READ", "ONE"), "all": ("READ", "ALL"), "write": ("WRITE", "ALL")}
+    own = {name: budget.reindex([row]).iloc[0] for name, row in asked.items()}
+    return {
+        **{f"read_{name}_us": own[name]["nodes, us/op"] for name in ("one", "all")},
+        "read_all": own["all"]["times ONE"], "write_all": own["write"]["times ONE"],
+    }  # fmt: skip

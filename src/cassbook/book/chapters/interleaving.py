@@ -8,10 +8,13 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import pandas as pd
 
+from cassbook.book import needs
 from cassbook.book.chapters import price
+from cassbook.book.chapters.latency import nearest
+from cassbook.book.lacking import of_each, served
 from cassbook.book.source import Source
-from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
+from cassbook.core.errors import LackingError
+from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import share_text
 from cassbook.lab.load.slices import balanced_order
 from cassbook.latency import carry_over, designs, percentiles, prices, same_level
@@ -36,7 +39,7 @@ _ALPHA = 0.05
 
 
 def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, block: int = 1) -> pd.DataFrame:
-    """Return the slices of one group in the order of time.
+    """Return the slices of one group in the order of time: at the thread count that is nearest to `threads`.
 
     Returns
     -------
@@ -48,12 +51,13 @@ def timeline(run: RecordedRun, operation: str = "READ", threads: int = 100, bloc
     InputError
         If the run has no such group.
     """
-    cells = labelled(run.statistics).query(
-        "kind == 'pure' and operation == @operation and threads == @threads and block == @block"
-    )
-    table = run.slices.merge(cells[["cell_id", "level"]], on="cell_id")
-    if table.empty:
-        raise InputError(f"{run.name}: no levels of {operation} alternate at {threads} threads in block {block}")
+    cells = labelled(run.statistics).query("kind == 'pure' and operation == @operation and block == @block")
+    table = run.slices.merge(cells[["cell_id", "level", "threads"]], on="cell_id")
+    levels = table.groupby("threads")["level"].nunique()
+    counts = levels.index[levels > 1]
+    if counts.empty:
+        raise LackingError(f"{run.name} has no levels of {operation} that alternated in block {block}")
+    table = table[table["threads"] == nearest(counts, threads)]
     table = table.sort_values("slice").assign(latency_ms=table["latency_us"] / 1000)
     table["from_s"] -= table["from_s"].min()
     return table[["level", "from_s", "guard_s", "counted_s", "latency_ms"]].reset_index(drop=True)
@@ -69,13 +73,22 @@ def primary_half_widths(sources: Sequence[Source]) -> pd.DataFrame:
         absolute: the median half-width of the latencies that the ratios are of.
     """
     rows = {}
-    for source, figure in itertools.product(sources, PRIMARY_FIGURES):
+    for source, figure in itertools.product(served(sources, _with_intervals), PRIMARY_FIGURES):
         of_blocks = pd.concat([price.ratios(source, figure, kind) for kind in ("pure", "mixed")])
         half = prices.prices(of_blocks[of_blocks["threads"] >= price.BUSY_THREADS])["half_width_percent"]
         within = int((half <= PLANNED_PERCENT).sum())
         rows[source.label, figure] = (len(half), half.median(), half.max(), within, _half_of_absolute(source, figure))
     index = pd.MultiIndex.from_tuples(rows, names=["run", "ratio of"])
     return pd.DataFrame(list(rows.values()), index, ["ratios", "median", "largest", "within", "absolute"])
+
+
+def _with_intervals(source: Source) -> None:
+    """Check that a run has ratios of levels with intervals."""
+    needs.levels(source)
+    cells = source.cell_stats[source.cell_stats["threads"] >= price.BUSY_THREADS]
+    if (blocks := cells["block"].nunique()) < FEWEST:
+        at = f"at {price.BUSY_THREADS} threads and more"
+        raise LackingError(f"{source.label} has {blocks} block{'s' * (blocks != 1)} {at}; an interval takes {FEWEST}")
 
 
 def _half_of_absolute(source: Source, figure: str) -> float:
@@ -168,29 +181,32 @@ def _rules(results: Results) -> pd.DataFrame:
 
 def predecessors(sources: Sequence[Source]) -> pd.DataFrame:
     """Return by how many percent a level differs behind each other level in runs: index (operation, level, after)."""
-    found = {source.label: _behind(source).map("{:+.1f}".format) for source in sources}
+    found = {label: effects.map("{:+.1f}".format) for label, effects in of_each(sources, _behind).items()}
     return pd.DataFrame(found).fillna("").rename(index=price.SETTINGS)
 
 
-def predecessor_values(named: Mapping[str, Source]) -> dict[str, float | int]:
-    """Return what the prose quotes of `predecessors`, by what prose calls the runs.
+def predecessor_values(source: Source) -> dict[str, float | int]:
+    """Return what the prose quotes of `predecessors` for a run.
 
     A level has two predecessors, whose effects mirror each other; it counts once.
     """
-    found: dict[str, float | int] = {}
-    for name, source in named.items():
-        effects = _behind(source)
-        settled = effects.map(_holds_nought).groupby(level=["operation", "level"]).all()
-        found |= {
-            f"behind_all_{name}": len(settled), f"behind_differ_{name}": int((~settled).sum()),
-            f"behind_most_{name}": float(effects.map(lambda effect: abs(effect.value)).max()),
-        }  # fmt: skip
-    return found
+    effects = _behind(source)
+    if effects.map(lambda effect: effect.n < FEWEST).any():
+        raise LackingError(f"{source.label} has too few blocks for intervals; they take {FEWEST}")
+    settled = effects.map(_holds_nought).groupby(level=["operation", "level"]).all()
+    return {
+        "behind_all": len(settled), "behind_differ": int((~settled).sum()),
+        "behind_most": float(effects.map(lambda effect: abs(effect.value)).max()),
+    }  # fmt: skip
 
 
 def _behind(source: Source) -> pd.Series:
+    needs.slices(source)
     assert source.run is not None  # noqa: S101 - only runs have slices
-    return carry_over.by_predecessor(source.run.statistics, source.run.slices)["effect"]
+    effects = carry_over.by_predecessor(source.run.statistics, source.run.slices)["effect"]
+    if effects.empty:
+        raise LackingError(f"{source.label} has no level that followed two others")
+    return effects
 
 
 def same_compared(results: Results) -> pd.DataFrame:
@@ -227,6 +243,8 @@ def primary_values(halves: pd.DataFrame, named: Mapping[str, Source]) -> dict[st
     """Return what the prose quotes of `primary_half_widths`, by what prose calls the runs."""
     found: dict[str, float | int] = {"busy_threads": price.BUSY_THREADS, "planned_percent": round(PLANNED_PERCENT)}
     for name, source in named.items():
+        if source.label not in halves.index.unique("run"):
+            continue
         of_run = halves.loc[[source.label]].droplevel("run").to_dict("index")
         found |= {f"half_{figure}_{name}": float(of_run[figure]["median"]) for figure in PRIMARY_FIGURES}
         found[f"half_absolute_{name}"] = float(of_run["mean"]["absolute"])

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from cassbook import published
+from cassbook.book import needs
+from cassbook.book.lacking import served
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
+from cassbook.core.errors import LackingError
 from cassbook.latency import distributions, saturation, summaries, uncertainty
 from cassbook.records.compare import compare
 
@@ -17,20 +21,37 @@ _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguis
 
 
 def distributions_of(source: Source, threads: Sequence[int]) -> dict[str, pd.DataFrame]:
-    """Return `distributions.curves` of reads and of writes at some numbers of threads, by what a panel is called."""
+    """Return `distributions.curves` of reads and of writes by what a panel is called.
+
+    Parameters
+    ----------
+    source : Source
+        A run.
+    threads : sequence of int
+        Of each operation, the thread counts that are nearest to these.
+    """
     assert source.run is not None  # noqa: S101 - only runs have cells
-    return {
-        f"{operation.lower()}s, {count} threads": distributions.curves(
-            source.cell_stats, source.run.histograms, operation, count
-        )
-        for operation in ("READ", "WRITE") for count in threads
-    }  # fmt: skip
+    needs.pure(source)
+    stats = source.level_stats
+    curves = {}
+    for operation in ("READ", "WRITE"):
+        counts = stats.loc[stats["operation"] == operation, "threads"].unique()
+        for count in dict.fromkeys(nearest(counts, wanted) for wanted in threads if len(counts)):
+            panel = f"{operation.lower()}s, {count} threads"
+            curves[panel] = distributions.curves(source.cell_stats, source.run.histograms, operation, count)
+    return curves
+
+
+def nearest(counts: ArrayLike, wanted: int) -> int:
+    """Return the thread count that is nearest to the one wanted, the lower of two."""
+    known = np.sort(np.asarray(counts))
+    return int(known[np.abs(known - wanted).argmin()])
 
 
 def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
     """Return the bottom rows of Tables I and II: mean slowdown over all thread counts, in percent of ONE."""
     parts = {}
-    for source in sources:
+    for source in served(sources, needs.levels):
         stats = summaries.slowdowns(source.level_stats)
         means = stats[stats["level"] != "ONE"].groupby(["operation", "level"], sort=False)
         parts[source.label, "latency"] = means["latency_slowdown_percent"].mean()
@@ -41,7 +62,7 @@ def average_slowdowns(sources: Sequence[Source]) -> pd.DataFrame:
 def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
     """Return the threads from which more of them bring under 5 % more throughput, and the maximum, by source."""
     parts = {}
-    for source in sources:
+    for source in served(sources, needs.pure):
         table = saturation.saturation_table(source.level_stats).set_index(["operation", "level"])
         shown = table["saturated_from_threads"].map("{:.0f}".format)
         parts[source.label, "saturated from"] = shown.where(table["reached"], "not reached")
@@ -52,7 +73,7 @@ def saturation_points(sources: Sequence[Source]) -> pd.DataFrame:
 def growth(sources: Sequence[Source], beyond_saturation: bool) -> pd.DataFrame:
     """Return the verdict on 'exponential' against linear growth of latency, with the AICc difference, by source."""
     parts = {}
-    for source in sources:
+    for source in served(sources, needs.pure):
         table = saturation.growth_table(source.level_stats, beyond_saturation=beyond_saturation)
         table = table.set_index(["operation", "level"])
         difference = table["exponential_aicc"] - table["linear_aicc"]
@@ -92,6 +113,8 @@ def version_ratios(first: Source, second: Source, figure: str = "latency_us") ->
     assert second.run is not None  # noqa: S101
     ratios = compare(first.run, second.run).figures
     chosen = ratios[(ratios["kind"] == "pure") & (ratios["figure"] == figure)]
+    if chosen.empty:
+        raise LackingError(f"{first.label} and {second.label} have no reads or writes at one load and level in common")
     known = chosen["interval"] == uncertainty.BLOCKS
     chosen = chosen.assign(low=chosen["ratio_low"].where(known), high=chosen["ratio_high"].where(known))
     return chosen[_COLUMNS].reset_index(drop=True)
@@ -121,15 +144,31 @@ def ratios_by_level(ratios: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(columns | {"slower": groups["slower"].sum(), "cells": groups.size()})
 
 
-def rank_values(ranks: pd.DataFrame, name: str) -> dict[str, int]:
+def slowdown_values(table: pd.DataFrame, named: Mapping[str, Source]) -> dict[str, float]:
+    """Return what the prose quotes of `average_slowdowns` (latency at ALL, in percent of ONE), by what it calls the
+    sources.
+    """
+    return {
+        f"slow_{name}_{operation}": float(table[source.label, "latency"].get((operation, "ALL"), np.nan))
+        for name, source in named.items() if (source.label, "latency") in table
+        for operation in ("READ", "WRITE")
+    }  # fmt: skip
+
+
+def order_values(table: pd.DataFrame, source: Source) -> dict[str, str]:
+    """Return what the prose quotes of `paper_tables.overall_orders`."""
+    if (source.label, "order") not in table:
+        raise LackingError(f"{source.label} has no order of levels")
+    return {f"order_{str(key).lower()}": str(order) for key, order in table[source.label, "order"].dropna().items()}
+
+
+def rank_values(ranks: pd.DataFrame) -> dict[str, int]:
     """Return what the prose quotes of a run's rankings.
 
     Parameters
     ----------
     ranks : DataFrame
         From `paper_tables.rankings`.
-    name : str
-        Of the run in the prose: 'recorded', 'today'.
 
     Returns
     -------
@@ -138,7 +177,7 @@ def rank_values(ranks: pd.DataFrame, name: str) -> dict[str, int]:
     """
     order = ranks["ranking"]
     return {
-        f"rank_expected_{name}": int((order == " < ".join(LEVELS)).sum()), f"rank_total_{name}": len(order),
-        f"rank_told_{name}": int((ranks["distinguishable"] == "yes").sum()),
-        f"rank_one_{name}": int(order.str.startswith(LEVELS[0]).sum()),
+        "rank_expected": int((order == " < ".join(LEVELS)).sum()), "rank_total": len(order),
+        "rank_told": int((ranks["distinguishable"] == "yes").sum()),
+        "rank_one": int(order.str.startswith(LEVELS[0]).sum()),
     }  # fmt: skip

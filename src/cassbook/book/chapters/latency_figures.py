@@ -9,8 +9,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
-from cassbook.book import palette
+from cassbook.book import needs, palette
 from cassbook.book.figure_style import MS, OPERATIONS, done, error_bars, panels
+from cassbook.book.lacking import served
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import (
@@ -85,8 +86,9 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
 
     Open circles are points that the client is a part of (see `schema.CLIENT_MARKS`).
     """
-    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
-    for column, source in enumerate(sources):
+    shown = served(sources, needs.pure)
+    figure, axes = panels(2, len(shown), sharex=True, sharey="col")
+    for column, source in enumerate(shown):
         for row, (operation, word) in enumerate(OPERATIONS.items()):
             panel = axes[row, column]
             stats = source.level_stats[source.level_stats["operation"] == operation]
@@ -102,8 +104,9 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
 
 def latency_by_throughput(sources: Sequence[Source]) -> Figure:
     """Draw Fig. 5: mean latency over throughput; the curve turns upwards where more threads bring no more work."""
-    figure, axes = panels(2, len(sources), sharey="col")
-    for column, source in enumerate(sources):
+    shown = served(sources, needs.pure)
+    figure, axes = panels(2, len(shown), sharey="col")
+    for column, source in enumerate(shown):
         for row, (operation, word) in enumerate(OPERATIONS.items()):
             panel = axes[row, column]
             stats = source.level_stats[source.level_stats["operation"] == operation]

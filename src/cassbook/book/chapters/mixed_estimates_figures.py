@@ -14,9 +14,10 @@ from IPython.display import HTML
 from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 
-from cassbook.book import palette
+from cassbook.book import needs, palette
 from cassbook.book.alternative_text import Drawing
 from cassbook.book.figure_style import MS, done, panels, setting_legend, style
+from cassbook.book.lacking import served
 from cassbook.book.settings import PLOTLY_VARIABLE
 from cassbook.book.source import Source
 from cassbook.latency import (
@@ -32,9 +33,10 @@ def _domain(source: Source, threads: np.ndarray, shares: np.ndarray, order: int)
 
 def domain_maps(sources: Sequence[Source], order: int = 4) -> Figure:
     """Draw Fig. 6 as a map: which strong setting is estimated fastest, by threads and share of reads."""
-    figure, axes = panels(1, len(sources), sharey=True)
+    shown = served(sources, lambda source: needs.estimates(source, order))
+    figure, axes = panels(1, len(shown), sharey=True)
     shares = np.linspace(0, 1, 101)
-    for panel, source in zip(axes[0], sources, strict=True):
+    for panel, source in zip(axes[0], shown, strict=True):
         lowest, highest = source.level_stats["threads"].agg(["min", "max"])
         domain = _domain(source, np.linspace(lowest, highest, 199), shares, order)
         colours = ListedColormap([palette.SETTINGS[name] for name in domain.settings])

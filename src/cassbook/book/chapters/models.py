@@ -9,12 +9,18 @@ from itertools import product
 import numpy as np
 import pandas as pd
 
+from cassbook.book import needs
+from cassbook.book.lacking import of_each
+from cassbook.book.paper_tables import p_text
 from cassbook.book.source import Source, check_served
+from cassbook.core.consistency import LEVEL_CODES
+from cassbook.core.errors import LackingError
 from cassbook.latency import model_selection, models, uncertainty
 from cassbook.latency.regression import MODEL_NAMES
 
 #: Models whose least squares have a table of their own: the paper's.
 POLYNOMIALS = tuple(MODEL_NAMES.values())
+_TOO_FEW = "too few points"
 _QUOTED = ("linear", "order2", "order4", "usl")
 
 
@@ -26,11 +32,8 @@ def points(source: Source) -> pd.DataFrame:
 @lru_cache(maxsize=8)
 def judged(source: Source) -> pd.DataFrame:
     """Return every model on every series of a source (see `model_selection.judge_all`)."""
+    needs.thread_counts(source, max(kind.fewest for kind in models.MODELS.values()), "comparing the curves")
     return model_selection.judge_all(points(source))
-
-
-def _shown(value: float, spec: str) -> str:
-    return "" if np.isnan(value) else spec.format(value)
 
 
 def diagnostics(source: Source, chosen: Sequence[str] = POLYNOMIALS) -> pd.DataFrame:
@@ -42,17 +45,17 @@ def diagnostics(source: Source, chosen: Sequence[str] = POLYNOMIALS) -> pd.DataF
         Index operation, level, model.
     """
     specs = {
-        "r_squared": ("R²", "{:.4f}"),
-        "adjusted_r_squared": ("adjusted R²", "{:.4f}"),
-        "aicc": ("AICc", "{:.1f}"),
-        "condition_raw": ("condition, threads", "{:.0e}"),
-        "condition_scaled": ("condition, scaled", "{:.0f}"),
-        "lack_of_fit_p": ("lack of fit, p", "{:.3f}"),
-        "coverage": ("inside 95 %", "{:.0%}"),
+        "r_squared": ("R²", "{:.4f}".format),
+        "adjusted_r_squared": ("adjusted R²", "{:.4f}".format),
+        "aicc": ("AICc", "{:.1f}".format),
+        "condition_raw": ("condition, threads", "{:.0e}".format),
+        "condition_scaled": ("condition, scaled", "{:.0f}".format),
+        "lack_of_fit_p": ("lack of fit, p", p_text),
+        "coverage": ("inside 95 %", "{:.0%}".format),
     }
     table = judged(source)
     table = table[table["model"].isin(chosen)]
-    shown = {title: [_shown(v, spec) for v in table[name]] for name, (title, spec) in specs.items()}
+    shown = {title: ["" if np.isnan(v) else text(v) for v in table[name]] for name, (title, text) in specs.items()}
     labels = {"operation": table["operation"], "level": table["level"], "model": _titles(table["model"])}
     return pd.DataFrame(labels | shown).set_index(["operation", "level", "model"])
 
@@ -71,13 +74,14 @@ def standings(sources: Sequence[Source]) -> pd.DataFrame:
         point behind, and (source, 'best') with how often it was the best between and beyond.
     """
     parts = {}
-    for source in sources:
-        table = model_selection.standing(judged(source))
+    for label, of_source in of_each(sources, judged).items():
+        table = model_selection.standing(of_source)
         for where in ("between", "beyond"):
             pairs = zip(table[f"{where}_percent"], table[f"{where}_worst_percent"], strict=True)
-            parts[source.label, f"{where}, %"] = pd.Series([f"{m:.1f} ({w:.0f})" for m, w in pairs], table.index)
+            texts = [_TOO_FEW if np.isnan(m) else f"{m:.1f} ({w:.0f})" for m, w in pairs]
+            parts[label, f"{where}, %"] = pd.Series(texts, table.index)
         counts = zip(table["best_between"], table["best_beyond"], strict=True)
-        parts[source.label, "best"] = pd.Series([f"{b}, {e}" for b, e in counts], table.index)
+        parts[label, "best"] = pd.Series([f"{b}, {e}" for b, e in counts], table.index)
     shown = pd.DataFrame(parts)
     return shown.set_index(pd.Index(_titles(pd.Series(shown.index)), name="model"))
 
@@ -97,11 +101,11 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
         'sigma', 'kappa'.
     """
     rows = {}
-    for source in sources:
-        for key, group in points(source).groupby(model_selection.SERIES, sort=False):
+    for label, of_source in of_each(sources, _with_meaning).items():
+        for key, group in of_source.groupby(model_selection.SERIES, sort=False):
             queue, law = models.closed_queue(group), models.scalability(group)
             most = group.groupby("threads")["throughput_per_s"].mean().max()
-            rows[source.label, *key] = (
+            rows[label, *key] = (
                 round(queue.demand_us, 1), round(queue.delay_us), round(1e6 / queue.demand_us), round(most),
                 f"{law.contention:.4f}", f"{law.coherency:.1e}",
             )  # fmt: skip
@@ -110,8 +114,13 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index=index, columns=columns)
 
 
-def summary(source: Source, suffix: str) -> dict[str, float | int]:
-    """Return Figures that the chapter's prose quotes, their names ending in `suffix`.
+def _with_meaning(source: Source) -> pd.DataFrame:
+    needs.thread_counts(source, max(models.MODELS[name].fewest for name in ("mva", "usl")), "either model")
+    return points(source)
+
+
+def summary(source: Source) -> dict[str, float | int]:
+    """Return figures that the chapter's prose quotes.
 
     Returns
     -------
@@ -128,11 +137,11 @@ def summary(source: Source, suffix: str) -> dict[str, float | int]:
     }
     for model, where in product(_QUOTED, ("between", "beyond")):
         quoted[f"{model}_{where}"] = median_error(source, model, where)
-    return {f"{name}_{suffix}": value for name, value in quoted.items()}
+    return quoted
 
 
-def repeats(source: Source, suffix: str) -> dict[str, float | int]:
-    """Return Figures that need repeats: series in which a straight line lacks fit at 5 %, and what prediction
+def repeats(source: Source) -> dict[str, float | int]:
+    """Return figures that need repeats: series in which a straight line lacks fit at 5 %, and what prediction
     intervals hold.
 
     Returns
@@ -140,11 +149,11 @@ def repeats(source: Source, suffix: str) -> dict[str, float | int]:
     dict
         lack_line: of how many series; inside_four: percent of left-out points that those of the fourth order held.
     """
-    quoted: dict[str, float | int] = {
-        "lack_line": int((_of(source, "linear")["lack_of_fit_p"] < 1 - uncertainty.LEVEL).sum()),
+    lacks = _of(source, "linear")["lack_of_fit_p"]
+    return {
+        "lack_line": int((lacks < 1 - uncertainty.LEVEL).sum()) if lacks.notna().any() else float("nan"),
         "inside_four": float(_of(source, "order4")["coverage"].mean() * 100),
     }
-    return {f"{name}_{suffix}": value for name, value in quoted.items()}
 
 
 def condition_digits(source: Source) -> int:
@@ -160,13 +169,37 @@ def _of(source: Source, model: str) -> pd.DataFrame:
 
 
 def check_series(source: Source, operation: str, level: str) -> None:
-    """Refuse a series that a source does not have.
+    """Refuse a series that is none; one that a source does not have is lacking on its page (see `of_series`).
 
     Raises
     ------
     InputError
-        Naming the operations, or the levels, that it has.
+        Naming the operations, or the levels, that there are.
     """
-    stats = source.level_stats
-    check_served("operation", operation, stats["operation"])
-    check_served("level", level, stats["level"])
+    check_served("operation", operation, ["READ", "WRITE"])
+    if level not in LEVEL_CODES:
+        check_served("level", level, source.level_stats["level"])
+
+
+def of_series(source: Source, operation: str, level: str) -> pd.DataFrame:
+    """Return the `points` of one series, which has thread counts beyond those that a curve is fitted to.
+
+    Raises
+    ------
+    LackingError
+        Naming the series that there are, or the thread counts.
+    """
+    needs.pure(source, operation)
+    measured = points(source)
+    measured = measured[measured["operation"] == operation]
+    levels = ", ".join(measured["level"].unique())
+    measured = measured[measured["level"] == level]
+    if measured.empty:
+        raise LackingError(f"{source.label} has no {operation} at {level}; parameter level may be {levels}")
+    counts = measured["threads"].nunique()
+    if counts <= model_selection.FEWEST_BELOW:
+        raise LackingError(
+            f"{source.label} has {operation} at {level} at {counts} thread count{'s' if counts > 1 else ''}; curves "
+            f"are fitted to {model_selection.FEWEST_BELOW} and drawn beyond"
+        )
+    return measured

@@ -9,8 +9,9 @@ import seaborn as sns
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
-from cassbook.book.chapters.models import judged, points
+from cassbook.book.chapters.models import judged, of_series
 from cassbook.book.figure_style import done, panels
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.latency import model_selection, models
 
@@ -22,9 +23,9 @@ _COLOURS = dict(zip(_DRAWN, sns.color_palette("colorblind", len(_DRAWN)).as_hex(
 
 def errors(sources: Sequence[Source]) -> Figure:
     """Draw the mean absolute error of each model on what it has not seen; one dot per series, between above beyond."""
-    figure, axes = panels(2, len(sources), height=2.9, sharex=True, sharey="row")
-    for column, source in enumerate(sources):
-        table = judged(source)
+    tables = of_each(sources, judged)
+    figure, axes = panels(2, len(tables), height=2.9, sharex=True, sharey="row")
+    for column, (label, table) in enumerate(tables.items()):
         titles = [models.MODELS[name].title for name in table["model"]]
         for row, where in enumerate(("between", "beyond")):
             panel = axes[row, column]
@@ -33,7 +34,7 @@ def errors(sources: Sequence[Source]) -> Figure:
                 jitter=0.15, legend=row == 0 and column == 0,
             )  # fmt: skip
             panel.set_xscale("log")
-            panel.set(title=f"{source.label}: {where}", xlabel="mean error, %" if row else "", ylabel="")
+            panel.set(title=f"{label}: {where}", xlabel="mean error, %" if row else "", ylabel="")
     return done(figure)
 
 
@@ -41,8 +42,7 @@ def beyond(source: Source, operation: str, level: str) -> Figure:
     """Draw curves fitted to the lowest thread counts of one series, drawn to the highest; points they saw are
     filled.
     """
-    measured = points(source)
-    measured = measured[(measured["operation"] == operation) & (measured["level"] == level)]
+    measured = of_series(source, operation, level)
     threads = np.sort(measured["threads"].unique())
     seen = measured[measured["threads"].isin(threads[: model_selection.FEWEST_BELOW])]
     grid = np.linspace(threads[0], threads[-1], 200)

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import pandas as pd
 
+from cassbook.book import needs
+from cassbook.book.lacking import of_each, served
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentiles, prices
 
@@ -57,17 +59,38 @@ def table(sources: Sequence[Source], kind: str = "pure", by: Sequence[str] = ("o
         Index (run, by, ratio: 'ALL/ONE', '1R-3W/2R-2W'); columns `percentiles.FIGURES`: geometric means over thread
         counts, then over blocks, with their 95 % intervals; NaN where some cell has too few operations. A run without
         such loads has no row.
+
+    Raises
+    ------
+    LackingError
+        If no run has such loads.
     """
+    parts = of_each(sources, lambda source: _of_run(source, kind, by))
+    return pd.concat(dict(parts), names=["run"])
+
+
+def _of_run(source: Source, kind: str, by: Sequence[str]) -> pd.DataFrame:
+    """`table` of one run, without its name."""
+    if kind == "pure":
+        needs.levels(source)
+    else:
+        needs.mixes(source)
     found: dict[tuple[str, ...], dict[str, Estimate]] = {}
-    for figure, source in itertools.product(percentiles.FIGURES, sources):
+    for figure in percentiles.FIGURES:
         of_source = ratios(source, figure, kind)
         over = prices.pooled(of_source[of_source["threads"] >= BUSY_THREADS], (*by, "level", "base")).reset_index()
         for row in over.to_dict("records"):
             ratio = "/".join(SETTINGS.get(row[name], row[name]) for name in ("level", "base"))
-            found.setdefault((source.label, *(row[name] for name in by), ratio), {})[figure] = row["ratio"]
-    keys = [key for source in sources for key in sorted(found) if key[0] == source.label]
-    index = pd.MultiIndex.from_tuples(keys, names=["run", *by, "ratio"])
-    return pd.DataFrame([found[key] for key in keys], index, list(percentiles.FIGURES))
+            found.setdefault((*(row[name] for name in by), ratio), {})[figure] = row["ratio"]
+    if not found:
+        cells = source.cell_stats[source.cell_stats["kind"] == kind]
+        what = "levels" if kind == "pure" else "settings"
+        raise LackingError(
+            f"{source.label} has no two {what} at one load of {BUSY_THREADS} threads or more; "
+            f"it was measured with up to {cells['threads'].max()}"
+        )
+    index = pd.MultiIndex.from_tuples(sorted(found), names=[*by, "ratio"])
+    return pd.DataFrame([found[key] for key in sorted(found)], index, list(percentiles.FIGURES))
 
 
 def text(of: pd.DataFrame) -> pd.DataFrame:
@@ -106,5 +129,5 @@ def by_threads(
     sources: Iterable[Source], figures: Sequence[str] = ("mean", "p99")
 ) -> dict[str, dict[str, pd.DataFrame]]:
     """Return `prices.prices` of pure cells, by figure and the run's label."""
-    runs = list(sources)
+    runs = list(served(sources, needs.levels))
     return {name: {of.label: prices.prices(ratios(of, name)) for of in runs} for name in figures}

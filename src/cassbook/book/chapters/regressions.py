@@ -8,10 +8,25 @@ import numpy as np
 import pandas as pd
 
 from cassbook import published
+from cassbook.book import needs
+from cassbook.book.lacking import of_each
 from cassbook.book.source import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label
+
+
+def curves(source: Source, order: int = 4) -> dict[tuple[str, str], regression.Fit]:
+    """Return the polynomial through each series of a source, by operation and level."""
+    needs.thread_counts(source, order + 1, "a curve of fourth order" if order == 4 else f"order {order}")  # noqa: PLR2004
+    return regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+
+
+def miss_values(source: Source) -> dict[str, float | int]:
+    """Return the largest miss of a source's curves at their own points, in percent, and the threads."""
+    curves(source)
+    miss_percent, threads = regression.worst_miss(source.level_stats)
+    return {"fit_miss": miss_percent, "fit_threads": threads}
 
 
 def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
@@ -20,10 +35,10 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     The paper's measurements have two rows: the coefficients as it prints them, and those of the unrounded fit.
     """
     rows: dict[tuple[str, str, str], pd.Series] = {}
-    for source in sources:
-        ways = {source.label: regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)}
-        if source.label == PUBLISHED:
-            ways = {"printed": regression.printed_fits(), "fitted to Tables I, II": ways[source.label]}
+    for label, fitted_curves in of_each(sources, lambda source: curves(source, order)).items():
+        ways = {label: fitted_curves}
+        if label == PUBLISHED:
+            ways = {"printed": regression.printed_fits(), "fitted to Tables I, II": fitted_curves}
         for way, fits in ways.items():
             for (operation, level), fitted in fits.items():
                 texts = [f"{c:.4g}" for c in fitted.coefficients[::-1]]

@@ -8,22 +8,23 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from cassbook.book import palette
+from cassbook.book.chapters.regressions import curves
 from cassbook.book.figure_style import MS, OPERATIONS, done, panels
+from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
-from cassbook.latency import (
-    regression,
-)
 
 
 def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
     """Draw measured means and the polynomial through them, reads and writes, one column per source."""
-    figure, axes = panels(2, len(sources), sharex=True, sharey="col")
-    for column, source in enumerate(sources):
-        fits = regression.predictors(regression.fit_all(source.level_stats, orders=(order,)), order)
+    fitted = of_each(sources, lambda source: curves(source, order))
+    shown = [source for source in sources if source.label in fitted]
+    figure, axes = panels(2, len(shown), sharex=True, sharey="col")
+    for column, source in enumerate(shown):
+        fits = fitted[source.label]
         for row, (operation, word) in enumerate(OPERATIONS.items()):
             panel = axes[row, column]
-            for level in LEVELS:
+            for level in (level for level in LEVELS if (operation, level) in fits):
                 stats = source.level_stats
                 group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
                 grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)

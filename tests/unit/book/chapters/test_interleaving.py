@@ -9,7 +9,7 @@ import pytest
 
 from cassbook.book.chapters import interleaving
 from cassbook.book.source import run_of
-from cassbook.core.errors import InputError
+from cassbook.core.errors import LackingError
 from tests.helpers.experiments import written
 
 LEVELS = {"ONE": 1.0, "QUORUM": 2.0, "ALL": 3.0}
@@ -90,19 +90,19 @@ def test_labels_of_one_level_are_counted(tmp_path, monkeypatch):
     assert values["noise_sd"] == pytest.approx(10, rel=0.2)
 
 
-def test_a_group_that_a_run_does_not_have_is_named():
+def test_the_group_with_the_nearest_thread_count_is_drawn_and_a_level_alone_is_none():
     run = type("Run", (), {"name": "mine"})()
     run.statistics = pd.DataFrame(
-        {"cell_id": ["a"], "kind": "pure", "workload": "", "block": 1, "threads": 10, "read_share": 1.0,
-         "read_cl": "ONE", "write_cl": "", "rate_per_s": np.nan, "latency_us": 900.0}
+        {"cell_id": ["a", "b", "c"], "kind": "pure", "workload": "", "block": 1, "threads": [10, 10, 90],
+         "read_share": 1.0, "read_cl": ["ONE", "ALL", "ONE"], "write_cl": "", "rate_per_s": np.nan, "latency_us": 900.0}
     )  # fmt: skip
-    run.slices = pd.DataFrame({"cell_id": ["a"], "slice": 0, "from_s": 5.0, "guard_s": 0.1, "counted_s": 0.4,
-                               "latency_us": 900.0})  # fmt: skip
-    slices = interleaving.timeline(run, threads=10)
-    assert slices.to_dict("records") == [{"level": "ONE", "from_s": 0.0, "guard_s": 0.1, "counted_s": 0.4,
-                                          "latency_ms": 0.9}]  # fmt: skip
+    run.slices = pd.DataFrame({"cell_id": ["a", "b", "c"], "slice": [0, 1, 0], "from_s": [5.0, 5.5, 9.0],
+                               "guard_s": 0.1, "counted_s": 0.4, "latency_us": [900.0, 800.0, 700.0]})  # fmt: skip
+    slices = interleaving.timeline(run, threads=100)
+    assert slices[["level", "from_s", "latency_ms"]].to_numpy().tolist() == [["ONE", 0.0, 0.9], ["ALL", 0.5, 0.8]]
     assert interleaving.timeline_values(slices)["slice_s"] == 0.5
-    with pytest.raises(InputError, match="mine: no levels of READ alternate at 100 threads in block 1"):
+    run.slices = run.slices[run.slices["cell_id"] != "b"]
+    with pytest.raises(LackingError, match="mine has no levels of READ that alternated in block 1"):
         interleaving.timeline(run)
 
 
@@ -110,14 +110,15 @@ def test_recorded_ratios_are_as_well_known_as_planned_and_levels_leave_little_to
     named = {name: run_of(f"standard-{version}") for name, version in (("recorded", "2.1.20"), ("today", "5.0.9"))}
     halves = interleaving.primary_half_widths(list(named.values()))
     assert halves["ratios"].eq(2 * 2 * 10 + 2 * 5 * 10).all()
-    quoted = interleaving.primary_values(halves, named) | interleaving.predecessor_values(named)
+    quoted = interleaving.primary_values(halves, named)
     for name, source in named.items():
+        behind = interleaving.predecessor_values(source)
         assert (
             quoted[f"half_mean_{name}"] == halves.loc[(source.label, "mean"), "median"] < interleaving.PLANNED_PERCENT
         )
         assert quoted[f"within_{name}"] > quoted[f"ratios_{name}"] / 2
-        assert quoted[f"behind_all_{name}"] == (2 + 5) * 3
-        assert 0 < quoted[f"behind_most_{name}"] < 4
+        assert behind["behind_all"] == (2 + 5) * 3
+        assert 0 < behind["behind_most"] < 4
     shown = interleaving.predecessors(list(named.values()))
     assert shown.shape == (42, 2)
     assert shown.map(lambda text: bool(re.fullmatch(r"[+-][\d.]+ \[[+-][\d.]+, [+-][\d.]+\]", text))).all(axis=None)

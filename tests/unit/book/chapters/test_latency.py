@@ -4,8 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from cassbook.book import lacking
 from cassbook.book.chapters import latency, latency_figures, price
 from cassbook.book.source import Source
+from cassbook.core.errors import LackingError
 from cassbook.latency import prices
 from cassbook.latency.slices import COLUMNS
 from tests.unit.records.test_compare import blocks, run
@@ -53,12 +55,12 @@ def test_the_figure_draws_each_ratio_with_its_interval():
     assert figure.axes[0].get_ylabel() == "b over a"
 
 
-def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run():
+def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run(monkeypatch):
     """QUORUM takes twice as long as ONE in every block, and its slowest ones four times; 10 threads do not count."""
     rows = [
         {"block": block, "threads": threads, "read_cl": level, "latency_us": 1000.0 * block * factor, "p50_us": 900.0,
          "p95_us": 2000.0, "p99_us": 3000.0 * factor**2, "n_ok": 5000,
-         "n_errors": 0}
+         "n_errors": 0, "cv_percent": 20.0, "marks": ""}
         for block in (1, 2, 3) for threads in (10, 100, 200)
         for level, factor in (("ONE", 1), ("QUORUM", 2 if threads > 10 else 50))
     ]  # fmt: skip
@@ -75,8 +77,12 @@ def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run():
     idle = source("measured now", *(row | {"threads": 10} for row in rows))
     idle.run.statistics = idle.run.statistics.assign(cell_id=names, deployment="")
     idle.run.slices, idle.run.histograms = of.run.slices, {}
-    assert price.table([idle]).empty
+    with pytest.raises(LackingError, match=r"Measured now has no two levels .*100 threads or more; .* up to 10"):
+        price.table([idle])
+    said = []
+    monkeypatch.setattr(lacking, "display", lambda sentence: said.append(sentence.text))
     assert price.table([idle, of]).equals(table)
+    assert len(said) == 1
     drawn = {"mean": {of.label: prices.prices(price.ratios(of))}}
     figure = latency_figures.prices(drawn)
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
