@@ -133,12 +133,16 @@ class LatencyMap:
             or does not support the percentile.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
+        from cassbook.records.replications import answering  # noqa: PLC0415 - nor records of others
 
         run = open_run(name_or_path)
         profile = run.manifest.get("profile", {})
         known = profile.get("cluster", {}).get("replication_factor")
         if replicas is not None and known not in {None, replicas}:
-            raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
+            raise InputError(
+                f"replication: {run.name} was measured with replication {known}, not {replicas}. "
+                f"With {replicas}: {'; '.join(answering(replicas))}"
+            )
         wanted = workload_cells.names(workload)
         workload_cells.check_same_tables(profile, wanted)
 

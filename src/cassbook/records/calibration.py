@@ -41,6 +41,9 @@ class Predicted:
         What of the question lies outside what was measured.
     cores : int
         Of the one machine that all nodes and the client share.
+    falls : tuple of (int, float), optional
+        Two numbers of jobs with their response times, ms, of which the second is shorter though processors were never
+        measured to be so: what extrapolates wrongly.
     """
 
     jobs: NDArray[np.int64]
@@ -49,6 +52,7 @@ class Predicted:
     busy: dict[str, NDArray[np.float64]]
     outside: list[str]
     cores: int
+    falls: tuple[tuple[int, float], tuple[int, float]] | None = None
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
         """Of each station with so many jobs, by place."""
@@ -165,6 +169,7 @@ class CalibrationRun:
             {name: np.array([each.utilisation[name][places] for each in analyses]) for name in analyses[0].utilisation},
             self.outside(question, max(jobs), cores, disk_ms),
             cores or self.cores,
+            _falling(np.exp(np.mean([np.log(each.response_ms) for each in analyses], axis=0)), self.cores),
         )
 
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
@@ -179,6 +184,22 @@ class CalibrationRun:
         if disk_ms:
             outside.append("disk: what was measured was in memory")
         return outside
+
+
+def _falling(response_ms: NDArray[np.float64], cores: int) -> tuple[tuple[int, float], tuple[int, float]] | None:
+    """Find where response falls as jobs grow, among more jobs than the calibrated machine has cores.
+
+    With no more jobs than cores it may fall, and was measured to: work costs less once threads need not be woken.
+    Beyond that jobs wait for processors. A curve that falls there takes the lower cost without the waiting in which
+    alone it was measured.
+    """
+    beyond = response_ms[cores - 1 :]
+    if len(beyond) < 2 or not (np.diff(beyond) < 0).any():  # noqa: PLR2004 - nothing to compare
+        return None
+    falls = np.flatnonzero(np.diff(beyond) < 0)
+    first = int(falls[0])
+    last = first + int(np.argmin(beyond[first:]))
+    return (first + cores, float(beyond[first])), (last + cores, float(beyond[last]))
 
 
 def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:

@@ -311,6 +311,23 @@ def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
 
 
+@pytest.mark.parametrize("cores", ["4", "48"])
+def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
+    asked = ["predict", "--run", "calibration-5.0.9", "--nodes", "6", "--cores", cores]
+    for jobs in ("1..64", "45"):  # one number of jobs is on the same curve
+        refused = CliRunner().invoke(main, [*asked, "--concurrency", jobs])
+        assert refused.exit_code == 2
+        assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
+        assert "Use --cores 2, or calibrate a cluster on such a machine" in refused.output
+
+
+@pytest.mark.parametrize("level", ["ONE", "QUORUM", "ALL"])
+def test_nothing_within_the_calibration_is_refused(level):
+    recorded = CalibrationRun("calibration-5.0.9")
+    for operation, nodes in (("READ", 4), ("READ", 6), ("UPDATE", 6)):
+        assert recorded.predict(Question(operation, level, nodes, 3), range(1, 65)).falls is None
+
+
 def test_advice_can_be_predicted(folder):
     asked = ["advise", "--run", str(folder), "--nodes", "4", "--threads", "16", "--reads", "1"]
     said = CliRunner().invoke(main, asked).output
