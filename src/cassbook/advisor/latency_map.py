@@ -84,7 +84,10 @@ class LatencyMap:
             cell_stats = workload_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
-        parts = [map_columns.mixed_columns(cell_stats, replicas), map_columns.pure_columns(cell_stats, settings)]
+        parts = [
+            map_columns.mixed_columns(cell_stats, replicas),
+            map_columns.pure_columns(cell_stats, settings, replicas),
+        ]
         columns = pd.concat(parts, ignore_index=True)
         alone = len(self.workloads) == 1
         both = columns.groupby("setting")["read_share"].agg(lambda shares: alone or shares.min() < shares.max())

@@ -25,6 +25,7 @@ from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.progress import bar
 from cassbook.core.signals import held_back
+from cassbook.core.words import counted
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
@@ -215,7 +216,7 @@ def _executed(chapters: Sequence[Path], given: Mapping[str, Any], log: Log) -> l
             copy.touch()
         else:
             missing.append((notebook, copy, passed | {notebooks.DATA_HASH: data_hash}))
-    log(f"executing {len(missing)} of {len(chapters)} chapters; the others are unchanged")
+    log(f"executing {len(missing)} of {counted(len(chapters), 'chapter')}; the others are unchanged")
     _execute_all(missing)
     for notebook in chapters:
         _forget(folder, notebook.stem)

@@ -20,6 +20,7 @@ from cassbook.core.consistency import stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
@@ -129,10 +130,15 @@ def _circumstances(one: _Run) -> list[str]:
     if "profile" in manifest:
         said.append(f"profile {manifest['profile'].get('name', '')}")
     if cluster:
-        said.append(f"{cluster.get('nodes')} nodes, replication factor {cluster.get('replication_factor')}")
+        said.append(
+            f"{counted(cluster.get('nodes', 0), 'node')}, replication factor {cluster.get('replication_factor')}"
+        )
     existing = any(start.get("kind") == "existing" for start in manifest.get("cluster_starts", []))
     if machine and not existing:
-        said.append(f"nodes and client share the {machine.get('cores')} cores of one machine ({machine.get('cpu')})")
+        said.append(
+            f"nodes and client share the {counted(machine.get('cores', 0), 'core')} of one machine "
+            f"({machine.get('cpu')})"
+        )
     elif existing:
         said.append("on an existing cluster")
     text = "; ".join(said)
@@ -246,7 +252,7 @@ def _marks(table: pd.DataFrame) -> list[str]:
     if not counts:
         return ["<p>No cell is marked.</p>"]
     rows = [{"mark": mark, "cells": n, "meaning": explained(mark)} for mark, n in sorted(counts.items())]
-    return [f"<p>Of {len(table)} cells:</p>", _table(pd.DataFrame(rows), wide=("meaning",))]
+    return [f"<p>Of {counted(len(table), 'cell')}:</p>", _table(pd.DataFrame(rows), wide=("meaning",))]
 
 
 def _manifest(one: _Run) -> list[str]:
@@ -312,7 +318,7 @@ def _list(notes: Iterable[str]) -> list[str]:
 def _folded(title: str, table: pd.DataFrame) -> list[str]:
     """Put a table below a summary that opens and closes it; long ones begin closed."""
     begins = "" if len(table) > _LONG else " open"
-    rows = f"{len(table)} row{'s' * (len(table) != 1)}"
+    rows = counted(len(table), "row")
     return [f"<details{begins}><summary>{_text(title)} ({rows})</summary>", _table(table), "</details>"]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from cassbook.cli.common import format_option, log, output_option
 from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
 from cassbook.core.releases import RELEASES
+from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.profile.profile import Profile
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Number of cells and estimated minutes only. Nothing is started or written; with --hosts they are looked at.",
+    help="Number of cells and estimated minutes only. Nothing is started or written; with --hosts the cluster is looked "
+    "at, and the exit code is 1 where it cannot be reached.",
 )
 @format_option("text", "json", "csv", "md")
 @host_options
@@ -45,7 +48,7 @@ def run(
     from cassbook.core.paths import project_root
     from cassbook.profile.profile import load_profile
 
-    hosts, there = asked_hosts(existing, engine), None
+    hosts, there, reached = asked_hosts(existing, engine), None, True
     if engine and "," in engine:
         _in_turn(profile, engine.split(","), output, resume, dry_run, form)
         return
@@ -58,6 +61,7 @@ def run(
             if not dry_run:
                 raise
             log(f"{error}; whether the profile fits the cluster is not known")
+            reached, wanted = False, wanted.model_copy(update={"engine": list(RELEASES)[-1]})  # the one with most in it
     where = "" if there is None else "existing-"
     folder = output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
     with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
@@ -67,6 +71,8 @@ def run(
                 confirm(amount, existing)
         if dry_run:
             _forecast([placed], hosts is None, form)
+            if not reached:
+                sys.exit(1)
             return
 
         from cassbook.lab.run.measure import measure
@@ -115,7 +121,7 @@ def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
         content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(minutes, 1)}
         click.echo(json.dumps(content | {"left_out": sentences}, indent=2))
     else:
-        click.echo(f"{count} cells in {blocks} block{'s' * (blocks > 1)}, about {minutes:.0f} min")
+        click.echo(f"{counted(count, 'cell')} in {counted(blocks, 'block')}, about {minutes:.0f} min")
         for sentence in sentences:
             click.echo(sentence)
     if any(wanted.workloads and wanted.workloads.own for wanted in profiles):

@@ -26,6 +26,7 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT, Host
 from cassbook.deployment.replication import Replication, check, replica_sets
@@ -205,7 +206,7 @@ class Model:
         for group in groups:
             needed = replicas_waited_for(plain, len(group))
             if needed > len(group):
-                raise InputError(f"level: {self.level} waits for {needed} replicas, {len(group)} are there to be asked")
+                raise InputError(f"level: {self.level} waits for {counted(needed, 'replica')}, of {len(group)}")
             draws = np.sort(np.stack([_to(coordinator, name, rtt) for name in group]), axis=0)
             slowest.append(draws[needed - 1])
         return float(np.max(np.stack(slowest), axis=0).mean())

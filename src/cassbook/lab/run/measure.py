@@ -10,6 +10,7 @@ from pathlib import Path
 from cassbook.core.errors import InputError
 from cassbook.core.progress import WeighedBar
 from cassbook.core.time_left import TimeLeft
+from cassbook.core.words import counted
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
@@ -154,7 +155,7 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
     total, left = sum(run.total for run in runs), sum(run.left_in_all() for run in runs)
     for run in runs:
         versions = f" of {run.profile.engine}" if len(runs) > 1 else ""
-        amount = f"{run.total} cells in {len(run.blocks)} block{'s' * (len(run.blocks) > 1)}"
+        amount = f"{counted(run.total, 'cell')} in {counted(len(run.blocks), 'block')}"
         log(f"profile {run.profile.name}{versions}: {amount}, {run.left_in_all()} to measure")
         for sentence in left_out(run.profile):
             log(sentence)

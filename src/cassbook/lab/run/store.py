@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.core.words import counted
 from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
 from cassbook.latency.slices import slice_statistics
@@ -137,7 +138,8 @@ class RunStore:
         if len(kept) < len(self._rows):
             lost = len(self._rows) - len(kept)
             warnings.warn(
-                f"{self.folder}: {lost} cells of an unfinished block came without their samples and are measured again",
+                f"{self.folder}: {counted(lost, 'cell')} of an unfinished block came without samples, to be measured "
+                "again",
                 CassbookWarning,
                 stacklevel=3,
             )
