@@ -15,8 +15,10 @@ import numpy as np
 import pandas as pd
 
 from cassbook import __version__
+from cassbook.advisor.advice import SURVIVE
+from cassbook.book import report_answers
 from cassbook.book import report_figures as figures
-from cassbook.core.consistency import stops
+from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import UNKNOWN_THREADS, explained
@@ -105,6 +107,7 @@ def _about(one: _Run, anchor: str) -> list[str]:
     lines = [f'<h2 id="{anchor}">{_text(result_tables.heading(one.run, one.results))}</h2>', *_circumstances(one)]
     if table.empty:
         return [*lines, *_list(one.results.notes), *_manifest(one)]
+    lines += ["<h3>In short</h3>", *_answers(one)]
     lines += ["<h3>What survives a dead replica</h3>", *_survives(one)]
     lines += ["<h3>Settings compared</h3>", *_settings(one)]
     lines += ["<h3>Latency and throughput</h3>", *_figures(table)]
@@ -112,6 +115,22 @@ def _about(one: _Run, anchor: str) -> list[str]:
     for title, cells in result_tables.sections(one.results):
         lines += _folded(title, cells)
     return [*lines, "<h3>Marks</h3>", *_marks(table), "<h3>Machine and manifest</h3>", *_manifest(one)]
+
+
+def _answers(one: _Run) -> list[str]:
+    """Begin with what `advise` and `capacity` answer, or say why they do not."""
+    found = report_answers.of_run(one.run, result_tables.replication(one.run))
+    lines = []
+    if len(found.advice):
+        lead = (
+            f"Recommended is the strong setting (read level/write level) with the lowest mean latency of those that "
+            f"survive {dead_replicas(SURVIVE)}. <code>cassbook advise</code> answers for other loads and percentiles."
+        )
+        lines += [f"<p>{lead}</p>", _table(found.advice, wide=("recommended", "fastest"))]
+    if len(found.capacity):
+        lead = "Highest rate at which response times keep a bound; <code>cassbook capacity</code> takes other bounds."
+        lines += [f"<p>{lead}</p>", _table(found.capacity)]
+    return [*lines, *_list(found.lacking)] if found.lacking else lines
 
 
 def _notes(of: Results) -> list[str]:

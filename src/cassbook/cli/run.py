@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Number of cells and estimated minutes only. Nothing is started or written; with --hosts the cluster is looked "
-    "at, and the exit code is 1 where it cannot be reached.",
+    help="Number of cells and estimated minutes only. Nothing is started or written. With --hosts the cluster is "
+    "looked at; exit code 1 if it cannot be reached.",
 )
 @format_option("text", "json", "csv", "md")
 @host_options
@@ -66,6 +66,7 @@ def run(
     folder = output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
     with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
         if there is not None:
+            resume = resume or _left_without_cells(folder, placed)
             amount = announce(there, placed, folder, resume, log)
             if not dry_run:
                 confirm(amount, existing)
@@ -79,6 +80,14 @@ def run(
 
         measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
     _show([folder], form)
+
+
+def _left_without_cells(folder: Path, profile: Profile) -> bool:
+    """Whether a folder's run of this very profile ended before its first cell: its keyspace may still be there."""
+    from cassbook.lab.run.store import begun_without_cells
+    from cassbook.records import manifest
+
+    return begun_without_cells(folder) and manifest.read(folder)["profile"] == profile.model_dump(mode="json")
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:
@@ -111,17 +120,17 @@ def _show(folders: list[Path], form: str) -> None:
 
 def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
     """Print how much is to be measured and how long it takes about."""
-    from cassbook.lab.run.plan import forecast_s, left_out, plan
+    from cassbook.lab.run.plan import forecast_s, left_out, minutes, plan
 
     cells = [(wanted, [cell for block in plan(wanted) for cell in block]) for wanted in profiles]
-    minutes = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells) / 60
+    seconds = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells)
     count, blocks = sum(len(planned) for _, planned in cells), sum(wanted.blocks for wanted in profiles)
     sentences = list(dict.fromkeys(sentence for wanted in profiles for sentence in left_out(wanted)))
     if form == "json":
-        content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(minutes, 1)}
+        content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(seconds / 60, 1)}
         click.echo(json.dumps(content | {"left_out": sentences}, indent=2))
     else:
-        click.echo(f"{counted(count, 'cell')} in {counted(blocks, 'block')}, about {minutes:.0f} min")
+        click.echo(f"{counted(count, 'cell')} in {counted(blocks, 'block')}, about {minutes(seconds)}")
         for sentence in sentences:
             click.echo(sentence)
     if any(wanted.workloads and wanted.workloads.own for wanted in profiles):

@@ -17,7 +17,7 @@ from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place
-from cassbook.lab.run.plan import left_out, parts, plan
+from cassbook.lab.run.plan import left_out, minutes, parts, plan
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
@@ -159,8 +159,8 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
         log(f"profile {run.profile.name}{versions}: {amount}, {run.left_in_all()} to measure")
         for sentence in left_out(run.profile):
             log(sentence)
-    log(f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores")
-    _warn_if_busy(runs[0].store.notes["busy_before_percent"], log)
+    log(f"about {minutes(sum(part.seconds for part in forecast))} on 2 cores")
+    _warn_if_busy(runs[0].store.notes["busy_before_percent"], log, existing, clients)
     with WeighedBar(TimeLeft(forecast), total, total - left, "cell") as progress:
         for number, run in turns:
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
@@ -174,10 +174,21 @@ def _measure(runs: Sequence[_Run], log: Log, existing: ExistingCluster | None, c
                 run.store.complete()
 
 
-def _warn_if_busy(busy_percent: float, log: Log) -> None:
-    """Say so if something else uses the processors; it would show in every figure."""
-    if busy_percent > _QUIET_PERCENT:
-        log(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
+def _warn_if_busy(
+    busy_percent: float, log: Log, existing: ExistingCluster | None = None, clients: Clients | None = None
+) -> None:
+    """Say so if something else uses the processors; it would show in every figure.
+
+    Of an existing cluster this machine has the client, or with `clients` only what directs them.
+    """
+    if busy_percent <= _QUIET_PERCENT:
+        return
+    whose, then = "this machine's processors", "the figures will show it"
+    if existing is not None:
+        whose, then = f"{whose}, the client's", "latencies will show it; the cluster's own machines are not looked at"
+    if clients is not None:
+        then = "it directs the clients, whose machines are not looked at"
+    log(f"something else uses {busy_percent:.0f} % of {whose}: {then}")
 
 
 def _cluster(profile: Profile, deployment: str, log: Log) -> CassandraCluster:

@@ -23,6 +23,9 @@ from cassbook.profile.profile import Profile
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
 _OPERATIONS_PER_S = 4000
 _CLUSTER_START_S = 25
+#: How long a run takes, least and most likely, as parts of its forecast: the same profile took from 9 to 14.5 minutes
+#: on fast and slow days of a machine with two cores, and forecasts have warm-ups end by their cap.
+_LIKELY = (0.8, 1.5)
 _CELL_OVERHEAD_S = 0.35
 #: The 95th percentile of latency over its mean, about.
 _TAIL = 2.0
@@ -200,7 +203,7 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
         Before the groups of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
         warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
-    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
+    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
     before_s += _CLUSTER_START_S if starts else 0
     forecast: list[Part] = []
     for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
@@ -218,6 +221,16 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
 def forecast_s(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> float:
     """About how long `cells` take on 2 cores, cluster starts, loading and warm-up included."""
     return sum(part.seconds for part in parts(profile, cells, starts))
+
+
+def minutes(seconds: float) -> str:
+    """Return a forecast as a range: from warm-ups that end early on a quiet machine, to a slow or busy one.
+
+    >>> minutes(30), minutes(600)
+    ('1 min', '8 to 15 min')
+    """
+    low, high = (max(1, round(part * seconds / 60)) for part in _LIKELY)
+    return f"{low} min" if low == high else f"{low} to {high} min"
 
 
 def rows_to_load(profile: Profile, workload: str) -> int:
