@@ -22,7 +22,8 @@ import plotly
 from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
 from cassbook.book.forked_kernels import ForkedKernelManager
 from cassbook.core import paths
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.children import failure
+from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
 from cassbook.core.signals import held_back
 from cassbook.core.words import counted
@@ -291,8 +292,7 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
-        lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
-        raise LaboratoryError("the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:]))
+        raise failure("the book was not rendered", done.stdout, "sphinx", warnings=strict)
     slimming.slim(index.parent, notebooks.analyse_notebooks())
     with held_back():
         shutil.rmtree(target, ignore_errors=True)
