@@ -265,3 +265,14 @@ def test_the_readmes_example_is_what_the_command_says():
     shown = itertools.takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
     done = CliRunner().invoke(main, lines[start].split()[2:])
     assert done.output.splitlines() == [line.removeprefix("    ") for line in shown]
+
+
+def test_a_single_replica_is_read_and_written_at_one():
+    """Of one replica all levels are the same, so that cells at another are taken where none at ONE were measured."""
+    cells = made_runs.run(threads=(10,), shares=(0.5,))
+    pure = cells[cells["kind"] == "pure"]
+    for level in ("ONE", "ALL"):
+        alone = pure[(pure["read_cl"] == level) & (pure["write_cl"] == level)]
+        (setting,) = LatencyMap(alone, "one", replicas=1).settings
+        assert (setting.read_cl, setting.write_cl) == ("ONE", "ONE")
+        assert "reads at ONE, writes at ONE" in advise.point(LatencyMap(alone, "one", 1), 10, 0.5, "text")
