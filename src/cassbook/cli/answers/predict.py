@@ -50,20 +50,22 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
     """
     if predicted.falls is None:
         return
-    (fewer, before_ms), (more, after_ms) = predicted.falls
-    jobs, nodes = int(run.cells["jobs"].max()), run.cells["nodes"]
+    falls, jobs, nodes = predicted.falls, int(run.cells["jobs"].max()), run.cells["nodes"]
     within = {
         "nodes": f"--nodes {nodes.min()} to {nodes.max()}", "jobs": f"--concurrency up to {jobs}",
         "cores": f"--cores {run.cores}", "disk": "--disk-ms 0",
     }  # fmt: skip
     reasons = [reason for reason in predicted.outside if reason.partition(":")[0] in within]
+    ways = [", ".join(within[reason.partition(":")[0]] for reason in reasons)]
+    if falls.rises_from is not None:
+        ways.append(f"--concurrency {falls.rises_from} and more, where it rises (a guess)")
+    ways.append("calibrate a cluster on such a machine: `cassbook experiment calibration`")
     raise InputError(
-        f"{run.name}: response would fall from {before_ms:.2f} ms with {counted(fewer, 'job')} to {after_ms:.2f} ms "
-        f"with {more}, and no cluster gets faster as load grows; so nothing is predicted. Outside the calibration: "
-        f"{'; '.join(reasons)}. On its {counted(run.cores, 'core')} a request cost less CPU the more of them waited "
-        "for a core; what it costs where they do not wait was not measured. "
-        f"Use {', '.join(within[reason.partition(':')[0]] for reason in reasons)}, or calibrate a cluster on such a "
-        "machine: `cassbook experiment calibration`"
+        f"{run.name}: response would fall from {falls.before_ms:.2f} ms with {counted(falls.fewer, 'job')} to "
+        f"{falls.after_ms:.2f} ms with {falls.more}, and no cluster gets faster under load; so nothing is predicted. "
+        f"Outside the calibration: {'; '.join(reasons)}. On its {counted(run.cores, 'core')} a request cost less CPU "
+        "the more of them waited for a core; what it costs where they do not wait was not measured. "
+        f"Use {'; or '.join(ways)}"
     )
 
 
