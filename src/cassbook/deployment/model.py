@@ -26,7 +26,6 @@ import pandas as pd
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
-from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import CLIENT, Host
 from cassbook.deployment.replication import Replication, check, replica_sets
@@ -206,7 +205,8 @@ class Model:
         for group in groups:
             needed = replicas_waited_for(plain, len(group))
             if needed > len(group):
-                raise InputError(f"level: {self.level} waits for {counted(needed, 'replica')}, of {len(group)}")
+                there = f"{len(group)} {'is' if len(group) == 1 else 'are'} there to be asked"
+                raise InputError(f"level: {self.level} waits for {needed} replicas, {there}")
             draws = np.sort(np.stack([_to(coordinator, name, rtt) for name in group]), axis=0)
             slowest.append(draws[needed - 1])
         return float(np.max(np.stack(slowest), axis=0).mean())

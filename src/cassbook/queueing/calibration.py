@@ -35,7 +35,6 @@ from scipy.optimize import least_squares, nnls
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
-from cassbook.core.words import counted
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Demands, Network, Operation, Readings
 
@@ -88,7 +87,8 @@ class Question:
         if self.level not in _LEVELS:
             raise InputError(f"level: {self.level!r}; use one of {', '.join(_LEVELS)}")
         if self.waits > self.replication:
-            raise InputError(f"level: {self.level} waits for {counted(self.waits, 'replica')}, of {self.replication}")
+            there = f"there {'is' if self.replication == 1 else 'are'} {self.replication}"
+            raise InputError(f"level: {self.level} waits for {self.waits} replicas, and {there}")
         if self.ask_all and self.operation == "UPDATE":
             raise InputError("ask_all: is for reads; a write is sent to all replicas at every level")
 
