@@ -13,6 +13,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import psutil
 import pytest
@@ -66,6 +67,18 @@ def test_a_port_in_use_is_named_with_its_holder():
     assert f"127.0.0.2:9042 (CQL) is in use by process {os.getpid()}" in str(caught.value)
 
 
+def test_a_node_that_does_not_take_its_configuration_is_reported_by_its_first_error():
+    spec = Spec(nodes=1, replication_factor=1, heap_mb=256, options={"no_such_option": 1})
+    with pytest.raises(LaboratoryError) as caught, CassandraCluster("2.1.20", spec, name="test"):
+        pytest.fail("it started")
+    first, cause, where = str(caught.value).splitlines()
+    assert first == "node1 stopped while starting"
+    assert "ConfigurationException: Invalid yaml. Please remove properties [no_such_option]" in cause
+    whole = Path(where.removeprefix("its whole output is in "))
+    assert "no_such_option" in whole.read_text()  # kept, though the node's folder is gone
+    whole.unlink()
+
+
 def check_nodes_by_hand(command):
     """Stop, kill, pause, resume and start nodes of a cluster of two, each time asking what status says."""
 
@@ -84,12 +97,14 @@ def check_nodes_by_hand(command):
     check(node("pause", "node2"), "node2 (127.0.0.2) is paused", "running", "paused")
     assert "is paused, so that it cannot stop in order" in node("stop", "2").stderr
     check(node("resume", "2"), "runs again", "running", "running")
-    check(node("kill", "127.0.0.2"), "is down", "running", "down")
+    killed = node("kill", "127.0.0.2")
+    check(killed, "is down", "running", "down")
+    assert "`nodetool status` shows it as UN for some seconds still" in killed.stderr
     refused = node("kill", "node2")
     assert (refused.returncode, refused.stderr) == (1, "cassbook: kill: node2 (127.0.0.2) is down already\n")
     check(node("start", "node2"), "node2 (127.0.0.2) runs, after", "running", "running")
     check(node("stop", "node1"), "is down", "down", "running")
-    check(node("start", "node1"), "runs, after", "running", "running")
+    check(node("restart", "node1"), "runs, after", "running", "running")
     check(node("restart", "node2"), "runs, after", "running", "running")
     refused = node("stop", "node9")
     assert refused.returncode == 2
@@ -127,7 +142,9 @@ def test_a_cluster_kept_by_hand_outlives_its_command_until_down():
         assert "2.1.20 (by hand): 2 of 2 nodes run" in status.stdout
         again = subprocess.run([*command, "up"], capture_output=True, text=True, check=False)
         assert again.returncode == 1
-        assert "in use by process" in again.stderr
+        assert "a cluster is up already: Cassandra 2.1.20 (by hand): 2 of 2 nodes run" in again.stderr
+        numbers = re.findall(r"process (\d+)", status.stdout)
+        assert [psutil.Process(int(number)).nice() for number in numbers] == [os.nice(0)] * 2
         check_tools(command)
         check_nodes_by_hand(command)
     finally:

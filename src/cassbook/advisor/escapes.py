@@ -11,6 +11,7 @@ from cassbook.advisor.regime import Regime, escape, lower_writes
 from cassbook.advisor.register import Epoch
 from cassbook.advisor.unserved import Lack
 from cassbook.core.consistency import levels, setting_waiting_for
+from cassbook.core.words import counted
 
 _OPERATIONS = ("reads", "writes")
 
@@ -83,7 +84,8 @@ class Escapes:
         if max(regime.reads, regime.writes, *wanted) <= alive:
             return None
         short = setting_waiting_for(*wanted) if max(wanted) > alive else regime.name
-        failing = f"{alive} of {self._replicas} replicas are alive, too few for {short}"
+        living = "is" if alive == 1 else "are"
+        failing = f"{alive} of {counted(self._replicas, 'replica')} {living} alive, too few for {short}"
         to = self._out(regime, wanted, alive)
         if to is not None and to != wanted:
             if wanted != self._gone_to:  # else it is left on the way, and what was left first is gone back to

@@ -84,7 +84,10 @@ class LatencyMap:
             cell_stats = workload_cells.as_mixed(cell_stats, self.workloads, name)
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
-        parts = [map_columns.mixed_columns(cell_stats, replicas), map_columns.pure_columns(cell_stats, settings)]
+        parts = [
+            map_columns.mixed_columns(cell_stats, replicas),
+            map_columns.pure_columns(cell_stats, settings, replicas),
+        ]
         columns = pd.concat(parts, ignore_index=True)
         alone = len(self.workloads) == 1
         both = columns.groupby("setting")["read_share"].agg(lambda shares: alone or shares.min() < shares.max())
@@ -133,12 +136,16 @@ class LatencyMap:
             or does not support the percentile.
         """
         from cassbook.ingest.folder import open_run  # noqa: PLC0415 - an adviser in a service reads no logs
+        from cassbook.records.replications import answering  # noqa: PLC0415 - nor records of others
 
         run = open_run(name_or_path)
         profile = run.manifest.get("profile", {})
         known = profile.get("cluster", {}).get("replication_factor")
         if replicas is not None and known not in {None, replicas}:
-            raise InputError(f"replication: {run.name} was measured with replication {known}, not {replicas}")
+            raise InputError(
+                f"replication: {run.name} was measured with replication {known}, not {replicas}. "
+                f"With {replicas}: {'; '.join(answering(replicas))}"
+            )
         wanted = workload_cells.names(workload)
         workload_cells.check_same_tables(profile, wanted)
 

@@ -27,13 +27,18 @@ def _known_columns(cells: pd.DataFrame) -> pd.DataFrame:
     return cells.assign(operations=percentiles.known_operations(cells), marks=marks)
 
 
-def pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...]) -> pd.DataFrame:
-    """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes."""
+def pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...], replicas: int) -> pd.DataFrame:
+    """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes.
+
+    Of a single replica every level is the same: where the one that is named was not measured, another is taken.
+    """
     cells = _known_columns(pure_cells(cell_stats))
     parts = []
     for setting in settings:
         for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
-            pure = cells[(cells["operation"] == operation) & (cells["level"] == level)]
+            pure = cells[cells["operation"] == operation]
+            named = pure["level"] == level
+            pure = pure if replicas == 1 and not named.any() else pure[named]
             parts.append(
                 pure[["block", "threads", "latency_us", *_OF_CELLS]].assign(setting=setting.name, read_share=share)
             )

@@ -26,6 +26,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, uncertainty
 
 
@@ -178,7 +179,7 @@ class Policy:
         if not self.enough(reads, writes):
             raise InputError(
                 f"{reads}R-{writes}W: clients outside the register need reads of at least {self.least[0]} and writes "
-                f"of at least {self.least[1]} replicas"
+                f"of at least {counted(self.least[1], 'replica')}"
             )
 
     def _survives(self, reads: int, writes: int) -> bool:
@@ -203,7 +204,8 @@ class Policy:
         if not self.terms.survive:
             left, dead = f"only {names} meets what clients outside the register need", ""
         hint = ": Terms(survive=0) would go by speed alone" if self.terms.survive else ""
-        return f"there is nothing to switch: {' '.join(filter(None, [left, dead]))} of {self._replicas} replicas{hint}"
+        replicas = counted(self._replicas, "replica")
+        return f"there is nothing to switch: {' '.join(filter(None, [left, dead]))} of {replicas}{hint}"
 
     def best(self, load: Load, regime: Regime, sweep: SweepCost) -> Forecast | None:
         """Return the forecast of the setting worth switching to for its speed, or None to stay."""

@@ -13,6 +13,7 @@ from typing import Protocol
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.window import Load
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,6 @@ def check_same(there: Epoch, first: Epoch) -> None:
     """
     if there.regime.replicas != first.regime.replicas:
         raise InputError(
-            f"the register is of {there.regime.replicas} replicas, the adviser of {first.regime.replicas}: "
+            f"the register is of {counted(there.regime.replicas, 'replica')}, the adviser of {first.regime.replicas}: "
             "use one register for each replication factor"
         )

@@ -22,9 +22,11 @@ import plotly
 from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
 from cassbook.book.forked_kernels import ForkedKernelManager
 from cassbook.core import paths
-from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.children import failure
+from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
 from cassbook.core.signals import held_back
+from cassbook.core.words import counted
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
@@ -217,7 +219,7 @@ def _executed(chapters: Sequence[Path], given: Mapping[str, Any], log: Log) -> l
             copy.touch()
         else:
             missing.append((notebook, copy, passed | {notebooks.DATA_HASH: data_hash}))
-    log(f"executing {len(missing)} of {len(chapters)} chapters; the others are unchanged")
+    log(f"executing {len(missing)} of {counted(len(chapters), 'chapter')}; the others are unchanged")
     _execute_all(missing)
     for notebook in chapters:
         _forget(folder, notebook.stem)
@@ -292,8 +294,7 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False)
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
-        lines = [line for line in done.stdout.splitlines() if "WARNING" in line or "ERROR" in line]
-        raise LaboratoryError("the book was not rendered:\n" + "\n".join(lines[-30:] or done.stdout.splitlines()[-30:]))
+        raise failure("the book was not rendered", done.stdout, "sphinx", warnings=strict)
     slimming.slim(index.parent, notebooks.analyse_notebooks())
     with held_back():
         shutil.rmtree(target, ignore_errors=True)

@@ -15,13 +15,15 @@ import numpy as np
 import pandas as pd
 
 from cassbook import __version__
-from cassbook.book import report_faults
+from cassbook.advisor.advice import SURVIVE
+from cassbook.book import report_answers, report_faults
 from cassbook.book import report_figures as figures
 from cassbook.book.paper_tables import p_text
-from cassbook.core.consistency import stops
+from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
@@ -113,6 +115,7 @@ def _about(one: _Run, anchor: str) -> list[str]:
     lines = [f'<h2 id="{anchor}">{_text(result_tables.heading(one.run, one.results))}</h2>', *_circumstances(one)]
     if table.empty:
         return [*lines, *_list([*one.results.notes, *one.run.notes]), *_manifest(one)]
+    lines += ["<h3>In short</h3>", *_answers(one)]
     lines += ["<h3>What survives a dead replica</h3>", *_survives(one)]
     lines += ["<h3>Settings compared</h3>", *_settings(one)]
     lines += ["<h3>Latency and throughput</h3>", *_figures(table)]
@@ -120,6 +123,22 @@ def _about(one: _Run, anchor: str) -> list[str]:
     for title, cells in result_tables.sections(one.results):
         lines += _folded(title, cells)
     return [*lines, "<h3>Marks</h3>", *_marks(table), "<h3>Machine and manifest</h3>", *_manifest(one)]
+
+
+def _answers(one: _Run) -> list[str]:
+    """Begin with what `advise` and `capacity` answer, or say why they do not."""
+    found = report_answers.of_run(one.run, result_tables.replication(one.run))
+    lines = []
+    if len(found.advice):
+        lead = (
+            f"Recommended is the strong setting (read level/write level) with the lowest mean latency of those that "
+            f"survive {dead_replicas(SURVIVE)}. <code>cassbook advise</code> answers for other loads and percentiles."
+        )
+        lines += [f"<p>{lead}</p>", _table(found.advice, wide=("recommended", "fastest"))]
+    if len(found.capacity):
+        lead = "Highest rate at which response times keep a bound; <code>cassbook capacity</code> takes other bounds."
+        lines += [f"<p>{lead}</p>", _table(found.capacity)]
+    return [*lines, *_list(found.lacking)] if found.lacking else lines
 
 
 def _notes(of: Results) -> list[str]:
@@ -138,10 +157,15 @@ def _circumstances(one: _Run) -> list[str]:
     if "profile" in manifest:
         said.append(f"profile {manifest['profile'].get('name', '')}")
     if cluster:
-        said.append(f"{cluster.get('nodes')} nodes, replication factor {cluster.get('replication_factor')}")
+        said.append(
+            f"{counted(cluster.get('nodes', 0), 'node')}, replication factor {cluster.get('replication_factor')}"
+        )
     existing = any(start.get("kind") == "existing" for start in manifest.get("cluster_starts", []))
     if machine and not existing:
-        said.append(f"nodes and client share the {machine.get('cores')} cores of one machine ({machine.get('cpu')})")
+        said.append(
+            f"nodes and client share the {counted(machine.get('cores', 0), 'core')} of one machine "
+            f"({machine.get('cpu')})"
+        )
     elif existing:
         said.append("on an existing cluster")
     text = "; ".join(said)
@@ -256,7 +280,7 @@ def _marks(table: pd.DataFrame) -> list[str]:
     if not counts:
         return ["<p>No cell is marked.</p>"]
     rows = [{"mark": mark, "cells": n, "meaning": explained(mark)} for mark, n in sorted(counts.items())]
-    return [f"<p>Of {len(table)} cells:</p>", _table(pd.DataFrame(rows), wide=("meaning",))]
+    return [f"<p>Of {counted(len(table), 'cell')}:</p>", _table(pd.DataFrame(rows), wide=("meaning",))]
 
 
 def _manifest(one: _Run) -> list[str]:
@@ -322,7 +346,7 @@ def _list(notes: Iterable[str]) -> list[str]:
 def _folded(title: str, table: pd.DataFrame) -> list[str]:
     """Put a table below a summary that opens and closes it; long ones begin closed."""
     begins = "" if len(table) > _LONG else " open"
-    rows = f"{len(table)} row{'s' * (len(table) != 1)}"
+    rows = counted(len(table), "row")
     return [f"<details{begins}><summary>{_text(title)} ({rows})</summary>", _table(table), "</details>"]
 
 

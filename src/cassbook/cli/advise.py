@@ -42,7 +42,7 @@ def advise(
     from cassbook.cli.answers import advise as answer
 
     alone = len(workloads) == 1
-    _check_point(threads, reads, whole, alone)
+    _check_point(name, threads, reads, whole, alone)
     if whole and bound_ms is not None:
         raise InputError("--bound-ms: a bound is answered at a point; give --threads and --reads instead of --map")
     if nodes:
@@ -54,7 +54,12 @@ def advise(
         from cassbook.records.calibration import CalibrationRun
 
         if replication not in {None, from_calibration.REPLICATION}:
-            raise InputError(f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}")
+            from cassbook.records.replications import answering
+
+            raise InputError(
+                f"replication: {replication}; --nodes predicts for {from_calibration.REPLICATION}. "
+                f"With {replication}: {'; '.join(answering(replication))}"
+            )
         latency_map = from_calibration.latency_map(CalibrationRun(name), nodes)
     else:
         latency_map = LatencyMap.of_run(name, replication, workloads, by)
@@ -66,7 +71,7 @@ def advise(
         click.echo(answer.point(latency_map, threads, reads, form, survive, bound_ms))
 
 
-def _check_point(threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:
+def _check_point(name: str, threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:
     """Refuse a point of which too little is said, or too much.
 
     Raises
@@ -79,4 +84,19 @@ def _check_point(threads: float | None, reads: float | None, whole: bool, alone:
     if alone and whole != (threads is None):
         raise InputError("give --workload and either --threads or --map")
     if not alone and (whole != (threads is None and reads is None) or (threads is None) != (reads is None)):
-        raise InputError("give both --threads and --reads, or --map alone")
+        raise InputError(f"give both --threads and --reads, or --map alone{_workloads_of(name)}")
+
+
+def _workloads_of(name: str) -> str:
+    """Name the workloads of a run, each of which is advised for without --reads."""
+    from cassbook.advisor.workload_cells import shares
+    from cassbook.ingest.folder import open_run
+
+    cells = open_run(name).statistics
+    known = list(shares(cells))
+    if not known:
+        return ""
+    own = f"--workload {' or '.join(known)} with --threads or --map"
+    return (
+        f"; or {own}" if cells["kind"].isin(["pure", "mixed"]).any() else f"; {name} holds workloads alone: give {own}"
+    )

@@ -11,6 +11,8 @@ import click
 
 from cassbook.cli.common import engine_option, format_option, log
 
+_REPLICAS = 3
+
 
 @click.group()
 def cluster() -> None:
@@ -20,15 +22,20 @@ def cluster() -> None:
 @cluster.command()
 @engine_option()
 @click.option("--nodes", default=3, show_default=True, help="Number of nodes.")
-@click.option("--replication-factor", default=3, show_default=True, help="Replicas of each row.")
+@click.option("--replication-factor", type=int, help="Replicas of each row. Default: 3, or as many as there are nodes.")
 @click.option("--heap-mb", default=1024, show_default=True, help="Heap of each node in MB.")
+@click.option(
+    "--nice", type=click.IntRange(0, 19), default=0, show_default=True,
+    help="Priority of the nodes: 0 that of any other program, 19 the lowest, as in a measurement on this machine.",
+)  # fmt: skip
 @format_option("text", "json")
-def up(engine: str, nodes: int, replication_factor: int, heap_mb: int, form: str) -> None:
+def up(engine: str, nodes: int, replication_factor: int | None, heap_mb: int, nice: int, form: str) -> None:
     """Start a cluster that stays until `down`."""
     from cassbook.lab.engine.cluster import Spec
     from cassbook.lab.engine.manual import up as start
 
-    started = start(engine, Spec(nodes, replication_factor, heap_mb), log)
+    replicas = min(_REPLICAS, max(nodes, 1)) if replication_factor is None else replication_factor
+    started = start(engine, Spec(nodes, replicas, heap_mb, nice=nice), log)
     points = [f"{address}:9042" for address in started]
     click.echo(
         json.dumps({"engine": engine, "cql": points}) if form == "json" else "CQL answers on " + ", ".join(points)
@@ -79,7 +86,7 @@ def _node_command(name: str, summary: str, refused: str) -> None:
 
 _node_command("stop", "Stop a node in order (SIGTERM) and wait until it is gone.", "a node that is down or paused")
 _node_command("start", "Start a node and wait until it answers and the others see it.", "a node that runs or is paused")
-_node_command("restart", "Stop a node in order and start it again.", "a node that is down or paused")
+_node_command("restart", "Stop a node in order and start it again, or start it if it is down.", "a node that is paused")
 _node_command("kill", "Kill a node (SIGKILL), also a paused one.", "a node that is down")
 _node_command("pause", "Pause a node (SIGSTOP): connected, but silent.", "a node that is down or paused")
 _node_command("resume", "Let a paused node go on (SIGCONT).", "a node that is not paused")

@@ -12,7 +12,7 @@ from cassbook.cli.common import Renamed, engine_option, format_option, log, outp
 @click.command()
 @click.argument("notation")
 @click.option("--rtt", type=click.Path(path_type=Path), help="CSV of round-trip times, ms. Default: the 2021 paper's.")
-@click.option("--regions", help="Names of its regions, the client's first: A,B,... Default: the table's first ones.")
+@click.option("--regions", help="Names of its regions, the client's first: A,B,... Default: the first of the table.")
 @click.option("--level", default="QUORUM", show_default=True, help="Consistency level: ONE, QUORUM, LOCAL_QUORUM, ...")
 @click.option(
     "--concurrency", "--threads", "threads", cls=Renamed, type=click.IntRange(1), default=100, show_default=True,
@@ -31,6 +31,7 @@ from cassbook.cli.common import Renamed, engine_option, format_option, log, outp
     help="Replicas of each row: 3, or by data centre eu=3,us=3. Default: every node.",
 )
 @click.option("--run", "name", default="standard-2.1.20", show_default=True, help="Baseline run without distance.")
+@click.option("--matrix", is_flag=True, help="Round trips between all hosts, not only between zones or regions.")
 @click.option("--measure", is_flag=True, help="Also measure it on a local cluster, behind a relay.")
 @click.option("--netem", is_flag=True, help="Delay in the kernel instead of the relay, where that is possible.")
 @engine_option()
@@ -38,7 +39,8 @@ from cassbook.cli.common import Renamed, engine_option, format_option, log, outp
 @format_option("text", "json")
 def deploy(
     notation: str, rtt: Path | None, regions: str | None, level: str, threads: int, coordinator: str,
-    replicas: str | None, name: str, measure: bool, netem: bool, engine: str, output: Path | None, form: str,
+    replicas: str | None, name: str, matrix: bool, measure: bool, netem: bool, engine: str,
+    output: Path | None, form: str,
 ) -> None:  # fmt: skip
     """Predict latency and throughput of a deployment across regions.
 
@@ -60,7 +62,7 @@ def deploy(
     predictions, known = answer.predict(placement, level, threads, name, coordinator, replication)
     measured = None
     if form == "text":
-        click.echo(answer.text(predictions, known))
+        click.echo(answer.text(predictions, known, matrix))
     if measure:
         folder = output or project_root() / "_build" / "runs" / answer.folder_name(placement, level, threads)
         means = "netem" if netem else "relay"

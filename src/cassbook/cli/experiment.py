@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cassbook.cli.common import blocks_option, engine_option, format_option, log, output_option
+from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.lab.experiments.catalogue import Catalogue
@@ -88,7 +89,7 @@ def text(catalogue: Catalogue) -> str:
     lines = ["Minutes are those of three blocks (cluster starts of each set-up) on two cores.", ""]
     for name, entry in catalogue.items():
         needs = f"; needs {entry.option}" if entry.needs else ""
-        lines.append(f"{name}  about {entry.minutes} minutes; Cassandra {', '.join(entry.engines)}{needs}")
+        lines.append(f"{name}  about {counted(entry.minutes, 'minute')}; Cassandra {', '.join(entry.engines)}{needs}")
         lines.append(f"    {entry.question}")
     return "\n".join(lines)
 

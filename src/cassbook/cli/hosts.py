@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.lab.engine.existing import ExistingCluster
@@ -239,17 +240,25 @@ def picture(cluster: ExistingCluster, profile: Profile, amount: Written) -> list
     here = len(cluster.addresses)
     lines = [
         f"cluster {cluster.name!r}, Cassandra {cluster.release.version}, data centre {cluster.data_centre!r}: "
-        f"{here} of {here + len(cluster.silent)} nodes answer ({', '.join(cluster.addresses)})"
+        f"{here} of {counted(here + len(cluster.silent), 'node')} {'answers' if here == 1 else 'answer'} "
+        f"({', '.join(cluster.addresses)})"
     ]
     if cluster.silent:
         lines.append(f"no answer from {', '.join(cluster.silent)}: requests that need them will fail, and be counted")
     end = "kept at the end" if cluster.asked.keep_keyspace else "dropped at the end"
     lines += [
-        f"keyspace {cluster.keyspace}: made for this run, {profile.cluster.replication_factor} replicas, {end}; "
-        f"the {len(cluster.others)} others there are not touched",
+        f"keyspace {cluster.keyspace}: made for this run, {counted(profile.cluster.replication_factor, 'replica')}, "
+        f"{end}; {_untouched(len(cluster.others))}",
         f"writes, over all replicas: tables {amount.table_mb:.0f} MB, updates at most {amount.updates_mb:.0f} MB",
     ]
     return lines
+
+
+def _untouched(others: int) -> str:
+    """Say what becomes of the keyspaces that are somebody's."""
+    if not others:
+        return "there is no other there"
+    return f"the {'other' if others == 1 else f'{others} others'} there {'is' if others == 1 else 'are'} not touched"
 
 
 def _ask(amount: Written, allowed_mb: int) -> None:

@@ -95,6 +95,7 @@ class Commands(click.Group):
 
         Also 143 for SIGTERM and 129 for SIGHUP, as a shell has it.
         """
+        following = list(ctx.args[:1])
         try:
             with heeded(last=True):
                 return super().invoke(ctx)
@@ -111,11 +112,29 @@ class Commands(click.Group):
             log(f"cassbook: {missing}")
             sys.exit(2)
         except (KeyboardInterrupt, Terminated) as ended:
-            log(
-                "cassbook: interrupted; what was finished is kept, and the same command resumes "
-                "(`run` and `experiment` with --resume)"
-            )
+            log(f"cassbook: interrupted{_what_is_left(ctx.invoked_subcommand, following)}")
             sys.exit(ended.code if isinstance(ended, Terminated) else 130)
+
+
+_WITH_RESUME = "; what was finished is kept, and the same command with --resume resumes"
+_AGAIN = "; what was finished is kept, and the same command resumes"
+#: What is left of a command that was interrupted; nothing is said where there is nothing to resume.
+_LEFT = {
+    "run": _WITH_RESUME, "experiment": _WITH_RESUME, "demonstrate": _WITH_RESUME, "trial": _WITH_RESUME,
+    "probe": _WITH_RESUME, "calibrate": _WITH_RESUME, "reproduce": _AGAIN, "book": _AGAIN,
+}  # fmt: skip
+_LEFT_OF_CLUSTER = {
+    "up": "; what had been started is removed, and the same command begins anew",
+    "start": "; the node may still be starting: see `cassbook cluster status`",
+    "restart": "; the node may be down or still starting: see `cassbook cluster status`",
+}
+
+
+def _what_is_left(command: str | None, following: list[str]) -> str:
+    """Say what an interrupted command leaves and whether it resumes; `following` is what came behind its name."""
+    if command == "cluster" and following:
+        return _LEFT_OF_CLUSTER.get(following[0], "")
+    return _LEFT.get(command or "", "")
 
 
 @click.group(

@@ -40,5 +40,7 @@ def predict(
     from cassbook.records.calibration import CalibrationRun
 
     question = Question(operation, level, nodes, replication, ask_all)
-    predicted = CalibrationRun(name).predict(question, answer.jobs_of(jobs), length, cores or 0, disk_ms)
+    calibration = CalibrationRun(name)
+    predicted = calibration.predict(question, answer.jobs_of(jobs), length, cores or 0, disk_ms)
+    answer.check(calibration, question, predicted)
     click.echo((answer.as_json if form == "json" else answer.text)(question, predicted))

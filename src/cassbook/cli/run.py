@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ import click
 from cassbook.cli.common import format_option, log, output_option
 from cassbook.cli.hosts import announce, asked_clients, asked_hosts, confirm, host_options, look, placed_clients
 from cassbook.core.releases import RELEASES
+from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.profile.profile import Profile
@@ -30,7 +32,8 @@ if TYPE_CHECKING:
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Number of cells and estimated minutes only. Nothing is started or written; with --hosts they are looked at.",
+    help="Number of cells and estimated minutes only. Nothing is started or written. With --hosts the cluster is "
+    "looked at; exit code 1 if it cannot be reached.",
 )
 @format_option("text", "json", "csv", "md")
 @host_options
@@ -45,7 +48,7 @@ def run(
     from cassbook.core.paths import project_root
     from cassbook.profile.profile import load_profile
 
-    hosts, there = asked_hosts(existing, engine), None
+    hosts, there, reached = asked_hosts(existing, engine), None, True
     if engine and "," in engine:
         _in_turn(profile, engine.split(","), output, resume, dry_run, form)
         return
@@ -58,21 +61,33 @@ def run(
             if not dry_run:
                 raise
             log(f"{error}; whether the profile fits the cluster is not known")
+            reached, wanted = False, wanted.model_copy(update={"engine": list(RELEASES)[-1]})  # the one with most in it
     where = "" if there is None else "existing-"
     folder = output or project_root() / "_build" / "runs" / f"{wanted.name}-{where}{wanted.engine}"
     with placed_clients(scheduler, there, wanted, folder, resume, log) as (placed, clients):
         if there is not None:
+            resume = resume or _left_without_cells(folder, placed)
             amount = announce(there, placed, folder, resume, log)
             if not dry_run:
                 confirm(amount, existing)
         if dry_run:
             _forecast([placed], hosts is None, form)
+            if not reached:
+                sys.exit(1)
             return
 
         from cassbook.lab.run.measure import measure
 
         measure(placed, folder, resume=resume, log=log, existing=there, clients=clients)
     _show([folder], form)
+
+
+def _left_without_cells(folder: Path, profile: Profile) -> bool:
+    """Whether a folder's run of this very profile ended before its first cell: its keyspace may still be there."""
+    from cassbook.lab.run.store import begun_without_cells
+    from cassbook.records import manifest
+
+    return begun_without_cells(folder) and manifest.read(folder)["profile"] == profile.model_dump(mode="json")
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:
@@ -105,18 +120,18 @@ def _show(folders: list[Path], form: str) -> None:
 
 def _forecast(profiles: list[Profile], starts: bool, form: str) -> None:
     """Print how much is to be measured and how long it takes about."""
-    from cassbook.lab.run.plan import forecast_s, left_out, plan, rates_apart
+    from cassbook.lab.run.plan import forecast_s, left_out, minutes, plan, rates_apart
 
     cells = [(wanted, [cell for block in plan(wanted) for cell in block]) for wanted in profiles]
-    minutes = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells) / 60
+    seconds = sum(forecast_s(wanted, planned, starts=starts) for wanted, planned in cells)
     count, blocks = sum(len(planned) for _, planned in cells), sum(wanted.blocks for wanted in profiles)
     sentences = list(dict.fromkeys(sentence for wanted in profiles for sentence in left_out(wanted)))
     if form == "json":
-        content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(minutes, 1)}
+        content = {"profile": profiles[0].name, "cells": count, "blocks": blocks, "minutes": round(seconds / 60, 1)}
         content |= {"design": profiles[0].design, "fixed_rates": profiles[0].fixed_rates}
         click.echo(json.dumps(content | {"left_out": sentences}, indent=2))
     else:
-        click.echo(f"{count} cells in {blocks} block{'s' * (blocks > 1)}, about {minutes:.0f} min")
+        click.echo(f"{counted(count, 'cell')} in {counted(blocks, 'block')}, about {minutes(seconds)}")
         for sentence in (*sentences, *rates_apart(profiles[0])):
             click.echo(sentence)
     if any(wanted.workloads and wanted.workloads.own for wanted in profiles):

@@ -6,6 +6,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted, plural
 
 #: Protocol code of each level, by the native protocol's specification, section 3 ([consistency]).
 LEVEL_CODES = {
@@ -79,13 +80,13 @@ def level_waiting_for(replicas: int, replication_factor: int) -> str:
     InputError
         Where no level does.
 
-    >>> [level_waiting_for(replicas, 3) for replicas in (1, 2, 3)]
-    ['ONE', 'QUORUM', 'ALL']
+    >>> [level_waiting_for(replicas, 3) for replicas in (1, 2, 3)], level_waiting_for(1, 1)
+    (['ONE', 'QUORUM', 'ALL'], 'ONE')
     """
-    for level in ("ALL", "QUORUM", "ONE", "TWO", "THREE"):
+    for level in ("ONE", "ALL", "QUORUM", "TWO", "THREE"):  # of one replica all of them wait for one
         if replicas_waited_for(level, replication_factor) == replicas:
             return level
-    raise InputError(f"no consistency level waits for {replicas} of {replication_factor} replicas")
+    raise InputError(f"no consistency level waits for {replicas} of {counted(replication_factor, 'replica')}")
 
 
 def level_of_at_least(replicas: int, replication_factor: int) -> str:
@@ -117,7 +118,7 @@ def check_replicas(r: int, w: int, n: int) -> None:
     """
     for name, value in (("r", r), ("w", w)):
         if not 1 <= value <= n:
-            raise InputError(f"{name}: {value} of {n} replicas; use 1 to {n}")
+            raise InputError(f"{name}: {value} of {counted(n, 'replica')}; use {f'1 to {n}' if n > 1 else '1'}")
 
 
 def levels(n: int) -> dict[int, str]:
@@ -236,7 +237,7 @@ def survival(reads: int, writes: int) -> str:
 
 def dead_replicas(replicas: int) -> str:
     """Say how many: 'no dead replica', '1 dead replica', '2 dead replicas'."""
-    return f"{replicas or 'no'} dead replica{'s' if replicas > 1 else ''}"
+    return f"{replicas or 'no'} dead {plural('replica', max(replicas, 1))}"
 
 
 def stops(reads: int, writes: int, survive: int) -> str:
@@ -286,7 +287,11 @@ def setting(name: str, n: int = 3) -> Setting:
     read_cl, slash, write_cl = name.partition("/")
     if slash:
         return Setting(name, check_level(read_cl, "read", name), check_level(write_cl, "write", name))
-    of = "" if n == 3 else f" with {n} replica{'s' if n > 1 else ''}"  # noqa: PLR2004 - the papers' number
-    wrong = f"has no levels that wait for so many of {n} replicas" if name in without_levels(n) else f"is unknown{of}"
+    of = "" if n == 3 else f" with {counted(n, 'replica')}"  # noqa: PLR2004 - the papers' number
+    wrong = (
+        f"has no levels that wait for so many of {counted(n, 'replica')}"
+        if name in without_levels(n)
+        else f"is unknown{of}"
+    )
     names = ", ".join(s.name for s in known)
     raise InputError(f"setting: {name!r} {wrong}; use one of {names}, or a pair of levels such as QUORUM/ONE")

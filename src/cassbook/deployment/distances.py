@@ -50,7 +50,7 @@ class Distances:
 
     @property
     def regions(self) -> tuple[str, ...]:
-        """All that are named, in the order of the table."""
+        """All that are named, in the order of the table: of each row `from`, then `to`."""
         return tuple(dict.fromkeys(region for pair in self.links for region in pair))
 
     def between(self, sender: str, receiver: str) -> Link:
@@ -127,7 +127,8 @@ def from_table(table: pd.DataFrame, name: str) -> Distances:
         if (sender, receiver) in links:
             raise InputError(f"{where}: {sender} to {receiver} stands twice")
         links[sender, receiver], backwards[receiver, sender] = _links(row, where)
-    return Distances(name, backwards | links)
+    # What the file names first is first, so that its first region is the client's by default.
+    return Distances(name, links | {pair: link for pair, link in backwards.items() if pair not in links})
 
 
 def _text(value: object, column: str, where: str) -> str:

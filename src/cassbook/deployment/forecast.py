@@ -16,6 +16,7 @@ import pandas as pd
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import Model
 from cassbook.deployment.replication import Replication
@@ -129,7 +130,7 @@ def _measured(level: str, waits: int, ground: pd.DataFrame) -> str:
     levels = sorted(set(ground.index.get_level_values("level")))
     if name not in levels:
         raise InputError(
-            f"level: the run has {', '.join(levels)}, none that waits for {waits} replicas as {level} does"
+            f"level: the run has {', '.join(levels)}, none that waits for {counted(waits, 'replica')} as {level} does"
         )
     return name
 

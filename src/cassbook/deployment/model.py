@@ -205,7 +205,8 @@ class Model:
         for group in groups:
             needed = replicas_waited_for(plain, len(group))
             if needed > len(group):
-                raise InputError(f"level: {self.level} waits for {needed} replicas, {len(group)} are there to be asked")
+                there = f"{len(group)} {'is' if len(group) == 1 else 'are'} there to be asked"
+                raise InputError(f"level: {self.level} waits for {needed} replicas, {there}")
             draws = np.sort(np.stack([_to(coordinator, name, rtt) for name in group]), axis=0)
             slowest.append(draws[needed - 1])
         return float(np.max(np.stack(slowest), axis=0).mean())

@@ -20,6 +20,7 @@ from dataclasses import replace
 from itertools import chain, pairwise, zip_longest
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.notation import Host
 
@@ -38,7 +39,10 @@ def check(placement: Placement, replication: Replication) -> None:
     nodes = placement.deployment.replicas
     if not isinstance(replication, Mapping):
         if not 1 <= replication <= len(nodes):
-            raise InputError(f"replication: {replication} replicas do not fit on {len(nodes)} nodes")
+            raise InputError(
+                f"replication: {replication} replicas do not fit on "
+                f"{counted(len(nodes), 'node')}; use {f'1 to {len(nodes)}' if len(nodes) > 1 else 1}"
+            )
         return
     known = placement.data_centres()
     for name, count in replication.items():
@@ -46,7 +50,7 @@ def check(placement: Placement, replication: Replication) -> None:
             raise InputError(f"replication: there is no data centre {name!r}; there are {_described(placement)}")
         if not 0 <= count <= len(known[name]):
             raise InputError(
-                f"replication: {name}={count}; {name} has {len(known[name])} nodes ({names(known[name])}), "
+                f"replication: {name}={count}; {name} has {counted(len(known[name]), 'node')} ({names(known[name])}), "
                 f"so use 0 to {len(known[name])}"
             )
     if not sum(replication.values()):

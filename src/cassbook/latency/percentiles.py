@@ -10,6 +10,7 @@ from hdrh.histogram import HdrHistogram
 from numpy.typing import NDArray
 
 from cassbook.core.estimate import binomial_bounds
+from cassbook.core.words import counted
 from cassbook.latency import histograms
 
 Floats = NDArray[np.float64]
@@ -74,8 +75,7 @@ def too_few(name: str, cells: int, fewest: float) -> str:
     >>> too_few("p99", 2, 743)
     'p99 of 2 cells is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more.'
     """
-    several = "s" if cells > 1 else ""
-    return f"{name} of {cells} cell{several} is not shown: it {lacking(name, fewest, 'the fewest are {}')}."
+    return f"{name} of {counted(cells, 'cell')} is not shown: it {lacking(name, fewest, 'the fewest are {}')}."
 
 
 def lacking(name: str, fewest: float, there: str) -> str:

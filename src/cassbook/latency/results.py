@@ -13,6 +13,7 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
 from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
 from cassbook.latency.uncertainty import BLOCKS, NOTHING, ONE_START
@@ -94,7 +95,7 @@ def results(
 
 
 def _cells(n: int) -> str:
-    return f"{n} cell{'s' * (n != 1)}"
+    return counted(n, "cell")
 
 
 @dataclass(slots=True)

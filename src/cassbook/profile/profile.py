@@ -317,11 +317,48 @@ def load_profile(name_or_path: str, **overrides: Any) -> Profile:
         raise InputError(f"{path}: cannot be read: {error}") from None
     if not isinstance(content, dict):
         raise InputError(f"{path}: a profile is a mapping of keys, this is {type(content).__name__}")
+    _refuse_stress(path, content)
     content |= {key: value for key, value in overrides.items() if value is not None}
     try:
         return Profile.model_validate(content)
     except ValidationError as error:
         raise InputError(f"{path}: " + "; ".join(_explain(e) for e in error.errors())) from None
+
+
+#: Keys of a profile of cassandra-stress that no profile of ours has, and how its parts are called here.
+_OF_STRESS = {
+    "keyspace_definition": "leave it out: the keyspace is the laboratory's, with `cluster.replication_factor` replicas",
+    "table_definition": "`create`, without the name of a keyspace",
+    "extra_definitions": "more statements under `create` (types and indexes; no views)",
+    "columnspec": "`values`, by column: `size`, or `distribution` and `count`, or `between`",
+    "insert": "`load` (statement and rows), and an operation of kind INSERT",
+    "queries": "`operations`, each with kind, share and statement",
+    "token_range_queries": "an operation of kind SCAN",
+    "specname": "`name`",
+}
+#: Keys of a profile of ours; of a file with several of them it is not said that another tool wrote it.
+_OURS = frozenset(Profile.model_fields) - {"table"}
+_FEW = 2
+
+
+def _refuse_stress(path: Path, content: dict[Any, Any]) -> None:
+    """Recognise a profile of cassandra-stress by its keys, also a part of one.
+
+    Raises
+    ------
+    InputError
+        Saying what it is, and what stands for each of its parts here.
+    """
+    theirs = [key for key in _OF_STRESS if key in content]
+    if not theirs or len(_OURS & set(content)) >= _FEW:
+        return
+    queries = content.get("queries")
+    named = f" ({', '.join(map(str, queries))})" if isinstance(queries, dict) and queries else ""
+    instead = "; ".join(f"{key}{named if key == 'queries' else ''}: {_OF_STRESS[key]}" for key in theirs)
+    raise InputError(
+        f"{path}: is a user profile of cassandra-stress (it has {', '.join(theirs)}), which is not read. Write a "
+        f"profile with a workload under `workloads.own` (an example is in the book's page on workloads). {instead}"
+    )
 
 
 def _explain(error: Any) -> str:

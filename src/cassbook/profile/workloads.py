@@ -8,6 +8,7 @@ from typing import Annotated, Literal, Self
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from cassbook.core.consistency import STRONG_SETTINGS
+from cassbook.profile import columns
 from cassbook.profile.fields import Distinct, Name, Positive, Rates, Section, Settings, Share, ThreadCounts
 
 Distribution = Literal["zipfian", "uniform", "hotspot", "exponential", "sequential"]
@@ -17,6 +18,8 @@ _OF_KEYSPACE = re.compile(r'\b(?:FROM|INTO|UPDATE|TABLE|EXISTS|ON|TYPE)\s+("[^"]
 _CREATE = re.compile(r"CREATE\s+(?:TABLE|TYPE|(?:CUSTOM\s+)?INDEX)\b", re.IGNORECASE)
 _QUERY = re.compile(r"SELECT\b", re.IGNORECASE)
 _CHANGE = re.compile(r"(?:INSERT|UPDATE|DELETE)\b", re.IGNORECASE)
+_VIEW = re.compile(r"CREATE\s+MATERIALIZED\b", re.IGNORECASE)
+_BATCH = re.compile(r"BEGIN\b.*\bBATCH\b", re.IGNORECASE | re.DOTALL)
 _CONDITION = re.compile(r"\bIF\b", re.IGNORECASE)
 
 
@@ -34,18 +37,27 @@ def _own_keyspace(statement: str) -> str:
 
 
 def _create(statement: str) -> str:
+    if _VIEW.match(statement):
+        raise ValueError("creates a materialized view, and tables with views are not measured")
     if not _CREATE.match(statement):
         raise ValueError("is not CREATE TABLE, CREATE TYPE or CREATE INDEX")
     return statement
 
 
+def _no_batch(statement: str) -> None:
+    if _BATCH.match(statement):
+        raise ValueError("is a batch; batches are not measured: give each of its statements an operation of its own")
+
+
 def _query(statement: str) -> str:
+    _no_batch(statement)
     if not _QUERY.match(statement):
         raise ValueError("is not a SELECT")
     return statement
 
 
 def _change(statement: str) -> str:
+    _no_batch(statement)
     if not _CHANGE.match(statement):
         raise ValueError("is not an INSERT, UPDATE or DELETE")
     if _CONDITION.search(_words(statement)):
@@ -84,6 +96,13 @@ class Values(Section):
     format: str = "{}"
     size: Positive | tuple[Positive, Positive] | None = None
     between: tuple[float, float] | None = None
+
+    @property
+    def sort(self) -> str:
+        """Which of the three it is, as `columns.BINDABLE` calls them."""
+        if self.distribution is not None:
+            return "distribution and count"
+        return "between" if self.size is None else "size"
 
     @field_validator("format")
     @classmethod
@@ -161,6 +180,31 @@ class OwnWorkload(Section):
         if abs(total - 1.0) > 1e-6:  # noqa: PLR2004 - thirds, say, are written with a few digits
             raise ValueError(f"the shares of its operations add up to {total:g}, not to 1")
         return self
+
+    @model_validator(mode="after")
+    def _values_fit_their_columns(self) -> Self:
+        """Refuse values that no column of a type can have, all at once, where `create` says the type."""
+        if wrong := self.misfits():
+            raise ValueError("; ".join(wrong))
+        return self
+
+    def misfits(self) -> list[str]:
+        """Say of all markers whose columns and types are plain which cannot have the values that they are given."""
+        known = columns.tables(map(_words, self.create))
+        asking: list[tuple[str, dict[str, Values]]] = [
+            (statement, self.values | operation.values)
+            for operation in self.operations
+            for statement in (operation.statement, operation.then)
+            if statement is not None
+        ]
+        asking += [(self.load.statement, self.values)] if self.load else []
+        found = [
+            marker.misfit(offered[marker.name].sort)
+            for statement, offered in asking
+            for marker in columns.markers(_words(statement), known)
+            if marker.name in offered
+        ]
+        return list(dict.fromkeys(filter(None, found)))
 
 
 class WorkloadsSection(Section):

@@ -87,7 +87,8 @@ class Question:
         if self.level not in _LEVELS:
             raise InputError(f"level: {self.level!r}; use one of {', '.join(_LEVELS)}")
         if self.waits > self.replication:
-            raise InputError(f"level: {self.level} waits for {self.waits} replicas, and there are {self.replication}")
+            there = f"there {'is' if self.replication == 1 else 'are'} {self.replication}"
+            raise InputError(f"level: {self.level} waits for {self.waits} replicas, and {there}")
         if self.ask_all and self.operation == "UPDATE":
             raise InputError("ask_all: is for reads; a write is sent to all replicas at every level")
 

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 
 Floats = NDArray[np.float64]
 
@@ -241,7 +242,9 @@ def _check(network: Network) -> None:
             "grows with the square of the nodes)"
         )
     if not 1 <= rf <= n:
-        raise InputError(f"replication: {rf} replicas do not fit on {n} nodes; use 1 to {n}")
+        raise InputError(
+            f"replication: {rf} replicas do not fit on {counted(n, 'node')}; use {f'1 to {n}' if n > 1 else 1}"
+        )
     if not network.operations:
         raise InputError("operations: a request does something; give one operation at least")
     for operation in network.operations:
@@ -254,7 +257,7 @@ def _check(network: Network) -> None:
         if not operation.share > 0:
             raise InputError(f"{operation.name}: a share of {operation.share!r} of the requests; it must be above 0")
     if network.shares and (len(network.shares) != n or min(network.shares) <= 0):
-        raise InputError(f"shares: {len(network.shares)} for {n} nodes; give one above 0 for each")
+        raise InputError(f"shares: {len(network.shares)} for {counted(n, 'node')}; give one above 0 for each")
     if network.region_limit < 1:
         raise InputError(f"region_limit: {network.region_limit}; at least 1 request must get in")
     for name in ("retry_ms", "think_ms", "rate_per_s", "shared_cores"):

@@ -24,7 +24,23 @@ from cassbook.records.experiment import Results
 FITTED_LEVELS, FITTED_NODES, HELD_OUT_REPLICATION = ("ONE", "ALL"), 4, 2
 #: What can be left out of the model, to see what it is worth.
 CROWDING, WAITING = "crowding", "waiting"
+#: A response that is shorter by less does not fall.
+_ROUNDING = 1e-6
 _CELL = ["operation", "level", "nodes", "replication", "field_length", "ask_all", "jobs"]
+
+
+@dataclass(frozen=True, slots=True)
+class Falls:
+    """Where response falls as load grows: with `fewer` jobs and with `more`, and from how many jobs on it does not.
+
+    `rises_from` is None if it falls up to the most jobs that were asked for.
+    """
+
+    fewer: int
+    before_ms: float
+    more: int
+    after_ms: float
+    rises_from: int | None
 
 
 @dataclass(frozen=True)
@@ -41,6 +57,8 @@ class Predicted:
         What of the question lies outside what was measured.
     cores : int
         Of the one machine that all nodes and the client share.
+    falls : Falls, optional
+        Where some of `jobs` would be answered faster than fewer of them: there the calibration does not reach.
     """
 
     jobs: NDArray[np.int64]
@@ -49,6 +67,7 @@ class Predicted:
     busy: dict[str, NDArray[np.float64]]
     outside: list[str]
     cores: int
+    falls: Falls | None = None
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
         """Of each station with so many jobs, by place."""
@@ -165,6 +184,7 @@ class CalibrationRun:
             {name: np.array([each.utilisation[name][places] for each in analyses]) for name in analyses[0].utilisation},
             self.outside(question, max(jobs), cores, disk_ms),
             cores or self.cores,
+            _falling(np.exp(np.mean([np.log(each.response_ms) for each in analyses], axis=0)), self.cores, jobs),
         )
 
     def outside(self, question: Question, jobs: int, cores: int = 0, disk_ms: float = 0.0) -> list[str]:
@@ -179,6 +199,28 @@ class CalibrationRun:
         if disk_ms:
             outside.append("disk: what was measured was in memory")
         return outside
+
+
+def _falling(response_ms: NDArray[np.float64], cores: int, jobs: Sequence[int]) -> Falls | None:
+    """Find numbers of jobs, of those that were asked, whose response is shorter than that of fewer jobs.
+
+    With no more jobs than cores that may be, and was measured: work costs less once threads need not be woken. Beyond
+    them jobs wait for processors. A curve that falls there takes the lower cost without the waiting in which alone it
+    was measured.
+    """
+    numbers = np.arange(1, response_ms.size + 1)
+    longest = np.maximum.accumulate(np.where(numbers >= cores, response_ms, -np.inf))
+    falls = response_ms < longest * (1 - _ROUNDING)
+    asked = [count for count in jobs if falls[count - 1]]
+    if not asked:
+        return None
+    more = min(asked, key=lambda count: float(response_ms[count - 1] / longest[count - 1]))
+    fewer = int(np.flatnonzero(response_ms[:more] == longest[more - 1])[0]) + 1
+    last = int(np.flatnonzero(falls)[-1]) + 1
+    return Falls(
+        fewer, float(response_ms[fewer - 1]), more, float(response_ms[more - 1]),
+        last + 1 if last < response_ms.size else None,
+    )  # fmt: skip
 
 
 def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:

@@ -25,6 +25,7 @@ from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
 
@@ -221,7 +222,7 @@ def _name(key: tuple[Any, ...]) -> str:
     deployment, kind, workload, condition, operation, level, threads, rate_per_s = key
     words = [kind, operation, level] if not workload else [kind, f"workload {workload}", level]
     rate = f", {rate_per_s:g} a second" if rate_per_s else ""
-    concurrency = "threads unknown" if threads == UNKNOWN_THREADS else f"{threads} threads"
+    concurrency = "threads unknown" if threads == UNKNOWN_THREADS else counted(threads, "thread")
     where = f", {deployment}" if deployment else ""
     return " ".join(map(str, words)) + (f" after {condition}" if condition else "") + f", {concurrency}{rate}{where}"
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pandas as pd
 
 from cassbook.core.estimate import FEWEST, Estimate
+from cassbook.core.words import counted
 from cassbook.latency import prices
 from cassbook.latency.labels import labelled
 from cassbook.records.run import RecordedRun
@@ -55,8 +56,8 @@ def sections(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
     several = len(table["deployment"].unique()) > 1
     for (_, deployment, _, base), rows in table.groupby(_SECTION, sort=False):
         blocks = int(rows["blocks"].max())
-        counted = f"{blocks} block{'s' * (blocks > 1)}"
-        resting = f"95 % intervals over {counted}" if blocks >= FEWEST else counted
+        number = counted(blocks, "block")
+        resting = f"95 % intervals over {number}" if blocks >= FEWEST else number
         figures = rows[["ratio", "low", "high"]].to_numpy(dtype=float)
         texts = [f"{Estimate(ratio, low, high, blocks):.2f}" for ratio, low, high in figures]
         wide = rows.assign(text=texts).pivot_table(

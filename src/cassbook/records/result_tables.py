@@ -15,6 +15,7 @@ from cassbook.core.consistency import survival
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
+from cassbook.core.words import counted
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, Results, results
 from cassbook.latency.slices import rates_in_groups
@@ -133,7 +134,7 @@ def _key(value: object) -> str:
 def _of_all(name: str, value: object) -> str:
     """Words for what all cells of a section have alike."""
     if name == "threads":
-        return f"{value} threads" if value != UNKNOWN_THREADS else ""
+        return counted(int(str(value)), "thread") if value != UNKNOWN_THREADS else ""
     if name == "rate_per_s":
         return f"{_key(value)} a second" if _key(value) else ""
     return str(value)
@@ -144,7 +145,7 @@ def heading(run: Shown, of: Results) -> str:
     engines = ", ".join(of.table["engine"].unique()) or run.manifest.get("engine", "")
     blocks = int(of.table["blocks"].max()) if len(of.table) else 0
     n = len(of.table) - of.parts
-    return f"{run.name}: Cassandra {engines}, {n} cell{'s' * (n != 1)} in {blocks} block{'s' * (blocks != 1)}"
+    return f"{run.name}: Cassandra {engines}, {counted(n, 'cell')} in {counted(blocks, 'block')}"
 
 
 def notes(run: Shown, of: Results) -> list[str]:
@@ -162,7 +163,7 @@ def surviving(run: Shown, of: Results) -> list[str]:
     said = [f"at {level} {survival(int(reads), int(writes))}" for level, reads, writes in counts.to_numpy()]
     waits = [(n - int(reads), n - int(writes)) for _, reads, writes in counts.to_numpy()]
     measured = fault_costs.said(waits, n, str(run.manifest.get("engine", "")))
-    return [f"With {n} replicas: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
+    return [f"With {counted(n, 'replica')}: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
 
 
 def as_text(run: Shown) -> str:

@@ -34,6 +34,7 @@ from scipy.special import ndtri
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.words import counted
 from cassbook.staleness import monte_carlo as compiled
 from cassbook.staleness.wars import Delay, Mixture, Wars, wars_of
 
@@ -182,7 +183,7 @@ def predict(
 
 def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_chance: float) -> None:
     if not 1 <= n <= _MOST_REPLICAS:
-        raise InputError(f"n: {n} replicas; use 1 to {_MOST_REPLICAS}")
+        raise InputError(f"n: {counted(n, 'replica')}; use 1 to {_MOST_REPLICAS}")
     check_replicas(r, w, n)
     if trials < 1:
         raise InputError(f"trials: {trials}; there must be one at least")
@@ -191,7 +192,7 @@ def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_cha
     if not 0 <= repair_chance <= 1:
         raise InputError(f"repair_chance: {repair_chance!r} is no probability")
     if wars.offsets_ms and len(wars.offsets_ms) != n:
-        raise InputError(f"offsets_ms: {len(wars.offsets_ms)} for {n} replicas")
+        raise InputError(f"offsets_ms: {len(wars.offsets_ms)} for {counted(n, 'replica')}")
     if not all(ms >= 0 for ms in (wars.far_ms, *wars.offsets_ms)):
         raise InputError("far_ms and offsets_ms are not negative")
 

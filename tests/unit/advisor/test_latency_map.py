@@ -234,6 +234,13 @@ def test_the_command_line_advises_from_a_recorded_run():
         (["--map", "--threads", "100", "--reads", "0.5"], "or --map alone"),
         ([], "or --map alone"),
         (["--threads", "100", "--reads", "0.5", "--replication", "5"], "was measured with replication 3, not 5"),
+        (
+            ["--map", "--replication", "5"],
+            "`cassbook stale --run stale-five-2.1.20 --r 1 --w 3 --t 100` says how stale",
+        ),
+        (["--map", "--replication", "5"], '`cassbook deploy "{[C], ([R1..R5])}" --replication 5` says what each level'),
+        (["--map", "--replication", "2"], "`cassbook predict --run calibration-5.0.9 --replication 2` predicts"),
+        (["--map", "--replication", "4"], "With 4: `cassbook deploy"),
     ],
 )
 def test_the_command_line_says_what_is_wrong(options, wrong):
@@ -258,3 +265,14 @@ def test_the_readmes_example_is_what_the_command_says():
     shown = itertools.takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
     done = CliRunner().invoke(main, lines[start].split()[2:])
     assert done.output.splitlines() == [line.removeprefix("    ") for line in shown]
+
+
+def test_a_single_replica_is_read_and_written_at_one():
+    """Of one replica all levels are the same, so that cells at another are taken where none at ONE were measured."""
+    cells = made_runs.run(threads=(10,), shares=(0.5,))
+    pure = cells[cells["kind"] == "pure"]
+    for level in ("ONE", "ALL"):
+        alone = pure[(pure["read_cl"] == level) & (pure["write_cl"] == level)]
+        (setting,) = LatencyMap(alone, "one", replicas=1).settings
+        assert (setting.read_cl, setting.write_cl) == ("ONE", "ONE")
+        assert "reads at ONE, writes at ONE" in advise.point(LatencyMap(alone, "one", 1), 10, 0.5, "text")

@@ -1,8 +1,10 @@
 """A map of a run's workloads: at their own mixes, for the settings that were measured, and for nothing else."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from cassbook.advisor import workload_cells
@@ -137,4 +139,19 @@ def test_workloads_on_other_tables_do_not(wanted):
 )
 def test_points_that_say_too_little_or_too_much(point, said):
     with pytest.raises(InputError, match=said):
-        command._check_point(*point)
+        command._check_point("standard-2.1.20", *point)
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (["workload"], "mine holds workloads alone: give --workload orders with --threads or --map"),
+        (["workload", "pure"], "or --workload orders with --threads or --map"),
+    ],
+)
+def test_a_run_of_workloads_names_them(monkeypatch, kinds, said):
+    stats = cells(("orders", 0.8, 1.0))
+    known = pd.concat([stats.assign(kind=kind) for kind in kinds], ignore_index=True)
+    monkeypatch.setattr("cassbook.ingest.folder.open_run", lambda name: SimpleNamespace(statistics=known))
+    with pytest.raises(InputError, match=said):
+        command._check_point("mine", None, None, False, False)

@@ -111,6 +111,69 @@ def test_the_ring_that_knows_no_data_centres_is_warned_of():
     assert "Cassandra takes EACH_QUORUM for QUORUM there" in found["notes"][0]
 
 
+def test_regions_come_in_the_order_of_the_file(tmp_path):
+    table = tmp_path / "rtt.csv"
+    arguments = (ISSUE, "--replication", "eu=3,us=1", "--rtt", str(table))
+    for lines, client in (("eu,us,60\neu,eu,1\nus,us,1", "eu"), ("us,us,1\neu,eu,1\neu,us,60", "us")):
+        table.write_text(f"from,to,rtt_ms\n{lines}\n")
+        other = {"eu": "us", "us": "eu"}[client]
+        assert f"in {client} (the client's), {other}\n" in deploy(*arguments).stdout
+        assert answer(*arguments)["client_region"] == client
+    table.write_text("from,to,rtt_ms\neu,us,60\neu,eu,1\nus,us,1\n")
+    assert "3 of R1 to R6 in eu, 1 of R7 to R12 in us" in deploy(*arguments).stdout
+
+
+def test_the_loss_of_a_data_centre_is_answered_for_every_level():
+    text = deploy(ISSUE, "--level", "QUORUM", "--replication", "eu=3,us=3").stdout
+    assert (
+        "QUORUM stops with the loss of any one data centre (it waits for 4 replicas, and without eu 3 of 6 are left)"
+        in text
+    )
+    assert "of any one data centre: ONE, LOCAL_ONE, TWO, THREE, LOCAL_QUORUM; of none: QUORUM, EACH_QUORUM, ALL" in text
+    uneven = deploy(ISSUE, "--level", "QUORUM", "--replication", "eu=3,us=1").stdout
+    assert (
+        "survives the loss of us, and stops without eu (it waits for 3 replicas, and without eu 1 of 4 is left)"
+        in uneven
+    )
+    losses = answer(ISSUE, "--level", "EACH_QUORUM", "--replication", "eu=3,us=3")["data_centre_loss"]
+    assert losses["EACH_QUORUM"] == {"survives_any": False, "survives_loss_of": {"eu": False, "us": False}}
+    assert losses["LOCAL_QUORUM"]["survives_any"]
+    assert set(losses) == {"ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL"}
+    alone = deploy("{[C], ([R1], [R2], [R3])}").stdout
+    assert "all nodes are in one data centre: its loss stops every level" in alone
+
+
+def test_whether_a_read_sees_the_write_of_another_data_centre():
+    arguments = (ISSUE, "--level", "LOCAL_QUORUM", "--replication", "eu=3,us=3", "--run", "standard-5.0.9")
+    text = deploy(*arguments).stdout
+    assert (
+        "LOCAL_QUORUM reads see every acknowledged LOCAL_QUORUM write of the same data centre, but may miss those of "
+        "another until they arrive there (a write in eu waits for 2 of 3 replicas there, a read in us for 2 of 3 there"
+    ) in text
+    weakest = "ONE/ALL, QUORUM/QUORUM, LOCAL_QUORUM/EACH_QUORUM, EACH_QUORUM/LOCAL_QUORUM, ALL/ONE"
+    assert weakest in text
+    found = answer(*arguments)
+    assert ["LOCAL_QUORUM", "EACH_QUORUM"] in found["weakest_strong_across"]
+    strong = {(one["read"], one["write"]): one for one in found["strong"]}
+    assert strong["LOCAL_QUORUM", "LOCAL_QUORUM"]["within_centre"]
+    assert not strong["LOCAL_QUORUM", "LOCAL_QUORUM"]["across_centres"]
+    older = answer(*arguments[:-1], "standard-2.1.20")
+    assert not any(one["read"] == "EACH_QUORUM" for one in older["strong"])
+
+
+def test_the_answer_is_first_and_round_trips_are_as_few_lines_as_say_them():
+    text = deploy(ISSUE, "--level", "LOCAL_QUORUM", "--replication", "eu=3,us=3").stdout
+    assert text.index("  reads ") < text.index("survives 1 dead replica") < text.index("round trips, ms")
+    lines = text[text.index("round trips") :].splitlines()
+    assert len(lines) == 5
+    assert lines[3].split("  ")[0] == "R1 to R6"
+    every_host = deploy(ISSUE, "--matrix").stdout
+    assert len(every_host[every_host.index("round trips") :].splitlines()) == 1 + 1 + 13
+    racks = "{[C], (" + ", ".join(f"[R{n}]" for n in range(1, 8)) + "}, {R8})"
+    many = deploy(racks).stdout.splitlines()
+    assert [line.split() for line in many[-2:]] == [["us_west_2", "2.4", "66.8"], ["ca_central_1", "66.8", "0.0"]]
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

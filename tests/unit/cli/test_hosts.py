@@ -419,7 +419,7 @@ def test_a_dry_run_without_contact_says_so():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         result = run("--hosts", f"127.0.0.1:{free.getsockname()[1]}", "--dry-run")
-    assert result.exit_code == 0
+    assert result.exit_code == 1
     assert "could not connect to 127.0.0.1" in result.output
     assert "whether the profile fits the cluster is not known" in result.output
     assert "cells in 3 blocks" in result.output

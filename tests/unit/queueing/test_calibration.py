@@ -1,6 +1,7 @@
 """Demands found again in cells of a cluster that is known, and what is predicted and said of it."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -309,6 +310,29 @@ def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     refused = CliRunner().invoke(main, [*asked, "5000", "--concurrency", "8"])
     assert refused.exit_code == 2
     assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
+
+
+@pytest.mark.parametrize("cores", ["4", "48"])
+def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
+    asked = ["predict", "--run", "calibration-5.0.9", "--nodes", "6", "--cores", cores]
+    refused = CliRunner().invoke(main, [*asked, "--concurrency", "1..64"])
+    assert refused.exit_code == 2
+    assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
+    assert "Use --cores 2; or " in refused.output
+    # With 48 it falls to the end, also where one number of jobs is asked for; 4 are soon busy, and it rises again.
+    one = CliRunner().invoke(main, [*asked, "--concurrency", "45"])
+    again = re.search(r"--concurrency (\d+) and more, where it rises", refused.output)
+    assert (one.exit_code, again is None) == ((2, True) if cores == "48" else (0, False))
+    if again:
+        assert CliRunner().invoke(main, [*asked, "--concurrency", f"{again[1]}..64"]).exit_code == 0
+        assert CliRunner().invoke(main, [*asked, "--concurrency", str(int(again[1]) - 1)]).exit_code == 2
+
+
+@pytest.mark.parametrize("level", ["ONE", "QUORUM", "ALL"])
+def test_nothing_within_the_calibration_is_refused(level):
+    recorded = CalibrationRun("calibration-5.0.9")
+    for operation, nodes in (("READ", 4), ("READ", 6), ("UPDATE", 6)):
+        assert recorded.predict(Question(operation, level, nodes, 3), range(1, 65)).falls is None
 
 
 def test_advice_can_be_predicted(folder):

@@ -13,6 +13,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise_notes as notes
 from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
 from cassbook.core.estimate import Estimate
+from cassbook.core.words import counted, plural
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 from cassbook.records import fault_costs
 
@@ -38,8 +39,7 @@ def _of_what(latency_map: LatencyMap) -> str:
     """Name the run, and the workloads that the map is of."""
     if not latency_map.workloads:
         return latency_map.name
-    several = "s" if len(latency_map.workloads) > 1 else ""
-    return f"{latency_map.name}, workload{several} {', '.join(latency_map.workloads)}"
+    return f"{latency_map.name}, {plural('workload', len(latency_map.workloads))} {', '.join(latency_map.workloads)}"
 
 
 def point(
@@ -70,8 +70,8 @@ def point(
 def _lines(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -> list[str]:
     starts = len(latency_map.blocks)
     lines = [
-        f"{_of_what(latency_map)}, {advice.threads:g} threads, {advice.read_share:.0%} reads, {starts} cluster "
-        f"start{'s' if starts > 1 else ''}, replication {advice.replicas}{_by(latency_map)}"
+        f"{_of_what(latency_map)}, {counted(advice.threads, 'thread')}, {advice.read_share:.0%} reads, "
+        f"{counted(starts, 'cluster start')}, replication {advice.replicas}{_by(latency_map)}"
     ]
     chosen, others = advice.recommended, list(advice.choices)
     if chosen is not None:

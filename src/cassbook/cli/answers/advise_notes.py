@@ -13,6 +13,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.consistency import Setting, dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.schema import explained
+from cassbook.core.words import counted
 from cassbook.latency import percentiles
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.uncertainty import ONE_START
@@ -157,9 +158,11 @@ def on_map_marks(table: pd.DataFrame, marks: Iterable[str]) -> list[str]:
     lines = []
     for mark in sorted(set().union(*own)):
         there = table[[mark in one for one in own]]
-        points = [f"{t:g} threads, {s:.0%} reads" for t, s in zip(there["threads"], there["read_share"], strict=True)]
+        points = [
+            f"{counted(t, 'thread')}, {s:.0%} reads" for t, s in zip(there["threads"], there["read_share"], strict=True)
+        ]
         more = [f"and {len(points) - _SHOWN} more"] if len(points) > _SHOWN else []
-        at = f"at {len(points)} of {len(table)} points ({'; '.join([*points[:_SHOWN], *more])})"
+        at = f"at {len(points)} of {counted(len(table), 'point')} ({'; '.join([*points[:_SHOWN], *more])})"
         lines.append(f"*  marked {mark} {at}: {explained(mark)}")
     return lines
 
@@ -188,7 +191,7 @@ def on_map_support(latency_map: LatencyMap, shares: Iterable[float]) -> list[str
             points, fewest = missing.get(setting.name, (0, np.inf))
             missing[setting.name] = points + 1, min(fewest, least)
     return [
-        f"{latency_map.by} of {name} is not known at {points} points: it "
+        f"{latency_map.by} of {name} is not known at {counted(points, 'point')}: it "
         + percentiles.lacking(latency_map.by, fewest, "the fewest there are {}")
         for name, (points, fewest) in missing.items()
     ]

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from cassbook.cli.answers.deploy_centres import Centres
+from cassbook.cli.answers.deploy_distances import round_trips
 from cassbook.cli.answers.deploy_notes import notes, operations, replicated, strategy, surviving
 from cassbook.cli.answers.machine import baseline
 from cassbook.core.errors import InputError
@@ -46,29 +48,32 @@ def predict(
     return forecast(placement, level, threads, near(ground.statistics), policy, replication, accepted), known
 
 
-def text(predictions: Sequence[Forecast], known: Mapping[str, Any]) -> str:
-    """As people read it."""
+def text(predictions: Sequence[Forecast], known: Mapping[str, Any], matrix: bool = False) -> str:
+    """As people read it: the answer, then what it is computed from; `matrix` has a row for each host."""
     model = predictions[0].model
     placement = model.placement
     lines = [
-        f"{placement.deployment}  in {', '.join(placement.regions)}",
-        "round trips, ms:",
-        placement.rtt_ms().to_string(float_format="{:.1f}".format, index_names=False),
-        replicated(model),
+        f"{placement.deployment}  in {_places(placement)}",
         f"{model.level}, {predictions[0].threads:g} in flight, coordinator {_coordinators(predictions[0])}",
-        *surviving(model),
     ]
     for one in predictions:
         lines.append(
             f"  {one.operation.lower() + 's':7} {one.latency_ms:.1f} ms, {one.throughput_per_s:,.0f} a second, "
             f"bound by {_BOUNDS[one.bound]}"
         )
+    lines += [*surviving(model), *Centres(model, known["engine"]).lines(), replicated(model)]
     lines.append(
-        f"  the baseline without distance is {known['run']}: {known['note']}; nodes of their own do more, "
+        f"the baseline without distance is {known['run']}: {known['note']}; nodes of their own do more, "
         "and --run takes a run of yours"
     )
-    lines += [f"  {note}" for note in notes(model, known)]
+    lines += [*notes(model, known), *round_trips(placement, matrix)]
     return "\n".join(lines)
+
+
+def _places(placement: Placement) -> str:
+    """Name the regions, and whose the first is."""
+    client, *others = placement.regions
+    return ", ".join([f"{client} (the client's)", *others])
 
 
 _BOUNDS = {
@@ -98,7 +103,7 @@ def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured:
     table: dict[str, Any] = {
         "deployment": str(placement.deployment), "regions": list(placement.regions), "level": model.level,
         "threads": predictions[0].threads, "policy": model.policy, "replication": model.replication,
-        "strategy": strategy(model),
+        "client_region": placement.regions[0], "strategy": strategy(model),
         "survives": {f"{one.operation.lower()}s": count if count >= 0 else None for one in predictions},
         "data_centres": {name: [host.name for host in own] for name, own in placement.data_centres().items()},
         "coordinators": [
@@ -106,6 +111,7 @@ def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured:
              "holds": [{"hold_ms": ms, "share": share} for ms, share in way.holds]}
             for way in model.ways()
         ],
+        **Centres(model, known["engine"]).as_dict(),
         "cores": known["cores"], "baseline": dict(known), "notes": notes(model, known),
         "predicted": [
             {"operation": one.operation, "bound": one.bound, "latency_ms": one.latency_ms.as_dict(3),

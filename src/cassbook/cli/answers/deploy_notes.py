@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cassbook.core.consistency import dead_replicas, refuses_reads, replicas_waited_for
+from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import Model
 from cassbook.deployment.replication import names, replica_sets
@@ -31,8 +32,8 @@ def notes(model: Model, known: Mapping[str, Any]) -> list[str]:
     copies = sum(model.replication.values()) if isinstance(model.replication, Mapping) else model.replication
     if known["replication"] and copies > known["replication"]:
         found.append(
-            f"writes go to {copies} replicas, those of the baseline to {known['replication']}: what the others cost "
-            "the processors is not in the prediction"
+            f"writes go to {counted(copies, 'replica')}, those of the baseline to {known['replication']}: what the "
+            "others cost the processors is not in the prediction"
         )
     return found + _of_the_ring(model)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cassbook.core.words import counted
+
 
 def sharing(nodes: int, cores: int) -> str:
     """Return whose processors the figures are: of one machine, for all nodes and the client."""
-    who = f"{nodes} nodes" if nodes > 1 else "1 node"
-    return f"{who} and the client share the {cores} core{'s' * (cores != 1)} of one machine"
+    return f"{counted(nodes, 'node')} and the client share the {counted(cores, 'core')} of one machine"
 
 
 def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +35,7 @@ def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
         "cores": None if existing else cores,
     }  # fmt: skip
     if existing:
-        return known | {"note": f"{nodes} nodes of an existing cluster"}
+        return known | {"note": f"{counted(nodes, 'node')} of an existing cluster"}
     if nodes is None or cores is None:
         return known | {"note": "how many nodes share how many cores is not said there"}
     return known | {"note": sharing(nodes, cores)}

@@ -11,8 +11,9 @@ import numpy as np
 from cassbook.cli.answers.machine import sharing
 from cassbook.core.consistency import dead_replicas
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.queueing.calibration import Question
-from cassbook.records.calibration import Predicted
+from cassbook.records.calibration import CalibrationRun, Predicted
 
 _MOST_JOBS = 2000
 _MOST_LINES = 12
@@ -39,11 +40,40 @@ def jobs_of(text: str) -> list[int]:
     return jobs
 
 
+def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None:
+    """Refuse an answer in which response falls as load grows, which shows that the calibration does not reach so far.
+
+    Raises
+    ------
+    InputError
+        Saying where it falls, what lies outside the calibration, and what would work.
+    """
+    if predicted.falls is None:
+        return
+    falls, jobs, nodes = predicted.falls, int(run.cells["jobs"].max()), run.cells["nodes"]
+    within = {
+        "nodes": f"--nodes {nodes.min()} to {nodes.max()}", "jobs": f"--concurrency up to {jobs}",
+        "cores": f"--cores {run.cores}", "disk": "--disk-ms 0",
+    }  # fmt: skip
+    reasons = [reason for reason in predicted.outside if reason.partition(":")[0] in within]
+    ways = [", ".join(within[reason.partition(":")[0]] for reason in reasons)]
+    if falls.rises_from is not None:
+        ways.append(f"--concurrency {falls.rises_from} and more, where it rises (a guess)")
+    ways.append("calibrate a cluster on such a machine: `cassbook experiment calibration`")
+    raise InputError(
+        f"{run.name}: response would fall from {falls.before_ms:.2f} ms with {counted(falls.fewer, 'job')} to "
+        f"{falls.after_ms:.2f} ms with {falls.more}, and no cluster gets faster under load; so nothing is predicted. "
+        f"Outside the calibration: {'; '.join(reasons)}. On its {counted(run.cores, 'core')} a request cost less CPU "
+        "the more of them waited for a core; what it costs where they do not wait was not measured. "
+        f"Use {'; or '.join(ways)}"
+    )
+
+
 def text(question: Question, predicted: Predicted) -> str:
     """For people: some of the numbers of jobs, if there are many."""
     lines = [
-        f"{question.operation} at {question.level}, {question.nodes} nodes, replication {question.replication}: "
-        f"{question.asked} asked, {question.waits} waited for; survives "
+        f"{question.operation} at {question.level}, {counted(question.nodes, 'node')}, "
+        f"replication {question.replication}: {question.asked} asked, {question.waits} waited for; survives "
         f"{dead_replicas(question.replication - question.waits)}",
         f"{sharing(question.nodes, predicted.cores)}; nodes on machines of their own do more",
         f"{'jobs':>6}{'requests/s':>24}{'response, ms':>26}   busiest",

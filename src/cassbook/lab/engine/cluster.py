@@ -19,6 +19,7 @@ from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
 from cassbook.core.signals import held_back, let_through
+from cassbook.core.words import counted
 from cassbook.lab.engine import breaking, fetch, home, java, preflight, probe, teardown
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.engine.control import Controlled, answers
@@ -107,7 +108,7 @@ class CassandraCluster(Controlled, Cleared):
         with let_through():
             version = self._obtain().version
         began = time.monotonic()
-        self.log(f"starting {self.spec.nodes} nodes of Cassandra {self.release.version} on Java {version}")
+        self.log(f"starting {counted(self.spec.nodes, 'node')} of Cassandra {self.release.version} on Java {version}")
         try:
             with let_through():
                 self._write_state(keep)
@@ -152,7 +153,7 @@ class CassandraCluster(Controlled, Cleared):
             When a node does not come back; the cluster is removed.
         """
         began = time.monotonic()
-        self.log(f"restarting {self.spec.nodes} nodes")
+        self.log(f"restarting {counted(self.spec.nodes, 'node')}")
         try:
             teardown.kill(self.folder)
             if between:
@@ -258,7 +259,7 @@ class CassandraCluster(Controlled, Cleared):
         ccm = Ccm(str(self.folder), "ccm", install_dir=str(prepared))
         options = {"start_rpc": False} if self.release.major < (4, 0) else {}
         ccm.set_configuration_options({**options, **named_for(self.release, self.spec.options)})
-        ccm._environment_variables = {"JAVA_HOME": str(java_found.home), "CASSBOOK_HOME": str(prepared)}
+        ccm._environment_variables = home.environment(java_found, prepared, self.spec.nice)
         ccm.populate(self.spec.nodes + self.spec.spare)
         if self.spec.node_options:
             # The others may be known by another address than they listen on.

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from cassbook.core.children import described
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.engine import breaking, preflight
 from cassbook.lab.engine.spec import Spec
@@ -19,7 +20,6 @@ from cassbook.lab.engine.spec import Spec
 _END_TIMEOUT_S, _POLL_S = 60.0, 0.02
 #: Folders of a node beside its data that are gone with its disks.
 _LOST = ("commitlogs", "saved_caches", "hints")
-_LOG_LINES = 15
 
 
 class Controlled:
@@ -158,15 +158,11 @@ class Controlled:
             raise LaboratoryError(f"node{node} does not run\n{self._log_end(node)}") from None
 
     def _log_end(self, number: int) -> str:
-        """Last lines of a node's logs: what it said itself, then what its JVM said."""
+        """Why a node failed by its logs, what it said itself and then its JVM; they are kept when its folder goes."""
         folder = self._folder(number) / "logs"
-        parts = []
-        for name in ("system.log", "stdout.log"):
-            path = folder / name
-            lines = path.read_text(errors="replace").splitlines()[-_LOG_LINES:] if path.is_file() else []
-            if lines:
-                parts.append(f"--- end of node{number}'s {name}\n" + "\n".join(lines))
-        return "\n".join(parts) or f"node{number} wrote no log"
+        paths = [folder / name for name in ("system.log", "stdout.log")]
+        logs = "\n".join(path.read_text(errors="replace") for path in paths if path.is_file())
+        return described(logs, f"{self.folder.name}-node{number}") if logs.strip() else f"node{number} wrote no log"
 
 
 def _runs(process: psutil.Process) -> bool:

@@ -16,6 +16,7 @@ from cassandra.pool import Host
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.signals import let_through
+from cassbook.core.words import counted
 from cassbook.lab.engine import probe
 from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
 from cassbook.lab.engine.hosts import Hosts
@@ -112,8 +113,9 @@ class ExistingCluster(Cleared):
             session.cluster.shutdown()
         if replication_factor > len(self.addresses):
             raise InputError(
-                f"replication_factor: {replication_factor} replicas do not fit on the {len(self.addresses)} nodes of "
-                f"data centre {self.data_centre!r} that answer; change the profile, or name another with --dc"
+                f"replication_factor: {replication_factor} replicas do not fit on the "
+                f"{counted(len(self.addresses), 'node')} of data centre {self.data_centre!r} that "
+                f"{'answers' if len(self.addresses) == 1 else 'answer'}; change the profile, or name another with --dc"
             )
         ids = sorted(str(host.host_id) for host in here)
         self.fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]

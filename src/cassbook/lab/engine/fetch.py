@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from cassbook.core.children import described
 from cassbook.core.errors import ChecksumError, InputError, LaboratoryError
 from cassbook.core.files import check
 from cassbook.core.paths import cache_dir
@@ -100,7 +101,7 @@ def obtain(release: Release, log: Callable[[str], None] = print) -> Installation
             _from_maven(release, _cached_home(release))
             return _verified(release, _cached_home(release), "Maven Central")
         except subprocess.CalledProcessError as error:
-            refusals.append(f"Maven Central: {_last_lines(error.stdout)}")
+            refusals.append(f"Maven Central: {described(error.stdout or '', 'maven')}")
     else:
         refusals.append("Maven Central: there is no `mvn` on the PATH (Debian and conda-forge: package maven)")
     log(f"asking ccm to download Cassandra {release.version}")
@@ -181,9 +182,3 @@ def _from_ccm(release: Release) -> Path:
 
     folder, _ = repository.setup(f"binary:{release.version}")
     return Path(folder)
-
-
-def _last_lines(text: str | None, count: int = 3) -> str:
-    """Give Maven's own words about what failed, without its banner."""
-    lines = [line for line in (text or "").splitlines() if line.startswith("[ERROR]")]
-    return "; ".join(lines[:count]) or "no answer"

@@ -86,6 +86,11 @@ def further_options() -> list[str]:
     return os.environ.get(OPTIONS_VARIABLE, "").split()
 
 
+def environment(java: Java, prepared: Path, nice: int) -> dict[str, str]:
+    """Return what our launcher is told by variables: where Java and the prepared home are, and the priority."""
+    return {"JAVA_HOME": str(java.home), "CASSBOOK_HOME": str(prepared), "CASSBOOK_NICE": str(nice)}
+
+
 def prepare(installation: Installation, java: Java, heap_mb: int, home: Path) -> Path:
     """Write a home for ccm at `home`: links to the release's jars, our launcher, the release's cassandra.yaml.
 

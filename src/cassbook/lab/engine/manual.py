@@ -10,10 +10,13 @@ from typing import Any
 
 import psutil
 
+from cassbook.core.errors import LaboratoryError
 from cassbook.core.releases import release
 from cassbook.core.signals import heeded
+from cassbook.core.words import counted
 from cassbook.lab.engine import teardown
-from cassbook.lab.engine.cluster import CassandraCluster, Spec, clusters_dir
+from cassbook.lab.engine.cluster import CassandraCluster, clusters_dir
+from cassbook.lab.engine.spec import MEASURED_NICE, Spec
 
 _SOME_DOWN = 3
 _NO_THRIFT = (4, 0)
@@ -24,13 +27,43 @@ def _kept() -> list[Path]:
 
 
 def up(engine: str, spec: Spec, log: Callable[[str], None]) -> list[str]:
-    """Start a cluster that outlives this process; its addresses."""
-    if release(engine).major < _NO_THRIFT:  # cassandra-stress of these speaks it, besides CQL
+    """Start a cluster that outlives this process; its addresses.
+
+    Raises
+    ------
+    LaboratoryError
+        If one is up already, or it does not start.
+    """
+    thrift = release(engine).major < _NO_THRIFT
+    _refuse_second()
+    if thrift:  # cassandra-stress of these speaks it, besides CQL
         spec = replace(spec, options={"start_rpc": True, **spec.options})
     cluster = CassandraCluster(engine, spec, name="byhand", log=log)
     with heeded():
         cluster.start(keep=True)
     return cluster.addresses
+
+
+def _refuse_second() -> None:
+    """Refuse in one line where a cluster of ours holds the addresses: whose it is, and the way to another.
+
+    Raises
+    ------
+    LaboratoryError
+        If one is up, started by hand or by a process that still runs.
+    """
+    left = set(teardown.orphans(clusters_dir()))
+    there = [cluster for cluster in status() if cluster.folder not in left]
+    if not there:
+        return
+    by_hand = [cluster for cluster in there if cluster.by_hand]
+    head = (by_hand or there)[0].lines()[0]
+    way = (
+        "use it, or remove it with `cassbook cluster down`"
+        if by_hand
+        else "wait until that process has ended, or end it: its cluster goes with it"
+    )
+    raise LaboratoryError(f"a cluster is up already: {head}; {way}")
 
 
 RUNNING, PAUSED, DOWN = "running", "paused", "down"
@@ -58,6 +91,8 @@ class LocalCluster:
     owner_pid : int
     folder : Path
     nodes : list of NodeState
+    nice : int
+        Priority that its nodes were started with.
     """
 
     engine: str
@@ -65,6 +100,7 @@ class LocalCluster:
     owner_pid: int
     folder: Path
     nodes: list[NodeState]
+    nice: int = MEASURED_NICE
 
     @property
     def whose(self) -> str:
@@ -74,7 +110,8 @@ class LocalCluster:
     def lines(self) -> list[str]:
         """Describe it, with one line for each node."""
         up = sum(node.state == RUNNING for node in self.nodes)
-        lines = [f"Cassandra {self.engine} ({self.whose}): {up} of {len(self.nodes)} nodes run"]
+        verb = "runs" if len(self.nodes) == 1 else "run"
+        lines = [f"Cassandra {self.engine} ({self.whose}): {up} of {counted(len(self.nodes), 'node')} {verb}"]
         for node in self.nodes:
             process = "" if node.pid is None else f"  process {node.pid}"
             lines.append(f"  {node.name}  {node.address}  {node.state}{process}")
@@ -111,7 +148,8 @@ def _read(folder: Path, note: dict[str, Any]) -> LocalCluster:
         pid = _noted_pid(folder / "ccm" / f"node{number}")
         state = _state_of(ours[pid]) if pid in ours else DOWN
         nodes.append(NodeState(f"node{number}", address, state, None if state == DOWN else pid))
-    return LocalCluster(note["engine"], bool(note["keep"]), int(note["owner_pid"]), folder, nodes)
+    nice = int(note["spec"].get("nice", MEASURED_NICE))
+    return LocalCluster(note["engine"], bool(note["keep"]), int(note["owner_pid"]), folder, nodes, nice)
 
 
 def _noted_pid(node: Path) -> int:

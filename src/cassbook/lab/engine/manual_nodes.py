@@ -13,7 +13,7 @@ from cassandra.cluster import NoHostAvailable
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import release
-from cassbook.lab.engine import java, manual, preflight, probe
+from cassbook.lab.engine import home, java, manual, preflight, probe
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, answers
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.manual import DOWN, PAUSED, RUNNING, LocalCluster, NodeState
@@ -22,6 +22,8 @@ _STOP_TIMEOUT_S = 60.0
 #: Within which the last threads of a process that was killed close its ports.
 _FREE_TIMEOUT_S = 10.0
 _POLL_S = 0.1
+#: Why a node that was killed still counts as up for a while.
+_NOTICED = "it took no leave, and the other nodes notice by its silence (gossip's failure detector)"
 #: How a read shows that its coordinator sees so many replicas up, where the table has one on each node.
 _LEVELS = (ConsistencyLevel.ONE, ConsistencyLevel.TWO, ConsistencyLevel.THREE)
 
@@ -105,8 +107,9 @@ def start(name: str, log: Log) -> None:
 
 
 def restart(name: str, log: Log) -> None:
-    """Stop a node and start it again."""
-    stop(name, log)
+    """Stop a node and start it again; one that is down is started."""
+    if named(by_hand(), name).state != DOWN:
+        stop(name, log)
     start(name, log)
 
 
@@ -120,6 +123,9 @@ def _end(name: str, what: str, log: Log) -> None:
         process.kill() if what == "kill" else process.terminate()
     _wait_for(node.name, DOWN)
     log(f"{node.name} ({node.address}) is down")
+    others = any(other.state == RUNNING for other in by_hand().nodes)
+    if what == "kill" and others:
+        log(f"`nodetool status` shows it as UN for some seconds still: {_NOTICED}")
 
 
 def _in_state(name: str, what: str, refused: dict[str, str]) -> NodeState:
@@ -156,7 +162,7 @@ def _launch(cluster: LocalCluster, node: NodeState) -> None:
 
     runtime = java.obtain(release(cluster.engine))
     ccm: Any = ClusterFactory.load(str(cluster.folder), "ccm")
-    ccm._environment_variables = {"JAVA_HOME": str(runtime.home), "CASSBOOK_HOME": str(cluster.folder / "home")}
+    ccm._environment_variables = home.environment(runtime, cluster.folder / "home", cluster.nice)
     ccm.nodes[node.name].pid = None  # of a process that has ended, which ccm takes to run until its parent has noticed
     ccm.nodes[node.name].start(no_wait=True, wait_other_notice=False)
 

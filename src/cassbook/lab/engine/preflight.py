@@ -10,6 +10,7 @@ from pathlib import Path
 import psutil
 
 from cassbook.core.errors import LaboratoryError
+from cassbook.core.words import counted, plural
 
 STORAGE_PORT, CQL_PORT, THRIFT_PORT = 7000, 9042, 9160
 #: What a node's process takes besides its heap: metaspace, code cache, buffers, mapped SSTables.
@@ -114,11 +115,17 @@ def shortages(nodes: int, heap_mb: int, folder: Path) -> list[str]:
     need_mb = nodes * (heap_mb + _BEYOND_HEAP_MB)
     have_mb = psutil.virtual_memory().available // 2**20
     if have_mb < need_mb:
-        wrong.append(f"{nodes} nodes with {heap_mb} MB heaps need {need_mb} MB of memory; {have_mb} MB are available")
+        wrong.append(
+            f"{counted(nodes, 'node')} with {'a ' if nodes == 1 else ''}{heap_mb} MB {plural('heap', nodes)} "
+            f"{'needs' if nodes == 1 else 'need'} {need_mb} MB of memory; {have_mb} MB are available"
+        )
     existing = next(p for p in (folder, *folder.parents) if p.exists())
     disk_mb = psutil.disk_usage(str(existing)).free // 2**20
     if disk_mb < nodes * _DISK_PER_NODE_MB:
-        wrong.append(f"{nodes} nodes need {nodes * _DISK_PER_NODE_MB} MB of disk under {folder}; {disk_mb} MB are free")
+        wrong.append(
+            f"{counted(nodes, 'node')} {'needs' if nodes == 1 else 'need'} {nodes * _DISK_PER_NODE_MB} MB of disk "
+            f"under {folder}; {disk_mb} MB are free"
+        )
     return wrong
 
 

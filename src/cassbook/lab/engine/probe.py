@@ -106,7 +106,9 @@ def coordinators(session: Session) -> list[Host]:
 def _through_each(session: Session, nodes: int, query: str, level: int = ConsistencyLevel.ALL) -> list[str]:
     statement = SimpleStatement(query, consistency_level=level)
     hosts = coordinators(session)
-    failed = [f"only {len(hosts)} of {nodes} nodes are known"] if len(hosts) < nodes else []
+    failed = (
+        [f"only {len(hosts)} of {nodes} nodes {'is' if len(hosts) == 1 else 'are'} known"] if len(hosts) < nodes else []
+    )
     for host in hosts:
         try:
             session.execute(statement, host=host)

@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 
 _MOST_NODES = 100
+#: Priority of nodes that are measured.
+MEASURED_NICE = 19
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +48,9 @@ class Spec:
     spare : int
         Nodes more, numbered behind the others, that are not started with them; `launch_node` has one join.
     breakable : Breakable
+    nice : int
+        Priority of the nodes, 0 (that of any other program) to 19 (the lowest, so that the client of a measurement on
+        the same machine never waits for them).
     """
 
     nodes: int = 3
@@ -55,6 +61,7 @@ class Spec:
     seed: str | None = None
     spare: int = 0
     breakable: Breakable = Breakable()
+    nice: int = MEASURED_NICE
 
     def __post_init__(self) -> None:
         if self.nodes < 1:
@@ -65,6 +72,8 @@ class Spec:
             )
         if not 1 <= self.replication_factor <= self.nodes:
             raise InputError(
-                f"replication_factor: {self.replication_factor} replicas do not fit on {self.nodes} nodes; "
-                f"use 1 to {self.nodes}"
+                f"replication_factor: {self.replication_factor} replicas do not fit on {counted(self.nodes, 'node')}; "
+                f"use {'1' if self.nodes == 1 else f'1 to {self.nodes}'}"
             )
+        if not 0 <= self.nice <= MEASURED_NICE:
+            raise InputError(f"nice: {self.nice}; use 0 (ordinary priority) to {MEASURED_NICE} (the lowest)")

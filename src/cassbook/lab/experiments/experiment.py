@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
@@ -84,7 +85,7 @@ class SideBySide:
         }  # fmt: skip
 
     def __str__(self) -> str:
-        return f"{self.spec.nodes} nodes side by side"
+        return f"{counted(self.spec.nodes, 'node')} side by side"
 
 
 class AnySetup(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from cassbook.lab.load import values, wire
 from cassbook.lab.load.routing import Coordinators
 from cassbook.lab.load.workloads import kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
+from cassbook.profile.columns import misfit
 from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
 
 #: So many requests of a kind are drawn; then they repeat.
@@ -85,6 +86,7 @@ class Statements:
         self._used: set[str] = set()
         draws = [(o, self._add(OPERATIONS.index(o.kind), o.statement), self._then(o)) for o in workload.operations]
         self._load_statement = self._add(INSERT, workload.load.statement) if workload.load else -1
+        self._refuse_misfits(draws)
         for kind, share in own_shares(workload).items():
             parts = [
                 self._draw(*one, round(RING * one[0].share / share)) for one in draws if one[0].kind == OPERATIONS[kind]
@@ -151,6 +153,28 @@ class Statements:
             )
         self._used |= set(names)
         return {name: offered[name] for name in names}
+
+    def _refuse_misfits(self, draws: Sequence[tuple[OwnOperation, int, int | None]]) -> None:
+        """Refuse values that their columns cannot have, all of them at once.
+
+        Raises
+        ------
+        InputError
+            With each column, its type, and what works.
+        """
+        asked: list[tuple[OwnOperation | None, PreparedStatement]] = []
+        for operation, number, then in draws:
+            asked.append((operation, self._statements[OPERATIONS.index(operation.kind)][number]))
+            asked += [] if then is None else [(operation, self._statements[UPDATE][then])]
+        if self._load_statement >= 0:
+            asked.append((None, self._statements[INSERT][self._load_statement]))
+        wrong = []
+        for one, statement in asked:
+            offered = self._values(one, statement)
+            for column in statement.column_metadata:
+                wrong.append(misfit(offered[column.name].sort, column.name, column.type.typename))
+        if found := list(dict.fromkeys(filter(None, wrong))):
+            raise InputError(f"{self._where}: {'; '.join(found)}")
 
     def _refuse_unused(self) -> None:
         given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))

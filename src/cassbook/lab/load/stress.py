@@ -11,6 +11,7 @@ from pathlib import Path
 import psutil
 import yaml
 
+from cassbook.core.children import failure
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.profile.profile import TableSection
@@ -103,7 +104,7 @@ class Stress:
                 process.kill()
         errors = re.search(r"Total errors\s*:\s*(\d+)", "".join(output))
         if not seen or not errors:
-            raise LaboratoryError("cassandra-stress gave no result:\n" + "".join(output[-15:]))
+            raise failure("cassandra-stress gave no result", "".join(output), "cassandra-stress")
         if len(seen) > 1 and seen[-1][0] - seen[-2][0] < 0.5:  # noqa: PLR2004 - a remainder, too short to count
             seen.pop()
         return seen, int(errors[1])
@@ -150,8 +151,8 @@ def standard(cluster: CassandraCluster, operation: str, count: int, level: str, 
         for name in ("mean", "median", "95th percentile", "99th percentile")
     }
     if not errors or int(errors[1]) or not all(matches.values()):
-        tail = "\n".join(output.splitlines()[-15:])
-        raise LaboratoryError(f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}")
+        what = f"cassandra-stress {operation} at {level} gave no result, or had errors"
+        raise failure(what, output, "cassandra-stress")
     return {name: float(match[1]) for name, match in matches.items() if match}
 
 

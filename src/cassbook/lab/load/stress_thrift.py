@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cassbook.core.children import described
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.releases import STUDY_TOOLS
 from cassbook.lab.engine import fetch
@@ -108,5 +109,5 @@ def _wrong(output: str) -> bool:
 
 
 def _failed(operation: str, level: str, output: str) -> str:
-    tail = "\n".join(output.splitlines()[-15:])
-    return f"cassandra-stress {operation} at {level} gave no result, or had errors:\n{tail}"
+    what = f"cassandra-stress {operation} at {level} gave no result, or had errors"
+    return f"{what}: {described(output, 'cassandra-stress')}"

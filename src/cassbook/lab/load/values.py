@@ -14,6 +14,7 @@ from cassandra.util import Date, Time, uuid_from_time
 
 from cassbook.core.errors import InputError
 from cassbook.lab.load import keys, wire
+from cassbook.profile.columns import misfit
 from cassbook.profile.workloads import Values
 
 #: Random contents in use, as for the usertable's fields.
@@ -92,8 +93,8 @@ def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str)
     """
     typename = column.type.typename
     makers: dict[str, Any] = _FROM_NUMBER if values.count else _FROM_CONTENT if values.size else _FROM_RANGE
-    if typename not in makers:
-        raise InputError(f"{where}: {column.name} is {typename}; {_which_would(typename, makers)}")
+    if wrong := misfit(values.sort, column.name, typename):
+        raise InputError(f"{where}: {wrong}")
     make = makers[typename]
     if values.count:
         form = values.format
@@ -108,15 +109,3 @@ def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str)
                 raise InputError(f"{where}: {one!r} is no value for {column.name}, a {typename} ({error})") from None
         encoded.append(once[one])
     return encoded
-
-
-def _which_would(typename: str, makers: dict[str, Any]) -> str:
-    offers: dict[str, dict[str, Any]] = {
-        "distribution and count": _FROM_NUMBER,
-        "size": _FROM_CONTENT,
-        "between": _FROM_RANGE,
-    }
-    fit = [name for name, types in offers.items() if typename in types]
-    if fit:
-        return f"use {' or '.join(fit)}"
-    return f"values are made for {', '.join(_FROM_NUMBER)} alone"

@@ -16,6 +16,7 @@ from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import DISTURBED, WARM_UP, Mark
+from cassbook.core.words import counted
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.existing import ExistingCluster
@@ -134,7 +135,7 @@ class Block:
 
     def load(self) -> None:
         """Insert every row at ALL and flush, so that reads are not served by a memtable alone."""
-        self._log(f"block {self._number}: loading {self._profile.table.record_count} rows")
+        self._log(f"block {self._number}: loading {counted(self._profile.table.record_count, 'row', 'd')}")
         self._fill(self._client.table, self._client.table.name)
 
     def _load_workload(self, name: str) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 
 from cassbook.core.errors import InputError
+from cassbook.core.words import counted
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run import conditions
 from cassbook.lab.run.plan import Cell, rows_to_load
@@ -124,7 +125,9 @@ def profile_for(profile: Profile, cluster: ExistingCluster, log: Callable[[str],
         fitting = Profile.model_validate(profile.model_dump() | {"cluster": part})
     except ValidationError as error:
         messages = "; ".join(e["msg"].removeprefix("Value error, ") for e in error.errors())
-        raise InputError(f"--hosts: the profile does not fit {len(cluster.addresses)} nodes: {messages}") from None
+        raise InputError(
+            f"--hosts: the profile does not fit {counted(len(cluster.addresses), 'node')}: {messages}"
+        ) from None
     return fitting.model_copy(update={"engine": cluster.release.version})
 
 

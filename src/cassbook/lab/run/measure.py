@@ -10,13 +10,14 @@ from pathlib import Path
 from cassbook.core.errors import InputError
 from cassbook.core.progress import WeighedBar
 from cassbook.core.time_left import TimeLeft
+from cassbook.core.words import counted
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place
-from cassbook.lab.run.plan import left_out, parts, plan, rates_apart
+from cassbook.lab.run.plan import left_out, minutes, parts, plan, rates_apart
 from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
@@ -160,12 +161,12 @@ def _measure(
     total, left = sum(run.total for run in runs), sum(run.left_in_all() for run in runs)
     for run in runs:
         versions = f" of {run.profile.engine}" if len(runs) > 1 else ""
-        amount = f"{run.total} cells in {len(run.blocks)} block{'s' * (len(run.blocks) > 1)}"
+        amount = f"{counted(run.total, 'cell')} in {counted(len(run.blocks), 'block')}"
         log(f"profile {run.profile.name}{versions}: {amount}, {run.left_in_all()} to measure")
         for sentence in (*left_out(run.profile), *rates_apart(run.profile)):
             log(sentence)
-    log(f"about {sum(part.seconds for part in forecast) / 60:.0f} min on 2 cores")
-    _warn_if_busy(runs[0].store.notes["busy_before_percent"], log)
+    log(f"about {minutes(sum(part.seconds for part in forecast))} on 2 cores")
+    _warn_if_busy(runs[0].store.notes["busy_before_percent"], log, existing, clients)
     time_left, said = TimeLeft(forecast), False
     with WeighedBar(time_left, total, total - left, "cell") as progress:
         for number, run in turns:
@@ -194,10 +195,21 @@ def _forecast(time_left: TimeLeft, then_s: float) -> str:
     )
 
 
-def _warn_if_busy(busy_percent: float, log: Log) -> None:
-    """Say so if something else uses the processors; it would show in every figure."""
-    if busy_percent > _QUIET_PERCENT:
-        log(f"something else uses {busy_percent:.0f} % of this machine's processors: the figures will show it")
+def _warn_if_busy(
+    busy_percent: float, log: Log, existing: ExistingCluster | None = None, clients: Clients | None = None
+) -> None:
+    """Say so if something else uses the processors; it would show in every figure.
+
+    Of an existing cluster this machine has the client, or with `clients` only what directs them.
+    """
+    if busy_percent <= _QUIET_PERCENT:
+        return
+    whose, then = "this machine's processors", "the figures will show it"
+    if existing is not None:
+        whose, then = f"{whose}, the client's", "latencies will show it; the cluster's own machines are not looked at"
+    if clients is not None:
+        then = "it directs the clients, whose machines are not looked at"
+    log(f"something else uses {busy_percent:.0f} % of {whose}: {then}")
 
 
 def _cluster(profile: Profile, deployment: str, log: Log) -> CassandraCluster:

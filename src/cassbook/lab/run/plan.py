@@ -17,11 +17,15 @@ from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
 from cassbook.lab.run.cell import Cell, Group, groups
+from cassbook.profile import columns
 from cassbook.profile.profile import Profile
 
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
 _OPERATIONS_PER_S = 4000
 _CLUSTER_START_S = 25
+#: How long a run takes, least and most likely, as parts of its forecast: the same profile took from 9 to 14.5 minutes
+#: on fast and slow days of a machine with two cores, and forecasts have warm-ups end by their cap.
+_LIKELY = (0.8, 1.5)
 _CELL_OVERHEAD_S = 0.35
 #: The 95th percentile of latency over its mean, about.
 _TAIL = 2.0
@@ -33,12 +37,15 @@ def plan(profile: Profile) -> list[list[Cell]]:
     Raises
     ------
     InputError
-        For a profile of faults, which has no cells.
+        For a profile of faults, which has no cells, and for tables with types that its release lacks.
     """
     if profile.faults is not None:
         raise InputError(
             f"profile: {profile.name} is a schedule of faults; `cassbook experiment faults --profile` records it"
         )
+    for own in profile.workloads.own if profile.workloads else ():
+        if lacking := columns.lacking(own.create, profile.engine):
+            raise InputError(f"workloads.own.{own.name}: {'; '.join(lacking)}")
     return [_block(profile, block) for block in range(1, profile.blocks + 1)]
 
 
@@ -213,7 +220,7 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
         Before the groups of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
         warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
-    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s / 2 + 8
+    before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8
     before_s += _CLUSTER_START_S if starts else 0
     forecast: list[Part] = []
     for _, of_start in groupby(cells, key=lambda cell: (cell.block, cell.deployment)):
@@ -231,6 +238,16 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
 def forecast_s(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> float:
     """About how long `cells` take on 2 cores, cluster starts, loading and warm-up included."""
     return sum(part.seconds for part in parts(profile, cells, starts))
+
+
+def minutes(seconds: float) -> str:
+    """Return a forecast as a range: from warm-ups that end early on a quiet machine, to a slow or busy one.
+
+    >>> minutes(30), minutes(600)
+    ('1 min', '8 to 15 min')
+    """
+    low, high = (max(1, round(part * seconds / 60)) for part in _LIKELY)
+    return f"{low} min" if low == high else f"{low} to {high} min"
 
 
 def rows_to_load(profile: Profile, workload: str) -> int:

@@ -29,6 +29,7 @@ from pydantic import ValidationError
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.files import write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
+from cassbook.core.words import counted
 from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
 from cassbook.lab.run.plan import rates_apart
@@ -57,7 +58,7 @@ class RunStore:
 
     @classmethod
     def create(cls, folder: Path, profile: Profile) -> RunStore:
-        """Begin a run in a new folder.
+        """Begin a run in a new folder, or in one whose run was interrupted before its first cell.
 
         Raises
         ------
@@ -67,7 +68,10 @@ class RunStore:
         if folder.exists() and not folder.is_dir():
             raise InputError(f"{folder}: is a file; name a folder")
         if (folder / "manifest.json").exists():
-            raise InputError(f"{folder}: holds a run already; use --resume to continue it, or another folder")
+            if not begun_without_cells(folder):
+                raise InputError(f"{folder}: holds a run already; use --resume to continue it, or another folder")
+            os.close(_lock(folder))  # refused while another process measures into it
+            shutil.rmtree(folder)
         if folder.exists() and any(folder.iterdir()):
             raise InputError(f"{folder}: is not empty and holds no run; name a new folder")
         try:
@@ -143,7 +147,8 @@ class RunStore:
         if len(kept) < len(self._rows):
             lost = len(self._rows) - len(kept)
             warnings.warn(
-                f"{self.folder}: {lost} cells of an unfinished block came without their samples and are measured again",
+                f"{self.folder}: {counted(lost, 'cell')} of an unfinished block came without samples, to be measured "
+                "again",
                 CassbookWarning,
                 stacklevel=3,
             )
@@ -241,6 +246,20 @@ class RunStore:
         self.notes |= {"ended": circumstances.now(), "complete": True}
         self.save_notes()
         shutil.rmtree(self.folder / "cells", ignore_errors=True)
+
+
+def begun_without_cells(folder: Path) -> bool:
+    """Whether a folder holds a run that ended before its first cell was finished: nothing in it is worth keeping.
+
+    A manifest that cannot be read is somebody's to look at.
+    """
+    path = folder / "manifest.json"
+    try:
+        complete = json.loads(path.read_text(encoding="utf-8")).get("complete", True)
+    except (OSError, ValueError, AttributeError):
+        return False
+    rows = folder / "cells.csv"
+    return not complete and (not rows.exists() or read_cells(rows).empty)
 
 
 def of_cell(samples: pa.Table, cell_id: str) -> pa.Table:

@@ -16,6 +16,7 @@ from distributed import Client
 from distributed.security import Security
 
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.words import counted
 from cassbook.lab.run import on_worker
 from cassbook.lab.run.processes import LostClientError
 
@@ -238,7 +239,7 @@ class Workers:
 
     def described(self) -> list[str]:
         """Which workers there are, in lines for the person at the terminal."""
-        lines = [f"{w.name}: {w.address}, host {w.host}, {w.cores} cores" for w in self.all]
+        lines = [f"{w.name}: {w.address}, host {w.host}, {counted(w.cores, 'core')}" for w in self.all]
         shared = len(self.all) - len({worker.host for worker in self.all})
         if shared:
             lines.append("several workers are on one host: they share its cores, and the record says so")

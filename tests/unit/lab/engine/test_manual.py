@@ -9,13 +9,15 @@ import sys
 import threading
 import time
 
+import click
 import pytest
 from click.testing import CliRunner
 
 from cassbook.cli.main import main
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.engine import manual_nodes, preflight
+from cassbook.lab.engine import manual, manual_nodes, preflight
 from cassbook.lab.engine.cluster import clusters_dir
+from cassbook.lab.engine.spec import Spec
 
 #: What a node of ours is known by is the last word of its command line. It listens where a real one would.
 NODE = """
@@ -161,3 +163,117 @@ def test_a_node_is_started_when_the_last_of_its_ports_is_free_and_else_their_hol
         closing.start()
         assert "launched" in ask("cluster", "start", "node2").stderr
         closing.join()
+
+
+def up(monkeypatch, *arguments):
+    """Outcome of `cluster up`, and the clusters that it would have started."""
+    asked = []
+
+    class Cluster:
+        def __init__(self, engine, spec, **_):
+            self.spec, self.addresses = spec, [f"127.0.0.{number}" for number in range(1, spec.nodes + 1)]
+
+        def start(self, keep):
+            asked.append(self.spec)
+
+    monkeypatch.setattr(manual, "CassandraCluster", Cluster)
+    return ask("cluster", "up", *arguments), asked
+
+
+@pytest.mark.parametrize(
+    ("arguments", "replicas"),
+    [([], 3), (["--nodes", "1"], 1), (["--nodes", "2"], 2), (["--nodes", "5"], 3)],
+)
+def test_up_takes_as_many_replicas_as_fit_and_the_ordinary_priority(monkeypatch, arguments, replicas):
+    result, (spec,) = up(monkeypatch, *arguments)
+    assert result.exit_code == 0
+    assert (spec.replication_factor, spec.nice) == (replicas, 0)
+
+
+def test_up_can_give_the_priority_of_measurements(monkeypatch):
+    assert up(monkeypatch, "--nice", "19")[1][0].nice == Spec().nice == 19
+    assert up(monkeypatch, "--nice", "20")[0].exit_code == 2
+    refused, asked = up(monkeypatch, "--nodes", "1", "--replication-factor", "3")
+    assert (refused.exit_code, asked) == (2, [])
+    assert "3 replicas do not fit on 1 node; use 1\n" in refused.stderr
+
+
+def test_up_says_in_one_line_that_a_cluster_is_up_already_and_the_way(nodes, monkeypatch):
+    refused, asked = up(monkeypatch)
+    assert (refused.exit_code, asked) == (1, [])
+    assert refused.stderr == (
+        "cassbook: a cluster is up already: Cassandra 2.1.20 (by hand): 3 of 3 nodes run; use it, or remove it with "
+        "`cassbook cluster down`\n"
+    )
+
+
+def test_up_names_the_process_whose_cluster_is_up(monkeypatch):
+    made = Nodes(by_hand=False)
+    note = made.folder / "cluster.json"
+    note.write_text(
+        json.dumps(json.loads(note.read_text()) | {"owner_created_s": manual.psutil.Process().create_time()})
+    )
+    try:
+        refused, asked = up(monkeypatch)
+        assert (refused.exit_code, asked) == (1, [])
+        assert f"(of process {os.getpid()}): 3 of 3 nodes run; wait until that process has ended" in refused.stderr
+    finally:
+        made.close()
+
+
+def test_what_a_killed_process_left_does_not_keep_up_from_starting(monkeypatch):
+    made = Nodes(by_hand=False)  # of an owner that began at another time
+    try:
+        assert up(monkeypatch)[0].exit_code == 0
+    finally:
+        made.close()
+
+
+def test_kill_says_that_nodetool_shows_it_up_for_a_while(nodes):
+    killed = ask("cluster", "kill", "2")
+    assert killed.exit_code == 0
+    assert killed.stderr.splitlines()[0] == "node2 (127.0.0.2) is down"
+    assert "`nodetool status` shows it as UN for some seconds still" in killed.stderr
+    assert "UN" not in ask("cluster", "stop", "1").stderr
+
+
+def test_restart_starts_a_node_that_is_down_with_the_priority_of_its_cluster(nodes, monkeypatch):
+    note = nodes.folder / "cluster.json"
+    note.write_text(json.dumps(json.loads(note.read_text()) | {"spec": {"nice": 0}}))
+    nodes.end(2)
+    seen = []
+    monkeypatch.setattr(preflight, "held", lambda _: [])
+    monkeypatch.setattr(
+        manual_nodes, "_launch", lambda cluster, node: (seen.append((cluster.nice, node.name)), launched())
+    )
+    assert "launched" in ask("cluster", "restart", "2").stderr
+    assert seen == [(0, "node2")]
+    assert states() == ["running", "down", "running"]
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        (("run", "--profile", "quick"), "what was finished is kept, and the same command with --resume resumes"),
+        (("cluster", "up"), "what had been started is removed, and the same command begins anew"),
+        (("cluster", "start", "1"), "the node may still be starting"),
+        (("reproduce",), "what was finished is kept, and the same command resumes"),
+        (("show", "quick-2.1.20"), ""),
+    ],
+)
+def test_what_an_interrupted_command_leaves_is_said_of_that_command(monkeypatch, command, said):
+    def interrupted(self, ctx):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(click.Group, "invoke", lambda self, ctx: (_named(self, ctx), interrupted(self, ctx)))
+    result = ask(*command)
+    assert result.exit_code == 130
+    end = f"; {said}" if said else ""
+    assert result.stderr.startswith(f"cassbook: interrupted{end}")
+    assert said or result.stderr == "cassbook: interrupted\n"
+
+
+def _named(group, ctx):
+    """What click does before it calls a command."""
+    words = [*ctx._protected_args, *ctx.args]
+    ctx.invoked_subcommand = words[0]

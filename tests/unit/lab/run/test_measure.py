@@ -222,3 +222,23 @@ def test_it_is_measured_again_in_the_same_way(block, monkeypatch):
     block.others.append(0.08)
     block.measure(ALONE)
     assert seen == [Bound(block._profile.load.ramp_s, 1.0, None)] * 2
+
+
+@pytest.mark.parametrize(
+    ("existing", "clients", "said"),
+    [
+        (None, None, "something else uses 40 % of this machine's processors: the figures will show it"),
+        (
+            object(),
+            None,
+            "of this machine's processors, the client's: latencies will show it; the cluster's own",
+        ),
+        (object(), object(), "it directs the clients, whose machines are not looked at"),
+    ],
+)
+def test_whose_processors_are_busy_is_said(existing, clients, said):
+    lines = []
+    measure._warn_if_busy(40.0, lines.append, existing, clients)
+    assert said in lines[0]
+    measure._warn_if_busy(5.0, lines.append, existing, clients)
+    assert len(lines) == 1

@@ -167,7 +167,11 @@ def test_finishing_a_block_survives_an_interruption_and_repeats_harmlessly(tmp_p
 
 
 def test_create_refuses_a_folder_in_use(tmp_path, profile):
-    RunStore.create(tmp_path / "run", profile)
+    store = RunStore.create(tmp_path / "run", profile)
+    with pytest.raises(InputError, match="another process is measuring into it"):
+        RunStore.create(tmp_path / "run", profile)
+    finish(store, "b1-x")
+    store.close()
     with pytest.raises(InputError, match="--resume"):
         RunStore.create(tmp_path / "run", profile)
     (tmp_path / "other").mkdir()
@@ -175,6 +179,19 @@ def test_create_refuses_a_folder_in_use(tmp_path, profile):
     with pytest.raises(InputError, match="not empty"):
         RunStore.create(tmp_path / "other", profile)
     assert (tmp_path / "other" / "mine.txt").read_text() == "x"
+
+
+def test_a_run_interrupted_before_its_first_cell_does_not_block_its_command(tmp_path, profile):
+    folder = tmp_path / "run"
+    RunStore.create(folder, profile).close()
+    (folder / "cells" / "b1-x.parquet").write_text("cut off")
+    again = RunStore.create(folder, load_profile("quick", engine="5.0.9"))  # also with another profile
+    assert not list((folder / "cells").iterdir())
+    assert json.loads((folder / "manifest.json").read_text())["engine"] == "5.0.9"
+    again.close()
+    (folder / "manifest.json").write_text("{")
+    with pytest.raises(InputError, match="holds a run already"):
+        RunStore.create(folder, profile)
 
 
 def test_resume_refuses_what_it_cannot_go_on_with(tmp_path, profile):

@@ -12,6 +12,7 @@ from typing import Any
 
 import psutil
 
+from cassbook.core.children import failure
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.deployment.link import Link
 from cassbook.lab.engine import manual, tools
@@ -150,8 +151,8 @@ class Striker:
         command = tools.nodetool(replace(there, nodes=[state]), state.name, arguments)
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=_NODETOOL_S)
         if done.returncode:
-            said = f"{done.stdout}{done.stderr}"
-            raise LaboratoryError(f"node{node}: `nodetool {' '.join(arguments)}` failed: {said}")
+            what = f"node{node}: `nodetool {' '.join(arguments)}` failed"
+            raise failure(what, f"{done.stderr}{done.stdout}", "nodetool")
 
     def _resume(self, node: int) -> None:
         with suppress(psutil.NoSuchProcess, LaboratoryError):
