@@ -42,7 +42,7 @@ REQUIRED = ("file", "engine", "threads", "read_cl", "write_cl", "read_share", "b
 _SETTINGS = ("engine", "threads", "read_cl", "write_cl", "read_share", "block")
 _OPTIONAL = {"cell_id": "", "kind": "", "repeat": 1, "deployment": "", "workload": "", "condition": "", "ramp_s": 0.0}
 #: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
-_READER = 1
+_READER = 2
 _UNKNOWN = "unknown"
 #: Logs of a folder that a message names.
 _NAMED = 3

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
-from cassbook.ingest import easy_stress, hdr, pipes, samples, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest import easy_stress, go_ycsb, hdr, pipes, samples, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.common import Options, Report, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.formats import Format, open_log, recognise
 from cassbook.ingest.hdr import Histograms
@@ -164,5 +164,6 @@ def read_table(path: Path, form: Format, options: Options) -> Figures | Histogra
     with open_log(path, tally=tally) as stream:
         if form is Format.HDR_LOG:
             return hdr.read(stream, tally, options.unit)
-        reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json}
+        reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json,
+                  Format.GO_YCSB: go_ycsb.read}
         return reader.get(form, stress.read)(stream, tally)

@@ -85,7 +85,7 @@ def easy_stress(path, rows=None):
 
 
 def test_there_are_samples_of_every_format():
-    assert {form for form in Format if not RECOGNISED.get(form)} == {Format.EASY_STRESS}
+    assert {form for form in Format if not RECOGNISED.get(form)} == {Format.EASY_STRESS, Format.GO_YCSB}
     assert sum(path.stat().st_size for path in LOGS.rglob("*") if path.is_file()) < 400_000
 
 
