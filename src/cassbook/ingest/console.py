@@ -1,7 +1,7 @@
 """What consoles print around a benchmark: shells, `time`, Java, its loggers, Maven and PowerShell.
 
-Each pattern has the fixed part of what a tool prints, from its sources or its manual. A line that holds a measurement is
-never text, whatever stands around it: where two streams were written into one line, that line is damaged.
+Each pattern has the fixed part of what a tool prints, from its sources or its manual. A line that holds a measurement
+is never text, whatever is around it: where two streams were written into one line, that line is damaged.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ _CLOCK = rb"\d\d?:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?[AP]M|Z|[+-]\d\d:?\d\d)?"
 _CLASS = rb"(?:[A-Za-z_][\w$]*\.)+[A-Z][\w$]*"
 
 _SHELLS = (
-    rb"(?:\([\w.-]+\) )?(?:[\w.-]+@[\w.-]+(?:[: ][^ $#%]*)?|\[[^\]@]*@[^\]]*\]|(?:ba|z|k|da)?sh(?:-[\d.]+)?) ?[$#%](?: |$)",
+    rb"(?:\([\w.-]+\) )?(?:[\w.-]+@[\w.-]+(?:[: ][^ $#%]*)?|\[[^\]@]*@[^\]]*\]|(?:ba|z|k|da)?sh(?:-[\d.]+)?"
+    rb"|[\w.-]+:\S+ \w+) ?[$#%](?: |$)",
     rb"[$#%>] \S",
     rb"(?:\xe2\x9e\x9c|\xe2\x9d\xaf|\xce\xbb) +\S",  # the prompts of oh-my-zsh, starship and cmder
     rb"\+{1,4} \S",  # set -x, and PowerShell where it quotes a command
     rb"(?:PS )?[A-Za-z]:\\[^>]*>|PS /[^>]*>",
-    rb".*\S \\$|\s+--?[A-Za-z][\w.-]*(?: |=|$)",  # a command over several lines
+    rb".*\S \\$|\s+--?[A-Za-z][\w.-]*(?:[ =:]|$)",  # a command over several lines
     rb"\^C|(?:Killed|Terminated|Interrupt|Hangup|Segmentation fault)(?: \(core dumped\))?$",
-    rb"nohup: (?:ignoring|appending|redirecting)|Script (?:started|done),? |\[\d+\][-+]? +(?:\d+$|Done|Exit \d|Running)",
+    rb"nohup: (?:ignoring|appending|redirecting)|Script (?:started|done),? ",
+    rb"\[\d+\][-+]? +(?:\d+$|Done|Exit \d|Running)",
 )
 _TIMES = (
     rb"(?:real|user|sys)\s+(?:\d+m)?\d+(?:[.,]\d+)?s?$",  # sh, bash, ksh
     rb".* \d+[.,]\d+s user \d+[.,]\d+s system \d+% cpu (?:\d+:)*\d+[.,]\d+ total$",  # zsh
     rb"\d+[.,]\d+u(?:ser)? \d+[.,]\d+s(?:ystem)? (?:\d+:)+\d+(?:[.,]\d+)?(?:elapsed)? ",  # csh, GNU
     rb"\d+inputs\+\d+outputs \(\d+major\+\d+minor\)pagefaults \d+swaps$",
-    rb"\s+(?:Command being timed|(?:User|System) time \(seconds\)|Percent of CPU this job got|Elapsed \(wall clock\) time"
-    rb"|Average (?:shared text|unshared data|stack|total|resident set) size|Maximum resident set size"
-    rb"|(?:Major|Minor) \(.*\) page faults|(?:Voluntary|Involuntary) context switches|Swaps|File system (?:in|out)puts"
-    rb"|Socket messages (?:sent|received)|Signals delivered|Page size|Exit status)\b.*: ",
+    rb"\s+(?:Command being timed|(?:User|System) time \(seconds\)|Percent of CPU this job got"
+    rb"|Elapsed \(wall clock\) time|Average (?:shared text|unshared data|stack|total|resident set) size"
+    rb"|Maximum resident set size|(?:Major|Minor) \(.*\) page faults|(?:Voluntary|Involuntary) context switches|Swaps"
+    rb"|File system (?:in|out)puts|Socket messages (?:sent|received)|Signals delivered|Page size|Exit status)\b.*: ",
     rb"Command (?:exited with non-zero status|terminated by signal|stopped by signal) \d+$",
     rb"Executed in +\d+[.,]\d+ |\s+(?:usr|sys) time +\d+[.,]\d+ ",  # fish
     rb"(?:Days|Hours|Minutes|Seconds|Milliseconds|Ticks|Total(?:Days|Hours|Minutes|Seconds|Milliseconds)) *: \d",
@@ -49,8 +51,10 @@ _JAVA = (
     rb"\[\d+[.,]\d+s\]\[", rb"(?:" + _DATE + rb"T\S+: )?(?:\d+[.,]\d+: )?\[(?:Full )?GC\b",
 )  # fmt: skip
 _LOGGERS = (
-    rb"SLF4J(?:\([DWIE]\))?: ", rb"log4j:(?:WARN|ERROR) ", rb"(?:ERROR|WARN) StatusLogger ",
-    rb"\[[^\]]+\] " + _LEVEL + rb" \S+ - ",  # slf4j-simple
+    rb"SLF4J(?:\([DWIE]\))?: ",
+    rb"log4j:(?:WARN|ERROR) ",
+    rb"(?:ERROR|WARN) StatusLogger ",
+    rb"\[[^\]]+\] " + _LEVEL + rb" +\S+ - ",  # slf4j-simple
     rb"\d+ +\[[^\]]*\] +" + _LEVEL + rb" ",  # slf4j-simple before 1.7.6; log4j's TTCC
     # logback, log4j and java.util.logging: a time, then a level within the first words
     rb"\[?(?:" + _DATE + rb"[ T])?" + _CLOCK + rb"\]? .{0,120}?\b" + _LEVEL + rb"\b",

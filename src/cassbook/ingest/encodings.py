@@ -17,13 +17,13 @@ LOOK_BYTES = 64
 
 
 def encoding_of(head: bytes) -> tuple[str, int]:
-    """Return a text's encoding and the bytes of its mark, from its first `LOOK_BYTES`.
+    r"""Return a text's encoding and the bytes of its mark, from its first `LOOK_BYTES`.
 
     UTF-16 without a mark is recognised by every other byte of its characters being zero, as it is in any log.
 
     Examples
     --------
-    >>> encoding_of(b"\\xff\\xfe["), encoding_of(b"[\\x00R\\x00E\\x00A\\x00"), encoding_of(b"[READ], ")
+    >>> encoding_of(b"\xff\xfe["), encoding_of(b"[\x00R\x00E\x00A\x00"), encoding_of(b"[READ], ")
     (('utf-16-le', 2), ('utf-16-le', 0), ('utf-8', 0))
     """
     for mark, name in _MARKS:

@@ -164,6 +164,9 @@ def read_table(path: Path, form: Format, options: Options) -> Figures | Histogra
     with open_log(path, tally=tally) as stream:
         if form is Format.HDR_LOG:
             return hdr.read(stream, tally, options.unit)
-        reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json,
-                  Format.GO_YCSB: go_ycsb.read}
+        reader = {
+            Format.YCSB_TEXT: ycsb_summary.read_text,
+            Format.YCSB_JSON: ycsb_summary.read_json,
+            Format.GO_YCSB: go_ycsb.read,
+        }
         return reader.get(form, stress.read)(stream, tally)

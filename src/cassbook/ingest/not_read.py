@@ -18,8 +18,8 @@ _TAR, _TAR_AT = b"ustar", 257
 _TAR_HINT = "is a tar archive; unpack it (`tar -xf FILE`) and give the logs in it"
 
 _PREFIX_HINT = (
-    "each line of it has {} in front; take that off, with `sed 's/{}//'`, and give what is left, each client's lines in "
-    "a file of their own"
+    "each line of it has {} in front; take that off, with `sed 's/{}//'`, and give what is left, each client's lines "
+    "in a file of their own"
 )
 _FIGURE = rb"(?:\[[\w%.-]+\], [^,\n]+, |[A-Z][A-Z_-]+,\d{9,},\d+|type[, ]+total ops,|total,? +\d)"
 #: Logs of tools and pipelines, by a line that they have. The first that is found is said.
@@ -38,14 +38,14 @@ _OTHERS = (
     (rb"^\|? *OPERATION *\| *TAKES\(S\)",
      "is a table of go-ycsb; run it with `outputstyle=plain`, or with `measurementtype=raw`, and give that"),
     (rb"^Using request distribution '.*' a keyrange of|^Run finished, takes ",
-     "is the console of go-ycsb without its measurements; give its last lines, such as `READ   - Takes(s): ...`, or the "
-     "file of `measurement.output_file`"),
+     "is the console of go-ycsb without its measurements; give its last lines, such as `READ   - Takes(s): ...`, or "
+     "the file of `measurement.output_file`"),
     (rb"^ *Value +Percentile +TotalCount +1/\(1-Percentile\)",
-     "is a distribution of percentiles (.hgrm), which holds no intervals; give the HdrHistogram log that it was made of"),
+     "is a distribution of percentiles (.hgrm), which holds no intervals; give the HdrHistogram log it was made of"),
     (rb"^total,interval_op_rate,|^Averages from the middle 80% of values:",
      "is of a cassandra-stress before 2.1, which is not read; 2.1 and later are"),
     (rb"^Command line: .*-(?:t|load)\b|^YCSB Client \d|^\[OVERALL\]",
-     "is the console of YCSB without its figures; the test did not end, or they went to the file that `exportfile` names"),
+     "is YCSB's console without its figures: the test did not end, or they are in the file that `exportfile` names"),
     (rb"^<{7} |^>{7} ", "has marks of a merge in it (`<<<<<<<`): two versions of one file; take one out"),
     (rb"(?i)^\s*<(?:!DOCTYPE )?html", "is a page in HTML; give the tool's own log"),
 )  # fmt: skip

@@ -1,9 +1,9 @@
 """Logs of operations that outgrow one machine, read by the workers of a Dask cluster, partition by partition.
 
 Every worker must see the logs and the place of the output under the same paths, and have cassbook installed. A YCSB raw
-file is cut into ranges of bytes, each of which takes the lines that begin in it; a compressed file, UTF-16 or Parquet is
-one partition. The workers first look (counts, windows, damage), then, when the run's begin is known, read again and write a
-part each: the output is a folder of Parquet files, which Arrow, pandas and Dask read as one.
+file is cut into ranges of bytes, each of which takes the lines that begin in it; a compressed file, UTF-16, or Parquet,
+is one partition. The workers first look (counts, windows, damage), then, when the run's begin is known, read again and
+write a part each: the output is a folder of Parquet files, which Arrow, pandas and Dask read as one.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ YCSB 0.17 writes a block per operation type, each under a line `READ latency raw
 in the order in which operations completed, and a summary behind; on standard output its other messages are in between.
 Failures have names of their own, `READ-FAILED`, or `READ-NOT_FOUND` and so on where YCSB keeps errors apart.
 With `hdrhistogram+raw` each name begins with `Raw`, and latencies from the intended start are named `Intended-...`.
-go-ycsb writes `READ,<start us>,<latency us>` under one heading, failures as `READ_ERROR`. In which unit a time is counted
-is known from the date: from 2000 to 2099 it is in one of them only.
+go-ycsb writes `READ,<start us>,<latency us>` under one heading, failures as `READ_ERROR`. The unit of a time is known
+from its date, which is between 2000 and 2099 in one unit only.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import BinaryIO
 
 import numpy as np
@@ -60,9 +60,7 @@ _SUMMARY = re.compile(rb"\[[^\]]+\], ")
 #: Lines of which each test has one, and no two alike.
 _MARK = re.compile(rb"[A-Za-z_-]+" + re.escape(HEADER) + rb"$|" + GO_HEADER + rb"$|\[OVERALL\], RunTime\(ms\)")
 _TABLE = {
-    "read_options": csv.ReadOptions(
-        use_threads=False, column_names=["name", "at", "latency_us"], block_size=2**31 - 1
-    ),
+    "read_options": csv.ReadOptions(use_threads=False, column_names=["name", "at", "latency_us"], block_size=2**31 - 1),
     "parse_options": csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
     "convert_options": csv.ConvertOptions(
         column_types={"name": pa.dictionary(pa.int32(), pa.string()), "at": pa.int64(), "latency_us": pa.int32()},
@@ -182,7 +180,15 @@ def parse(block: bytes) -> Rows:
     """
     if _has_hexadecimal(block):
         return _line_by_line(block)
-    spans, aside = _without_text(block)
+    rows = _by_arrow(block)
+    if rows is None and (heading := block.find(GO_HEADER)) >= 0:
+        rows = _by_arrow(block, heading)
+    return rows or _line_by_line(block)
+
+
+def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
+    """Have Arrow parse a block without its texts; None if it balks. `heading` is the place of go-ycsb's."""
+    spans, aside = _without_text(block, heading)
     if len(spans) > _MANY_SPANS:
         joined = b"".join(block[start:end] for start, end in spans)
         pieces = [memoryview(joined)]
@@ -191,7 +197,7 @@ def parse(block: bytes) -> Rows:
     try:
         rows = _concatenated([_table(piece) for piece in pieces])
     except (pa.ArrowInvalid, UnicodeDecodeError, _Lenient):
-        return _line_by_line(block)
+        return None
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
     lines = rows.name.size + aside.others + len(aside.damaged) - (not block.endswith(b"\n"))
     return aside.told(rows, lines)
@@ -246,31 +252,33 @@ def _table(rows: memoryview) -> Rows:
     ends = parsed.name.size - (rows[-1:].tobytes() != b"\n")
     if any(kind(n) is None for n in names):
         raise _Lenient
-    unit = unit_of(int(parsed.at.min()), int(parsed.at.max()))
-    if unit is None or _written_bytes(parsed) + ends != len(rows):
+    least, most = int(parsed.at.min()), int(parsed.at.max())
+    unit = unit_of(least, most)
+    if unit is None or _written_bytes(parsed, least, most) + ends != len(rows):
         raise _Lenient
     parsed.unit = unit
     return parsed
 
 
-def _written_bytes(rows: Rows) -> int:
-    """Bytes that the rows take as YCSB writes them, without line ends.
+def _written_bytes(rows: Rows, least: int, most: int) -> int:
+    """Bytes that the rows, with times between two, take as YCSB writes them, without line ends.
 
     Arrow's numbers may have blanks around them, a sign or leading zeros. All of that is longer than the number itself,
     so one sum tells whether any row of a block was written in another way than YCSB's. (Hexadecimal ones, which it
     takes too, may be as long, and are looked for.)
     """
     names = sum(len(name) * count for name, count in rows.counts.items())
-    return names + 2 * rows.name.size + _digits(rows.at) + _digits(rows.latency_us)
+    latencies = rows.latency_us
+    digits = _digits(rows.at, least, most) + _digits(latencies, int(latencies.min()), int(latencies.max()))
+    return names + 2 * rows.name.size + digits
 
 
-def _digits(numbers: NDArray[np.integer]) -> int:
-    """Digits of all the numbers together; far below 0 if one is negative, which no row can have."""
-    least, largest = int(numbers.min()), int(numbers.max())
+def _digits(numbers: NDArray[np.integer], least: int, most: int) -> int:
+    """Digits of all the numbers together, which are from `least` to `most`; far below 0 if one is negative."""
     if least < 0:
         return -(10**18)
     total = numbers.size * len(str(least))
-    for digits in range(len(str(least)), len(str(largest))):
+    for digits in range(len(str(least)), len(str(most))):
         total += int(np.count_nonzero(numbers >= 10**digits))
     return total
 
@@ -291,17 +299,16 @@ def _concatenated(parts: list[Rows]) -> Rows:
     return rows
 
 
-def _without_text(block: bytes) -> tuple[list[tuple[int, int]], _Aside]:
-    """Find the lines with a space in them, which no measurement has, and go-ycsb's heading; spans of the others."""
+def _without_text(block: bytes, heading: int) -> tuple[list[tuple[int, int]], _Aside]:
+    """Find the lines with a space in them, which no measurement has, and go-ycsb's headings; spans of the others."""
     spans, aside = [], _Aside()
     kept_from = 0
-    heading = block.find(GO_HEADER)
     at = block.find(b" ")
     while at >= 0 or heading >= 0:
         here = min(place for place in (at, heading) if place >= 0)
         start = block.rfind(b"\n", kept_from, here) + 1 or kept_from
         end = block.find(b"\n", here) + 1 or len(block)
-        aside.add(block[start:end].rstrip(b"\r\n"), lambda to=start: block.count(b"\n", 0, to) + 1)
+        aside.add(block[start:end].rstrip(b"\r\n"), partial(_line_at, block, start))
         if start > kept_from:
             spans.append((kept_from, start))
         kept_from = end
@@ -310,6 +317,11 @@ def _without_text(block: bytes) -> tuple[list[tuple[int, int]], _Aside]:
     if kept_from < len(block):
         spans.append((kept_from, len(block)))
     return spans, aside
+
+
+def _line_at(block: bytes, place: int) -> int:
+    """Return the number, from 1, of the line that a place in a block is in."""
+    return block.count(b"\n", 0, place) + 1
 
 
 def _line_by_line(block: bytes) -> Rows:
@@ -326,7 +338,7 @@ def _line_by_line(block: bytes) -> Rows:
         elif row:
             aside.damaged.append(Damage(number, line))
         else:
-            aside.add(line, lambda here=number: here)
+            aside.add(line, partial(int, number))
     rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
     return aside.told(rows, len(lines) - 1)
 

@@ -18,8 +18,8 @@ from cassbook.ingest.ycsb_lines import UNITS_PER_S, Rows, blocks, kind, parse
 
 FORMAT = "YCSB raw"
 EXPECTED = (
-    "`OPERATION,<completion in ms since 1970>,<latency in us>`, such as READ,1600000000000,812, a date from 2000 to 2099 "
-    "in one unit throughout, or a text of YCSB's or of a console"
+    "`OPERATION,<completion in ms since 1970>,<latency in us>`, such as READ,1600000000000,812, a date from 2000 to "
+    "2099 in one unit throughout, or a text of YCSB's or of a console"
 )
 _OVERALL = b"[OVERALL]"
 _IN_WORDS = {"us": "microseconds", "ns": "nanoseconds", "s": "seconds"}
@@ -117,8 +117,8 @@ def _check_one_test(log: Log) -> None:
 def second_test(path: Path, line: int, what: str, before: int) -> InputError:
     """Return the refusal of a log that holds several tests one behind the other."""
     return InputError(
-        f"{path}, line {line}: a second test begins here ({what!r} is in line {before} already), and figures of several "
-        f"tests must not be mixed; give each a file of its own: `head -n {line - 1}` of it is the first, "
+        f"{path}, line {line}: a second test begins here ({what!r} is in line {before} already), and several tests "
+        f"must not be mixed; give each a file of its own: `head -n {line - 1}` gives the first, "
         f"`tail -n +{line}` the rest"
     )
 

@@ -29,7 +29,7 @@ _NAMES = {
 }  # fmt: skip
 _LATENCIES = frozenset({"mean", "min", "max"})
 _US = {"ns": 1e-3, "us": 1.0, "\u00b5s": 1.0, "\u03bcs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6}
-_PER_S = {"ops/sec": 1.0, "ops/s": 1.0}
+_PER_S = ("ops/sec", "ops/s")
 _UNITS = {"%": "%"}
 #: The raw measurement announces its summary, and its unit, with a figure that is none.
 _NO_FIGURE, _SAYS_US = "Below is a summary of latency", "in microseconds"
@@ -174,18 +174,19 @@ class _Units:
         bare, unit = (parts[1], parts[2]) if parts else (name, "")
         percentile = _PERCENTILE.fullmatch(bare) or _SUMMED.fullmatch(bare)
         statistic = f"p{percentile[1]}" if percentile else _NAMES.get(bare, bare)
-        if statistic == "operations":
-            return statistic, value, "operations"
         if statistic in _LATENCIES or percentile:
             return self._latency(entry, statistic, unit)
-        if statistic == "run time" and unit in _US:
-            return statistic, value * _US[unit] / _MS_US if unit != "ms" else value, "ms"
-        if statistic == "throughput" and unit in _PER_S:
-            return statistic, value, "1/s"
         if statistic in ("run time", "throughput"):
-            self._unknown.setdefault(name, entry.line)
-            return name, value, unit
-        return statistic, value, _UNITS.get(unit, unit)
+            return self._of_test(entry, statistic, unit)
+        return statistic, value, "operations" if statistic == "operations" else _UNITS.get(unit, unit)
+
+    def _of_test(self, entry: _Entry, statistic: str, unit: str) -> tuple[str, float, str]:
+        if statistic == "throughput" and unit in _PER_S:
+            return statistic, entry.value, "1/s"
+        if statistic == "run time" and unit in _US:
+            return statistic, entry.value if unit == "ms" else entry.value * _US[unit] / _MS_US, "ms"
+        self._unknown.setdefault(entry.name, entry.line)
+        return entry.name, entry.value, unit
 
     def _latency(self, entry: _Entry, statistic: str, unit: str) -> tuple[str, float, str]:
         if not unit:
@@ -203,8 +204,8 @@ class _Units:
         """What is to be said."""
         said = [f"line {line}: {name} is kept in microseconds" for name, line in self._converted.items()]
         said += [
-            f"line {line}: {name!r} has no unit that is known (of latencies: ns, us, ms, s; of throughput: ops/sec), so "
-            "it stays under that name"
+            f"line {line}: {name!r} has no unit that is known (of latencies: ns, us, ms, s; of throughput: ops/sec), "
+            "so it stays under that name"
             for name, line in self._unknown.items()
         ]
         if self._assumed:

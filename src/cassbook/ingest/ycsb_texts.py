@@ -13,21 +13,21 @@ from cassbook.ingest.console import TEXTS, holds_measurement, plain
 _OPERATIONS = rb"(?:READ|UPDATE|INSERT|SCAN|DELETE)"
 _CLIENT = (
     rb"YCSB Client |Command line:|Loading workload|Starting test| \(might take a few minutes",
-    rb".{0,200}?\b\d+ sec: \d+ operations; ",  # a status line, with a label and a date in front or not
+    rb".{0,200}?\b\d+ sec: \d+ operations;",  # a status line, with a label and a date in front or not
     rb"Unable to retrieve client version|Error initializing datastore bindings|Could not (?:find exporter|export meas)",
     rb"Warning: the threadcount is bigger than recordcount|Unknown DB |Interval = |DBWrapper: |dbclass\.getName\(\) = ",
-    rb"Usage: java |Options:$|Required properties:$|  workload: the name of the workload class|To run the (?:load|tran)",
+    rb"Usage: java |Options:$|Required properties:$|  workload: the name of the workload|To run the (?:load|trans)",
     rb"use the \"insertcount\" and \"insertstart\"| {10,}(?:can also|be specified|multiple|values in|\"threadcount\")",
-    rb"Missing (?:argument value|property)|At least one argument|An argument |Argument '-p' |Unknown option |Failed check",
-    rb"Unable to open the properties file |\*{5,}|\"[\w.+-]+\"=\"|\[[\w.]+\]=\[",
+    rb"Missing (?:argument value|property)|At least one argument|An argument |Argument '-p' |Unknown option ",
+    rb"Failed check required|Unable to open the properties file |\*{5,}|\"[\w.+-]+\"=\"|\[[\w.]+\]=\[",
 )
 _TERMINATOR = (
     rb"Maximum execution time specified as: |Could not wait until max specified time|Maximum time elapsed\. Requesting",
     rb"Stop requested for workload|Still waiting for thread ",
 )
 _WORKLOADS = (
-    rb"Data integrity is enabled\.|Must have constant field size|Retrying insertion, retry count: |Error inserting, not r",
-    rb"Invalid combination of insertstart|recordcount must be bigger|Warning: record, insert or operation count was set",
+    rb"Data integrity is enabled\.|Must have constant field size|Retrying insertion, |Error inserting, not retrying",
+    rb"Invalid combination of insertstart|recordcount must be bigger|Warning: record, insert or operation count",
     rb"Downsampling specification for Scan|Grouping by arbitrary series",
 )
 _GENERATORS = (
@@ -43,7 +43,8 @@ _BINDINGS = (
     rb"Connected to cluster: |Datacenter: .*; Host: |Error (?:reading|scanning|inserting|updating|deleting) |OUCH$",
     rb"(?:Delete|Reading|Inserting) key: |Scanning startkey: |Result of (?:read|insert|delete): |Unable to connect to ",
     rb"(?:SELECT|INSERT INTO|UPDATE|DELETE FROM) \S+.*;?$",  # Cassandra's statements, when debug is on
-    rb"mongo (?:client )?connection created with |new database url = |Adding shard node URL: |Using (?:shards: |\d+ shards)",
+    rb"mongo (?:client )?connection created with |new database url = |Adding shard node URL: ",
+    rb"Using (?:shards: |\d+ shards)|Error in (?:cleanup|closing|creating|database|initializing|processing) ",
 )
 _LAUNCHERS = (
     rb".*\bjava(?:\.exe)?[\"']? .*\b(?:com\.yahoo|site)\.ycsb\.[A-Z]\w*", rb"YCSB_HOME |mvn output:|classpath=",
@@ -63,11 +64,11 @@ _TEXT = re.compile(
 
 
 def is_text(line: bytes) -> bool:
-    """Whether a line is one that YCSB or the console around it prints, and holds no measurement.
+    r"""Whether a line is one that YCSB or the console around it prints, and holds no measurement.
 
     Examples
     --------
-    >>> is_text(b"Starting test."), is_text(b"real\\t0m7.310s"), is_text(b"Starting test.[READ], Operations, 5")
+    >>> is_text(b"Starting test."), is_text(b"real\t0m7.310s"), is_text(b"Starting test.[READ], Operations, 5")
     (True, True, False)
     """
     line = plain(line)
