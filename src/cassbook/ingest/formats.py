@@ -50,7 +50,7 @@ _MARKS = (
     )),
     (Format.HDR_LOG, re.compile(rb'^#\[Histogram log|^"StartTimestamp",|^[^\n]*,HIST[A-Za-z0-9+/]', re.MULTILINE)),
     (Format.STRESS, re.compile(rb"^type[, ]+total ops,|^Results:\r?$|^Running [^\n]*with \d+ thread", re.MULTILINE)),
-    (Format.YCSB_JSON, re.compile(rb'^\s*\[?\s*\{\s*"metric"\s*:')),
+    (Format.YCSB_JSON, re.compile(rb'^\s*\[?\s*\{\s*"metric"\s*:', re.MULTILINE)),
     (Format.GO_YCSB, re.compile(rb'^[A-Z_]+ *- Takes\(s\): |^\[\{".*"Takes\(s\)":', re.MULTILINE)),
     (Format.YCSB_TEXT, re.compile(rb"^\[[A-Za-z0-9_%.-]+\], [^,\n]+, ", re.MULTILINE)),
 )  # fmt: skip

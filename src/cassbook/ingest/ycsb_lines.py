@@ -53,7 +53,7 @@ _MANY_SPANS = 16
 #: Units that times are counted in, by how many make a second.
 UNITS_PER_S = {"ms": 10**3, "us": 10**6, "ns": 10**9, "s": 1}
 #: Seconds since 1970 of the years 2000 and 2100.
-_FIRST_S, _LAST_S = 946_684_800, 4_102_444_800
+FIRST_S, LAST_S = 946_684_800, 4_102_444_800
 _MOST_US = 2**31 - 1
 #: YCSB's sums behind the operations.
 _SUMMARY = re.compile(rb"\[[^\]]+\], ")
@@ -89,7 +89,7 @@ def unit_of(least: int, most: int) -> str | None:
     True
     """
     for unit, per_s in UNITS_PER_S.items():
-        if _FIRST_S * per_s <= least and most < _LAST_S * per_s:
+        if FIRST_S * per_s <= least and most < LAST_S * per_s:
             return unit
     return None
 

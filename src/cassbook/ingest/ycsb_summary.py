@@ -31,6 +31,8 @@ _LATENCIES = frozenset({"mean", "min", "max"})
 _US = {"ns": 1e-3, "us": 1.0, "\u00b5s": 1.0, "\u03bcs": 1.0, "ms": 1e3, "s": 1e6, "sec": 1e6}
 _PER_S = ("ops/sec", "ops/s")
 _UNITS = {"%": "%"}
+#: What is more than may be between JSON's objects.
+_NO_GAP = re.compile(r"[^\s\[\],\ufeff]")
 #: The raw measurement announces its summary, and its unit, with a figure that is none.
 _NO_FIGURE, _SAYS_US = "Below is a summary of latency", "in microseconds"
 #: A place in a time series or a bucket of a histogram, in milliseconds.
@@ -95,19 +97,28 @@ def _text_entries(stream: BinaryIO, tally: Tally) -> Iterator[_Entry]:
 
 def _json_entries(text: str, tally: Tally) -> Iterator[_Entry]:
     decoder = json.JSONDecoder()
-    at = text.find("{")
     line_ends = [i for i, char in enumerate(text) if char == "\n"]
-    while at >= 0:
+    end = 0
+    while found := _NO_GAP.search(text, end):
+        at = found.start()
+        if text[at] != "{":
+            begin, end = max(text.rfind("\n", 0, at) + 1, end), (text.find("\n", at) + 1) or len(text)
+            line = text[begin:end].strip("\r\n\ufeff").encode()
+            if is_text(line):
+                tally.texts += 1
+            else:
+                tally.add(Damage(bisect_left(line_ends, at) + 1, line))
+            continue
         try:
             entry, end = decoder.raw_decode(text, at)
             yield _entry(entry, bisect_left(line_ends, at) + 1)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             bad = min(error.pos if isinstance(error, json.JSONDecodeError) else at, len(text) - 1)
             begin, behind = text.rfind("\n", 0, bad) + 1, text.find("\n", bad)
-            line = bisect_left(line_ends, bad) + 1
-            tally.add(Damage(line, text[begin : behind if behind >= 0 else None].encode()))
-            end = at + 1
-        at = text.find("{", end)
+            number = bisect_left(line_ends, bad) + 1
+            tally.add(Damage(number, text[begin : behind if behind >= 0 else None].encode()))
+            following = text.find("{", at + 1)
+            end = following if following >= 0 else len(text)
 
 
 def _entry(entry: dict[str, object], line: int) -> _Entry:

@@ -9,6 +9,7 @@ import pytest
 from cassbook.core.errors import InputError
 from cassbook.ingest import ycsb_summary
 from cassbook.ingest.damage import Tally
+from cassbook.ingest.formats import Format, recognise
 
 OVERALL = ["[OVERALL], RunTime(ms), 4000", "[OVERALL], Throughput(ops/sec), 250.0"]
 READ = [
@@ -192,3 +193,15 @@ def test_unknown_text_is_damaged_and_named_by_line():
         read(["Starting test.", "workload a, second attempt", *OVERALL, *READ])
     figures = read(["Starting test.", "workload a, second attempt", *OVERALL, *READ], skip=True)
     assert (figures.tally.texts, figures.tally.count, of(figures)["p99"]) == (1, 1, 21_000)
+
+
+def test_json_with_console_text_around_it(tmp_path):
+    lines = ["[WARN]  Running against a source checkout.", "Starting test.", "$ cat {a,b}"]
+    content = "\n".join([*lines, '[{"metric":"READ","measurement":"Operations","value":12},', "]", "real\t0m7.3s"])
+    tally = Tally(Path("log"), False, "objects")
+    figures = ycsb_summary.read_json(io.BytesIO(content.encode()), tally)
+    assert (of(figures), tally.texts) == ({"operations": 12}, 4)
+    (tmp_path / "log").write_text(content)
+    assert recognise(tmp_path / "log") is Format.YCSB_JSON
+    with pytest.raises(InputError, match="log, line 2: 'my note'"):
+        ycsb_summary.read_json(io.BytesIO(b"Starting test.\nmy note\n" + content.encode()), tally)
