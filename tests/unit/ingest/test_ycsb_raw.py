@@ -11,7 +11,7 @@ from cassbook.ingest.common import Options
 from cassbook.ingest.folder import open_run
 from cassbook.ingest.formats import Format
 from cassbook.ingest.merge import read_logs
-from cassbook.ingest.on_dask import PARTITION_BYTES, partitions, survey, write_part
+from cassbook.ingest.on_dask import PARTITION_BYTES, _merged, partitions, survey, write_part
 
 _BEGUN_MS = 1_599_400_000_000
 HEADER = "{} latency raw data: op, timestamp(ms), latency(us)"
@@ -87,6 +87,19 @@ def test_several_tests_in_one_file_are_refused_with_the_line(tmp_path, which, sk
         read_logs([write(tmp_path / f"{number}.txt", lines)], tmp_path / f"{number}.parquet") if any(
             "READ," in text or "INSERT," in text for text in lines
         ) else None
+
+
+def test_partitions_find_a_second_test_at_its_line_in_the_file(tmp_path):
+    lines = [*TEXTS, *block("READ", 60), *sums("READ")]
+    path = write(tmp_path / "raw.txt", [*lines, *lines])
+    parts = partitions({path: Format.YCSB_RAW}, 500)
+    with pytest.raises(InputError, match=rf"line {len(lines) + len(TEXTS) + 1}: a second test begins here"):
+        _merged(parts, [survey(part) for part in parts], Options())
+    write(path, [*block("READ", 60), *(f"UPDATE,{_BEGUN_MS * 1000},{us}" for us in range(60))])
+    parts = partitions({path: Format.YCSB_RAW}, 200)
+    surveys = [survey(part) for part in parts if part.start < 60 * 22 or part.start > 1600]
+    with pytest.raises(InputError, match="times are in ms at first"):
+        _merged([part for part in parts if part.start < 60 * 22 or part.start > 1600], surveys, Options())
 
 
 def test_a_summary_behind_the_rows_of_one_run_is_no_second_test(tmp_path):
