@@ -15,8 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from statistics import median
 
+import numpy as np
+
 from cassbook.core.errors import InputError
 from cassbook.ingest.log import Log
+from cassbook.ingest.ycsb_lines import FIRST_S, LAST_S
 
 #: Shift of a client's window, as a share of the typical one, from which a report says more than the figures.
 _NOTABLE = 0.1
@@ -35,10 +38,18 @@ def epochs_us(logs: Sequence[Log], apart: bool) -> list[int]:
     Raises
     ------
     InputError
-        If two windows do not overlap, naming both and their distance, unless `apart`.
+        If two windows do not overlap, naming both and their distance, or a time is no date from 2000 to 2099, unless
+        `apart`.
     """
     if apart:
         return [log.first_us for log in logs]
+    for log in logs:
+        if not FIRST_S <= log.first_us / 1e6 < LAST_S:
+            raise InputError(
+                f"{log.tally.path}: its first operation was sent on {_date_of(log.first_us)}: its times are in another "
+                "unit than its format has them in, or the client's clock is off. If it is the clock, --clocks-apart "
+                "counts from its own first operation"
+            )
     latest, earliest = max(logs, key=lambda log: log.first_us), min(logs, key=lambda log: log.last_us)
     if latest.first_us > earliest.last_us:
         gap_s = (latest.first_us - earliest.last_us) / 1e6
@@ -49,6 +60,11 @@ def epochs_us(logs: Sequence[Log], apart: bool) -> list[int]:
         )
     begun = min(log.first_us for log in logs)
     return [begun] * len(logs)
+
+
+def _date_of(at_us: int) -> str:
+    """A date in words, whatever the year."""
+    return str(np.datetime64(at_us // 10**6, "s")).replace("T", " ")  # pandas ends in 2262
 
 
 def report(logs: Sequence[Log], apart: bool) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cassbook.core.errors import InputError
-from cassbook.ingest import clocks, easy_stress, hdr, pipes, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest import clocks, easy_stress, go_ycsb, hdr, pipes, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format
 from cassbook.ingest.log import Log
@@ -21,6 +21,7 @@ _EXPECTED = {
     Format.EASY_STRESS: easy_stress.EXPECTED,
     Format.YCSB_TEXT: ycsb_summary.EXPECTED_TEXT,
     Format.YCSB_JSON: ycsb_summary.EXPECTED_JSON,
+    Format.GO_YCSB: go_ycsb.EXPECTED,
     Format.HDR_LOG: hdr.EXPECTED,
     Format.STRESS: stress.EXPECTED,
 }

@@ -16,8 +16,10 @@ import pyarrow as pa
 from cassbook.core.errors import InputError
 from cassbook.ingest import pipes
 from cassbook.ingest.damage import Tally
+from cassbook.ingest.encodings import LOOK_BYTES, as_utf8, encoding_of
+from cassbook.ingest.not_read import refusal
 from cassbook.ingest.packed import DAMAGE, Salvaged, from_system
-from cassbook.ingest.ycsb_lines import HEADER
+from cassbook.ingest.ycsb_lines import GO_HEADER, HEADER
 
 #: As much of a log as is looked at: YCSB prints its properties and status lines before the first measurement.
 _LOOK_BYTES = 4 << 20
@@ -30,6 +32,7 @@ class Format(Enum):
     YCSB_RAW = "YCSB raw"
     YCSB_TEXT = "YCSB text summary"
     YCSB_JSON = "YCSB JSON summary"
+    GO_YCSB = "go-ycsb summary"
     HDR_LOG = "HdrHistogram log"
     STRESS = "cassandra-stress console log"
     EASY_STRESS = "cassandra-easy-stress Parquet"
@@ -42,10 +45,13 @@ class Format(Enum):
 
 #: In this order: a raw file has a text summary behind, and HdrHistogram logs may be printed among other things.
 _MARKS = (
-    (Format.YCSB_RAW, re.compile(rb"^[A-Za-z_-]+(?:,\d+,\d+\r?$|" + re.escape(HEADER) + rb")", re.MULTILINE)),
+    (Format.YCSB_RAW, re.compile(
+        rb"^(?:[A-Za-z_-]+(?:,\d+,\d+\r?$|" + re.escape(HEADER) + rb")|" + GO_HEADER + rb"\r?$)", re.MULTILINE
+    )),
     (Format.HDR_LOG, re.compile(rb'^#\[Histogram log|^"StartTimestamp",|^[^\n]*,HIST[A-Za-z0-9+/]', re.MULTILINE)),
     (Format.STRESS, re.compile(rb"^type[, ]+total ops,|^Results:\r?$|^Running [^\n]*with \d+ thread", re.MULTILINE)),
-    (Format.YCSB_JSON, re.compile(rb'^\s*\[?\s*\{\s*"metric"\s*:')),
+    (Format.YCSB_JSON, re.compile(rb'^\s*\[?\s*\{\s*"metric"\s*:', re.MULTILINE)),
+    (Format.GO_YCSB, re.compile(rb'^[A-Z_]+ *- Takes\(s\): |^\[\{".*"Takes\(s\)":', re.MULTILINE)),
     (Format.YCSB_TEXT, re.compile(rb"^\[[A-Za-z0-9_%.-]+\], [^,\n]+, ", re.MULTILINE)),
 )  # fmt: skip
 
@@ -70,7 +76,7 @@ class _Watched:
 def open_log(
     path: Path, watch: Callable[[int], object] | None = None, tally: Tally | None = None
 ) -> Iterator[BinaryIO]:
-    """Open a log for its bytes, decompressed.
+    """Open a log for its bytes, decompressed, in UTF-8 and without a byte-order mark.
 
     Parameters
     ----------
@@ -91,15 +97,16 @@ def open_log(
             file.seek(0)
             packed = cast(BinaryIO, _Watched(file, watch)) if watch else file
             if not _is_packed(magic):
-                yield packed
+                yield as_utf8(packed)
             elif tally is not None and tally.skip:
                 salvaged = Salvaged(lambda: pipes.open_raw(path), _unpacked, tally.cut_short)
                 with io.BufferedReader(salvaged, 1 << 20) as stream:
-                    yield cast(BinaryIO, stream)
+                    yield as_utf8(cast(BinaryIO, stream))
             else:
                 with _unpacked(packed) as unpacked:
                     # Arrow's stream has no lines of its own.
-                    yield unpacked if magic != _ZSTD else cast(BinaryIO, io.BufferedReader(unpacked, 1 << 20))
+                    lines = unpacked if magic != _ZSTD else cast(BinaryIO, io.BufferedReader(unpacked, 1 << 20))
+                    yield as_utf8(lines)
     except DAMAGE as error:
         if from_system(error):
             raise InputError(f"{path}: cannot be read ({cast(OSError, error).strerror})") from None
@@ -129,6 +136,14 @@ def compressed(path: Path) -> bool:
         return _is_packed(file.read(4))
 
 
+def from_beginning(path: Path) -> bool:
+    """Whether a log can be read from its beginning only: it is packed, or no UTF-8."""
+    if compressed(path):
+        return True
+    with pipes.open_raw(path) as file:
+        return encoding_of(file.read(LOOK_BYTES))[0] != "utf-8"
+
+
 def recognise(path: Path, skip_damaged: bool = False) -> Format:
     """Tell a log's format from its content.
 
@@ -152,9 +167,13 @@ def recognise(path: Path, skip_damaged: bool = False) -> Format:
         if compressed(path):
             raise InputError(f"{path}: is Parquet inside gzip or Zstandard; unpack it first")
         return Format.EASY_STRESS
+    if archive := refusal(head, archives=True):
+        raise InputError(f"{path}: {archive}")
     for form, mark in _MARKS:
         if mark.search(head):
             return form
+    if other := refusal(head):
+        raise InputError(f"{path}: {other}")
     known = ", ".join(form.value for form in Format)
     raise InputError(f"{path}: is no log that cassbook knows, gzip and Zstandard included; it reads {known}")
 

@@ -37,6 +37,10 @@ class Log:
         How far the client's clock was set back while it measured, at most; 0 if it was not.
     lines : int
         Line ends in it, for a text.
+    begins : list of (int, bytes)
+        Lines of which each test has one.
+    units : dict of int
+        Units that its times are counted in, with the line before which the first such time does not come.
     notes : list of str
         What a reader of the samples must know about them.
     """
@@ -51,6 +55,8 @@ class Log:
     last_us: int = -_NEVER
     back_ms: int = 0
     lines: int = 0
+    begins: list[tuple[int, bytes]] = field(default_factory=list)
+    units: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
     def add(self, operations: Operations) -> None:

@@ -8,7 +8,17 @@ from pathlib import Path
 
 from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
-from cassbook.ingest import easy_stress, hdr, pipes, read_tables, samples, stress, ycsb_raw, ycsb_summary
+from cassbook.ingest import (
+    easy_stress,
+    go_ycsb,
+    hdr,
+    pipes,
+    read_tables,
+    samples,
+    stress,
+    ycsb_raw,
+    ycsb_summary,
+)
 from cassbook.ingest.common import Options, Report, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.formats import Format, open_log, recognise
 from cassbook.ingest.hdr import Histograms
@@ -162,7 +172,11 @@ def read_table(path: Path, form: Format, options: Options) -> Figures | Histogra
     with open_log(path, tally=tally) as stream:
         if form is Format.HDR_LOG:
             return hdr.read(stream, tally, options.unit)
-        reader = {Format.YCSB_TEXT: ycsb_summary.read_text, Format.YCSB_JSON: ycsb_summary.read_json}
+        reader = {
+            Format.YCSB_TEXT: ycsb_summary.read_text,
+            Format.YCSB_JSON: ycsb_summary.read_json,
+            Format.GO_YCSB: go_ycsb.read,
+        }
         figures = reader.get(form, stress.read)(stream, tally)
     figures.notes += figures.implausible()
     return figures

@@ -1,9 +1,9 @@
 """Logs of operations that outgrow one machine, read by the workers of a Dask cluster, partition by partition.
 
 Every worker must see the logs and the place of the output under the same paths, and have cassbook installed. A YCSB raw
-file is cut into ranges of bytes, each of which takes the lines that begin in it; a compressed file, or Parquet, is one
-partition. The workers first look (counts, windows, damage), then, when the run's begin is known, read again and write a
-part each: the output is a folder of Parquet files, which Arrow, pandas and Dask read as one.
+file is cut into ranges of bytes, each of which takes the lines that begin in it; a compressed file, UTF-16, or Parquet,
+is one partition. The workers first look (counts, windows, damage), then, when the run's begin is known, read again and
+write a part each: the output is a folder of Parquet files, which Arrow, pandas and Dask read as one.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from cassbook.core.progress import bar
 from cassbook.ingest import easy_stress, ycsb_raw
 from cassbook.ingest.common import Options, Report, cell_id_of, notes_of, settle, summed_up, tally_of
 from cassbook.ingest.damage import Tally
-from cassbook.ingest.formats import Format, compressed, open_log
+from cassbook.ingest.formats import Format, from_beginning, open_log
 from cassbook.ingest.log import Log
 from cassbook.ingest.samples import Operations, to_batch, writing
 from cassbook.ingest.ycsb_lines import BLOCK_BYTES, blocks, parse
@@ -45,8 +45,8 @@ class Partition:
             if self.end is None:
                 yield from blocks(stream)
                 return
-            at = self.start
-            if at:  # the line that the range begins in belongs to the one before
+            at = self.start or stream.tell()  # behind a byte-order mark
+            if self.start:  # the line that the range begins in belongs to the one before
                 stream.seek(at - 1)
                 at += len(stream.readline()) - 1
             while at < self.end:
@@ -63,7 +63,7 @@ def partitions(formats: dict[Path, Format], size: int = PARTITION_BYTES) -> list
     parts = []
     for path, form in formats.items():
         length = path.stat().st_size
-        if form is not Format.YCSB_RAW or compressed(path):
+        if form is not Format.YCSB_RAW or from_beginning(path):
             parts.append(Partition(path, form))
         else:
             parts += [Partition(path, form, at, min(at + size, length)) for at in range(0, length, size)]
@@ -124,6 +124,9 @@ def _merged(parts: Sequence[Partition], surveys: Sequence[Log], options: Options
     for part, seen in zip(parts, surveys, strict=True):
         log = logs.setdefault(part.path, Log(tally_of(part.path, part.form, options), part.form.value, None))
         log.tally.add_all(seen.tally, log.lines)
+        log.begins += [(log.lines + line, mark) for line, mark in seen.begins]
+        for unit, line in seen.units.items():
+            log.units.setdefault(unit, log.lines + line)
         log.lines += seen.lines
         log.counts.update(seen.counts)
         log.left_out.update(seen.left_out)

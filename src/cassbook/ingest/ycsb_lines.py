@@ -1,18 +1,20 @@
-"""YCSB's raw measurements (`measurementtype=raw`): one line per operation, `READ,<completion ms>,<latency us>`.
+"""Raw measurements of YCSB (`measurementtype=raw`), `READ,<completion ms>,<latency us>`, and of go-ycsb.
 
 YCSB 0.17 writes a block per operation type, each under a line `READ latency raw data: op, timestamp(ms), latency(us)`,
 in the order in which operations completed, and a summary behind; on standard output its other messages are in between.
 Failures have names of their own, `READ-FAILED`, or `READ-NOT_FOUND` and so on where YCSB keeps errors apart.
 With `hdrhistogram+raw` each name begins with `Raw`, and latencies from the intended start are named `Intended-...`.
+go-ycsb writes `READ,<start us>,<latency us>` under one heading, failures as `READ_ERROR`. The unit of a time is known
+from its date, which is between 2000 and 2099 in one unit only.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from typing import BinaryIO
 
 import numpy as np
@@ -22,40 +24,46 @@ from pyarrow import csv
 
 from cassbook.core.schema import OPERATIONS, OUTCOMES
 from cassbook.ingest.damage import Damage
+from cassbook.ingest.ycsb_texts import is_text
 
 #: Bytes that are parsed at a time, some 170,000 rows: larger blocks spend their time on fresh pages of memory.
 BLOCK_BYTES = 4 << 20
 
 HEADER = b" latency raw data: op, timestamp(ms), latency(us)"
-_OPERATION_OF = {"READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN", "READ-MODIFY-WRITE": "RMW"}
-#: What else YCSB measures, which the sample schema has no place for: counted and reported, never kept as another.
-_WITHOUT_PLACE = ("DELETE", "CLEANUP")
+GO_HEADER = b"operation,timestamp_us,latency_us"
+_OPERATION_OF = {
+    "READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN",
+    "READ-MODIFY-WRITE": "RMW", "READ_MODIFY_WRITE": "RMW",
+}  # fmt: skip
+#: What else they measure, which the sample schema has no place for: counted and reported, never kept as another.
+_WITHOUT_PLACE = (
+    "DELETE", "CLEANUP", "VERIFY", "TOTAL", "BATCH_READ", "BATCH_UPDATE", "BATCH_INSERT", "BATCH_DELETE",
+)  # fmt: skip
 #: YCSB's names of what came back (`site.ycsb.Status`). FAILED is all of them where it does not keep them apart.
 _OUTCOME_OF = {"NOT_FOUND": "missing_row", "TIMEOUT": "client_timeout", "SERVICE_UNAVAILABLE": "unavailable"}
 _OTHER_FAILURE = "server_error"
 
 _OPS = "|".join(sorted((*_OPERATION_OF, *_WITHOUT_PLACE), key=len, reverse=True))
-_NAME = re.compile(rf"(?:Raw)?(?P<intended>Intended-)?(?P<operation>{_OPS})(?:-(?P<failure>[A-Z][A-Z_]*))?")
-_ROW = re.compile(rb"([A-Za-z][A-Za-z_-]*),(\d{1,16}),(\d{1,10})")
+_NAME = re.compile(
+    rf"(?:Raw)?(?P<intended>Intended-)?(?P<operation>{_OPS})(?:-(?P<failure>[A-Z][A-Z_]*)|_(?P<error>ERROR))?"
+)
+_ROW = re.compile(rb"([A-Za-z][A-Za-z_-]*),(\d{1,19}),(\d{1,10})")
 #: Pieces of a block between its texts that are parsed one by one; more are put together first.
 _MANY_SPANS = 16
-_MOST_MS, _MOST_US = 9_000_000_000_000_000, 2**31 - 1
-#: Other lines that YCSB writes, whole or by their beginning.
-_TEXT = re.compile(
-    rb"\[[^\]]+\], |"
-    rb"[A-Za-z_-]+ latency raw data: op, timestamp\(ms\), latency\(us\)$|"
-    rb"Raw data measurement: |Command line: |YCSB Client |Loading workload|Starting test|DBWrapper: |"
-    rb"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d:\d+ \d+ sec: |"
-    rb"(?:READ|UPDATE|INSERT|SCAN|DELETE) \S+ \S+ (?:\d+ )?\[ |\*{5,}|\"[\w.+-]+\"=\"|"  # BasicDB's, when it is verbose
-    rb"SLF4J: |\d+ +\[[^\]]*\] +(?:TRACE|DEBUG|INFO|WARN|ERROR) |\S*java .*site\.ycsb\.Client "
-)
+#: Units that times are counted in, by how many make a second.
+UNITS_PER_S = {"ms": 10**3, "us": 10**6, "ns": 10**9, "s": 1}
+#: Seconds since 1970 of the years 2000 and 2100.
+FIRST_S, LAST_S = 946_684_800, 4_102_444_800
+_MOST_US = 2**31 - 1
+#: YCSB's sums behind the operations.
+_SUMMARY = re.compile(rb"\[[^\]]+\], ")
+#: Lines of which each test has one, and no two alike.
+_MARK = re.compile(rb"[A-Za-z_-]+" + re.escape(HEADER) + rb"$|" + GO_HEADER + rb"$|\[OVERALL\], RunTime\(ms\)")
 _TABLE = {
-    "read_options": csv.ReadOptions(
-        use_threads=False, column_names=["name", "at_ms", "latency_us"], block_size=2**31 - 1
-    ),
+    "read_options": csv.ReadOptions(use_threads=False, column_names=["name", "at", "latency_us"], block_size=2**31 - 1),
     "parse_options": csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
     "convert_options": csv.ConvertOptions(
-        column_types={"name": pa.dictionary(pa.int32(), pa.string()), "at_ms": pa.int64(), "latency_us": pa.int32()},
+        column_types={"name": pa.dictionary(pa.int32(), pa.string()), "at": pa.int64(), "latency_us": pa.int32()},
         null_values=[],
         check_utf8=False,  # a name that is none is found out anyway
     ),
@@ -68,6 +76,22 @@ class Kind:
 
     operation: int
     outcome: int
+
+
+def unit_of(least: int, most: int) -> str | None:
+    """Return the unit in which two times, and all between, are dates from 2000 to 2099; None if in no unit.
+
+    Examples
+    --------
+    >>> unit_of(1_600_000_000_000, 1_600_000_009_000), unit_of(1_600_000_000_000_000, 1_600_000_000_000_000)
+    ('ms', 'us')
+    >>> unit_of(5, 1_600_000_000_000) is None
+    True
+    """
+    for unit, per_s in UNITS_PER_S.items():
+        if FIRST_S * per_s <= least and most < LAST_S * per_s:
+            return unit
+    return None
 
 
 @cache
@@ -84,7 +108,8 @@ def kind(name: str) -> Kind | None:
         return None
     if parts["intended"] or parts["operation"] in _WITHOUT_PLACE:
         return Kind(-1, -1)
-    outcome = _OUTCOME_OF.get(parts["failure"], _OTHER_FAILURE) if parts["failure"] else "ok"
+    failure = parts["failure"] or parts["error"]
+    outcome = _OUTCOME_OF.get(failure, _OTHER_FAILURE) if failure else "ok"
     return Kind(OPERATIONS.index(_OPERATION_OF[parts["operation"]]), OUTCOMES.index(outcome))
 
 
@@ -100,22 +125,31 @@ class Rows:
         Each name that occurs.
     name : array of int, shape (n,)
         Index into `names`.
-    at_ms : array of int64, shape (n,)
-        Completion, milliseconds since 1970.
+    at : array of int64, shape (n,)
+        Completion, or the start in go-ycsb, since 1970.
     latency_us : array of int32, shape (n,)
     damaged : list of Damage
-        Lines that are neither a measurement nor a text of YCSB's; counted from 1 within the block.
+        Lines that are neither a measurement nor a text; counted from 1 within the block.
+    unit : str
+        The unit of `at`; empty if there is no row.
+    others : int
+        Lines that are neither a measurement nor damaged.
     texts : int
-        Lines that are a text of YCSB's, or blank.
+        Those of them that are console text.
+    marks : list of (int, bytes)
+        Lines, from 1, that begin a part of a test.
     """
 
     lines: int
     names: list[str]
     name: NDArray[np.int32]
-    at_ms: NDArray[np.int64]
+    at: NDArray[np.int64]
     latency_us: NDArray[np.int32]
     damaged: list[Damage] = field(default_factory=list)
+    unit: str = ""
+    others: int = 0
     texts: int = 0
+    marks: list[tuple[int, bytes]] = field(default_factory=list)
 
     @property
     def counts(self) -> Counter[str]:
@@ -146,7 +180,15 @@ def parse(block: bytes) -> Rows:
     """
     if _has_hexadecimal(block):
         return _line_by_line(block)
-    spans, texts, damaged = _without_text(block)
+    rows = _by_arrow(block)
+    if rows is None and (heading := block.find(GO_HEADER)) >= 0:
+        rows = _by_arrow(block, heading)
+    return rows or _line_by_line(block)
+
+
+def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
+    """Have Arrow parse a block without its texts; None if it balks. `heading` is the place of go-ycsb's."""
+    spans, aside = _without_text(block, heading)
     if len(spans) > _MANY_SPANS:
         joined = b"".join(block[start:end] for start, end in spans)
         pieces = [memoryview(joined)]
@@ -155,11 +197,39 @@ def parse(block: bytes) -> Rows:
     try:
         rows = _concatenated([_table(piece) for piece in pieces])
     except (pa.ArrowInvalid, UnicodeDecodeError, _Lenient):
-        return _line_by_line(block)
-    rows.texts, rows.damaged = texts, damaged
+        return None
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
-    rows.lines = rows.name.size + texts + len(damaged) - (not block.endswith(b"\n"))
-    return rows
+    lines = rows.name.size + aside.others + len(aside.damaged) - (not block.endswith(b"\n"))
+    return aside.told(rows, lines)
+
+
+@dataclass(slots=True)
+class _Aside:
+    """The lines of a block that are no rows."""
+
+    others: int = 0
+    texts: int = 0
+    damaged: list[Damage] = field(default_factory=list)
+    marks: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def add(self, line: bytes, number: Callable[[], int]) -> None:
+        """Take a line; its number is asked for only where it is needed, for it takes counting."""
+        if mark := _MARK.match(line):
+            self.marks.append((number(), mark[0]))
+        elif _SUMMARY.match(line) or not line.strip():
+            pass
+        elif is_text(line):
+            self.texts += 1
+        else:
+            self.damaged.append(Damage(number(), line))
+            return
+        self.others += 1
+
+    def told(self, rows: Rows, lines: int) -> Rows:
+        """Return the rows with what is known of the other lines."""
+        rows.lines, rows.others, rows.texts = lines, self.others, self.texts
+        rows.damaged, rows.marks = self.damaged, self.marks
+        return rows
 
 
 def _has_hexadecimal(block: bytes) -> bool:
@@ -176,33 +246,39 @@ def _table(rows: memoryview) -> Rows:
     if b"\r" in rows[-2:].tobytes():
         rows = memoryview(rows.tobytes().replace(b"\r\n", b"\n"))
     table = csv.read_csv(pa.BufferReader(pa.py_buffer(rows)), **_TABLE).combine_chunks()
-    name, at_ms, latency_us = (column.chunk(0) for column in table.columns)
+    name, at, latency_us = (column.chunk(0) for column in table.columns)
     names = name.dictionary.to_pylist()
-    parsed = Rows(0, names, name.indices.to_numpy(), at_ms.to_numpy(), latency_us.to_numpy())
+    parsed = Rows(0, names, name.indices.to_numpy(), at.to_numpy(), latency_us.to_numpy())
     ends = parsed.name.size - (rows[-1:].tobytes() != b"\n")
-    if any(kind(n) is None for n in names) or _written_bytes(parsed) + ends != len(rows):
+    if any(kind(n) is None for n in names):
         raise _Lenient
+    least, most = int(parsed.at.min()), int(parsed.at.max())
+    unit = unit_of(least, most)
+    if unit is None or _written_bytes(parsed, least, most) + ends != len(rows):
+        raise _Lenient
+    parsed.unit = unit
     return parsed
 
 
-def _written_bytes(rows: Rows) -> int:
-    """Bytes that the rows take as YCSB writes them, without line ends.
+def _written_bytes(rows: Rows, least: int, most: int) -> int:
+    """Bytes that the rows, with times between two, take as YCSB writes them, without line ends.
 
     Arrow's numbers may have blanks around them, a sign or leading zeros. All of that is longer than the number itself,
     so one sum tells whether any row of a block was written in another way than YCSB's. (Hexadecimal ones, which it
     takes too, may be as long, and are looked for.)
     """
     names = sum(len(name) * count for name, count in rows.counts.items())
-    return names + 2 * rows.name.size + _digits(rows.at_ms, _MOST_MS) + _digits(rows.latency_us, _MOST_US)
+    latencies = rows.latency_us
+    digits = _digits(rows.at, least, most) + _digits(latencies, int(latencies.min()), int(latencies.max()))
+    return names + 2 * rows.name.size + digits
 
 
-def _digits(numbers: NDArray[np.integer], most: int) -> int:
-    """Digits of all the numbers together; -1 if one is negative or above `most`, which no row can have."""
-    least, largest = int(numbers.min()), int(numbers.max())
-    if least < 0 or largest > most:
+def _digits(numbers: NDArray[np.integer], least: int, most: int) -> int:
+    """Digits of all the numbers together, which are from `least` to `most`; far below 0 if one is negative."""
+    if least < 0:
         return -(10**18)
     total = numbers.size * len(str(least))
-    for digits in range(len(str(least)), len(str(largest))):
+    for digits in range(len(str(least)), len(str(most))):
         total += int(np.count_nonzero(numbers >= 10**digits))
     return total
 
@@ -214,63 +290,64 @@ def _concatenated(parts: list[Rows]) -> Rows:
     names = list(dict.fromkeys(name for part in parts for name in part.names))
     if not parts:
         return Rows(0, [], np.zeros(0, np.int32), np.zeros(0, np.int64), np.zeros(0, np.int32))
+    if len({part.unit for part in parts}) > 1:
+        raise _Lenient
     place = [np.array([names.index(name) for name in part.names], np.int32)[part.name] for part in parts]
-    at_ms, latency_us = [part.at_ms for part in parts], [part.latency_us for part in parts]
-    return Rows(0, names, np.concatenate(place), np.concatenate(at_ms), np.concatenate(latency_us))
-
-
-def _without_text(block: bytes) -> tuple[list[tuple[int, int]], int, list[Damage]]:
-    """Find the lines with a space in them, which no measurement has; spans of the others, texts, damaged lines."""
-    spans, texts, damaged = [], 0, []
-    kept_from = 0
-    at = block.find(b" ")
-    while at >= 0:
-        start = block.rfind(b"\n", kept_from, at) + 1 or kept_from
-        end = block.find(b"\n", at) + 1 or len(block)
-        line = block[start:end].rstrip(b"\r\n")
-        if _TEXT.match(line) or not line.strip():
-            texts += 1
-        else:
-            damaged.append(Damage(block.count(b"\n", 0, start) + 1, line))
-        if start > kept_from:
-            spans.append((kept_from, start))
-        kept_from = end
-        at = block.find(b" ", end)
-    if kept_from < len(block):
-        spans.append((kept_from, len(block)))
-    return spans, texts, damaged
-
-
-def _line_by_line(block: bytes) -> Rows:
-    good, texts, damaged = [], 0, []
-    lines = block.split(b"\n")
-    for number, raw in enumerate(lines, start=1):
-        line = raw.removesuffix(b"\r")
-        if _is_row(line):
-            good.append(_plainly(line))
-        elif not line.strip() or _TEXT.match(line):
-            texts += 1
-        else:
-            damaged.append(Damage(number, line))
-    rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
-    rows.lines, rows.texts, rows.damaged = len(lines) - 1, texts, damaged
+    at, latency_us = [part.at for part in parts], [part.latency_us for part in parts]
+    rows = Rows(0, names, np.concatenate(place), np.concatenate(at), np.concatenate(latency_us))
+    rows.unit = parts[0].unit
     return rows
 
 
-def is_text(line: bytes) -> bool:
-    """Whether a line is one of those that YCSB writes between its measurements, such as its command line."""
-    return _TEXT.match(line) is not None
+def _without_text(block: bytes, heading: int) -> tuple[list[tuple[int, int]], _Aside]:
+    """Find the lines with a space in them, which no measurement has, and go-ycsb's headings; spans of the others."""
+    spans, aside = [], _Aside()
+    kept_from = 0
+    at = block.find(b" ")
+    while at >= 0 or heading >= 0:
+        here = min(place for place in (at, heading) if place >= 0)
+        start = block.rfind(b"\n", kept_from, here) + 1 or kept_from
+        end = block.find(b"\n", here) + 1 or len(block)
+        aside.add(block[start:end].rstrip(b"\r\n"), partial(_line_at, block, start))
+        if start > kept_from:
+            spans.append((kept_from, start))
+        kept_from = end
+        at = block.find(b" ", end) if 0 <= at < end else at
+        heading = block.find(GO_HEADER, end) if 0 <= heading < end else heading
+    if kept_from < len(block):
+        spans.append((kept_from, len(block)))
+    return spans, aside
 
 
-def _plainly(line: bytes) -> bytes:
-    """Write a row without the leading zeros that its numbers may have."""
-    name, at_ms, latency_us = line.split(b",")
-    return b"%s,%d,%d" % (name, int(at_ms), int(latency_us))
+def _line_at(block: bytes, place: int) -> int:
+    """Return the number, from 1, of the line that a place in a block is in."""
+    return block.count(b"\n", 0, place) + 1
 
 
-def _is_row(line: bytes) -> bool:
+def _line_by_line(block: bytes) -> Rows:
+    """Look at each line on its own; the first row's date says in which unit all are."""
+    good: list[bytes] = []
+    aside, unit = _Aside(), None
+    lines = block.split(b"\n")
+    for number, raw in enumerate(lines, start=1):
+        line = raw.removesuffix(b"\r")
+        row = _row(line)
+        if row and row[1] == (unit or row[1]):
+            unit = row[1]
+            good.append(row[0])
+        elif row:
+            aside.damaged.append(Damage(number, line))
+        else:
+            aside.add(line, partial(int, number))
+    rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
+    return aside.told(rows, len(lines) - 1)
+
+
+def _row(line: bytes) -> tuple[bytes, str] | None:
+    """Return a measurement without the leading zeros that its numbers may have, and its unit; None if it is none."""
     parts = _ROW.fullmatch(line)
-    if parts is None:
-        return False
-    known = kind(parts[1].decode()) is not None
-    return known and int(parts[2]) <= _MOST_MS and int(parts[3]) <= _MOST_US
+    if parts is None or kind(parts[1].decode()) is None:
+        return None
+    at, latency_us = int(parts[2]), int(parts[3])
+    unit = unit_of(at, at)
+    return None if unit is None or latency_us > _MOST_US else (b"%s,%d,%d" % (parts[1], at, latency_us), unit)

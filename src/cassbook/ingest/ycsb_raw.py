@@ -1,4 +1,4 @@
-"""Read a YCSB raw file into a log of operations."""
+"""Read a raw file of YCSB or go-ycsb into a log of operations."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import BinaryIO
 
 import numpy as np
 
+from cassbook.core.errors import InputError
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.log import Log
 from cassbook.ingest.pipeline import ahead
 from cassbook.ingest.samples import Operations, Spool
-from cassbook.ingest.ycsb_lines import Rows, blocks, kind, parse
+from cassbook.ingest.ycsb_lines import UNITS_PER_S, Rows, blocks, kind, parse
 
 FORMAT = "YCSB raw"
-EXPECTED = "`OPERATION,<completion in ms>,<latency in us>`, such as READ,1600000000000,812, or a text of YCSB's"
-_MS_US = 1000
+EXPECTED = (
+    "`OPERATION,<completion in ms since 1970>,<latency in us>`, such as READ,1600000000000,812, a date from 2000 to "
+    "2099 in one unit throughout, or a text of YCSB's or of a console"
+)
+_OVERALL = b"[OVERALL]"
+_IN_WORDS = {"us": "microseconds", "ns": "nanoseconds", "s": "seconds"}
 
 
 def read(stream: BinaryIO, tally: Tally, folder: Path) -> Log:
@@ -39,7 +44,7 @@ def read(stream: BinaryIO, tally: Tally, folder: Path) -> Log:
     Raises
     ------
     InputError
-        At a damaged line, unless they are skipped.
+        At a damaged line, unless they are skipped; for several tests in one file.
     """
     log = Log(tally, FORMAT, Spool(folder))
     gather(log, ahead(parse, blocks(stream)))
@@ -52,6 +57,10 @@ def gather(log: Log, parts: Iterable[Rows]) -> None:
     for rows in parts:
         for damage in rows.damaged:
             log.tally.add(Damage(log.lines + damage.line, damage.text))
+        log.tally.texts += rows.texts
+        log.begins += [(log.lines + line, mark) for line, mark in rows.marks]
+        if rows.unit:
+            log.units.setdefault(rows.unit, log.lines + 1)
         log.lines += rows.lines
         log.counts.update(rows.counts)
         log.back_ms = max(log.back_ms, back_ms(rows))
@@ -59,36 +68,86 @@ def gather(log: Log, parts: Iterable[Rows]) -> None:
 
 
 def finish(log: Log) -> None:
-    """Say what the names of a log mean for whoever reads its samples."""
+    """Check that a log holds one test, and say what its names mean for whoever reads its samples.
+
+    Raises
+    ------
+    InputError
+        With the line where a second test begins, or where times begin to be in another unit.
+    """
+    _check_one_test(log)
     known = {name: kind(name) for name in log.counts}
     log.left_out = Counter({name: log.counts[name] for name, k in known.items() if k is None or k.operation < 0})
+    (unit,) = log.units or ("",)
+    if unit in _IN_WORDS:
+        what = "the start of each operation, as go-ycsb writes them" if unit == "us" else "its completion, as in YCSB"
+        log.notes.append(
+            f"times are read as {_IN_WORDS[unit]} since 1970, the only unit in which they are dates from 2000 to 2099, "
+            f"and as {what}"
+        )
     if any("Intended-" in name for name in log.left_out):
         log.notes.append("Intended-: latency from the intended start, which no line ties to its operation's own")
-    if any("READ-MODIFY-WRITE" in name for name in log.counts if name not in log.left_out):
+    if any("VERIFY" in name for name in log.left_out):
+        log.notes.append("VERIFY: a check of what was read, inside the client; no request")
+    if "TOTAL" in log.left_out:
+        log.notes.append("TOTAL: go-ycsb writes each operation that succeeded a second time under this name")
+    if any("MODIFY" in name for name in log.counts if name not in log.left_out):
         log.notes.append("READ-MODIFY-WRITE: YCSB counts the read and the update inside each as well")
     if any(name.endswith("-FAILED") for name in log.counts):
         log.notes.append("-FAILED: YCSB does not say how; reportlatencyforeacherror=true would")
 
 
+def _check_one_test(log: Log) -> None:
+    """Raise InputError where a log holds a second test."""
+    if len(log.units) > 1:
+        (first, _), (other, line) = list(log.units.items())[:2]
+        raise InputError(
+            f"{log.tally.path}: times are in {first} at first and, from a line after {line - 1:,} on, in {other} since "
+            "1970: these are logs of two tools; give each a file of its own"
+        )
+    seen: dict[bytes, int] = {}
+    again = [(line, mark) for line, mark in log.begins if seen.setdefault(mark, line) != line]
+    if again:
+        # A second test may begin with another operation than the first: with whatever comes behind the sums.
+        summed = min((line for line, mark in log.begins if mark.startswith(_OVERALL)), default=again[0][0])
+        line = min([again[0][0], *(at for at, mark in log.begins if at > summed and not mark.startswith(_OVERALL))])
+        raise second_test(log.tally.path, line, again[0][1].decode(), seen[again[0][1]])
+
+
+def second_test(path: Path, line: int, what: str, before: int) -> InputError:
+    """Return the refusal of a log that holds several tests one behind the other."""
+    return InputError(
+        f"{path}, line {line}: a second test begins here ({what!r} is in line {before} already), and several tests "
+        f"must not be mixed; give each a file of its own: `head -n {line - 1}` gives the first, "
+        f"`tail -n +{line}` the rest"
+    )
+
+
 def to_operations(rows: Rows) -> Operations:
-    """Samples' columns of raw rows: an operation was sent a latency before it was completed."""
+    """Samples' columns of raw rows: in YCSB, an operation was sent a latency before it was completed."""
     kinds = [kind(name) for name in rows.names]
     operation = np.array([k.operation if k else -1 for k in kinds], np.int8)[rows.name]
     outcome = np.array([k.outcome if k else -1 for k in kinds], np.int8)[rows.name]
-    at_ms, latency_us = rows.at_ms, rows.latency_us
+    at, latency_us = rows.at, rows.latency_us
     if (operation < 0).any():
         kept = operation >= 0
-        operation, outcome, at_ms, latency_us = operation[kept], outcome[kept], at_ms[kept], latency_us[kept]
-    return Operations(operation, outcome, at_ms * _MS_US - latency_us, latency_us.astype(np.float64))
+        operation, outcome, at, latency_us = operation[kept], outcome[kept], at[kept], latency_us[kept]
+    if rows.unit == "us":  # go-ycsb has the start
+        started_us = at
+    else:
+        per_s = UNITS_PER_S[rows.unit or "ms"]
+        started_us = (at * (10**6 // per_s) if per_s < 10**6 else at // (per_s // 10**6)) - latency_us
+    return Operations(operation, outcome, started_us, latency_us.astype(np.float64))
 
 
 def back_ms(rows: Rows) -> int:
     """How far completion times step back at most, from one row of an operation to the next.
 
     YCSB takes the time of a completion while it holds the operation's lock, so they never do unless the clock was set.
+    go-ycsb has starts in the order of completion, which step back without it.
     """
-    if rows.at_ms.size < 2:  # noqa: PLR2004 - a pair
+    if rows.at.size < 2 or rows.unit == "us":  # noqa: PLR2004 - a pair
         return 0
-    steps = np.diff(rows.at_ms)
+    steps = np.diff(rows.at)
     back = (steps < 0) & (rows.name[1:] == rows.name[:-1])
-    return int(-steps[back].min()) if back.any() else 0
+    return int(-steps[back].min()) * 1000 // UNITS_PER_S[rows.unit] if back.any() else 0

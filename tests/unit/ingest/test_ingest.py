@@ -85,7 +85,7 @@ def easy_stress(path, rows=None):
 
 
 def test_there_are_samples_of_every_format():
-    assert {form for form in Format if not RECOGNISED.get(form)} == {Format.EASY_STRESS}
+    assert {form for form in Format if not RECOGNISED.get(form)} == {Format.EASY_STRESS, Format.GO_YCSB}
     assert sum(path.stat().st_size for path in LOGS.rglob("*") if path.is_file()) < 400_000
 
 
@@ -291,14 +291,21 @@ def test_a_clock_that_was_set_back_is_told(tmp_path):
 
 
 def test_clocks_of_clients_that_began_far_apart():
-    def log(first_us, last_us):
-        return Log(Tally(Path("x"), False, ""), "", None, rows=1, first_us=first_us, last_us=last_us)
+    begun_us = _BEGUN * 1000
+
+    def log(first_us, last_us, from_us=begun_us):
+        tally = Tally(Path("x"), False, "")
+        return Log(tally, "", None, rows=1, first_us=from_us + first_us, last_us=from_us + last_us)
 
     logs = [log(1_000_000, 9_000_000), log(5_000_000, 12_000_000)]
-    assert clocks.epochs_us(logs, apart=False) == [1_000_000, 1_000_000]
-    assert clocks.epochs_us(logs, apart=True) == [1_000_000, 5_000_000]
+    assert clocks.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
+    assert clocks.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
     with pytest.raises(InputError, match=r"begins 1\.000 s after"):
         clocks.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
+    for year, from_us in (("1970-01-01", 0), ("55840-", begun_us * 1000)):
+        with pytest.raises(InputError, match=f"was sent on {year}.*--clocks-apart"):
+            clocks.epochs_us([log(0, 5, from_us)], apart=False)
+        assert clocks.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
 
 
 @pytest.mark.parametrize(

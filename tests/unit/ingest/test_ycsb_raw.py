@@ -1,0 +1,148 @@
+"""Raw logs of YCSB as people keep them: checks inside the client, console text between the rows, several tests."""
+
+import gzip
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+from cassbook.core.errors import InputError
+from cassbook.ingest.common import Options
+from cassbook.ingest.folder import open_run
+from cassbook.ingest.formats import Format
+from cassbook.ingest.merge import read_logs
+from cassbook.ingest.on_dask import PARTITION_BYTES, _merged, partitions, survey, write_part
+
+_BEGUN_MS = 1_599_400_000_000
+HEADER = "{} latency raw data: op, timestamp(ms), latency(us)"
+TEXTS = [
+    "java -cp core.jar site.ycsb.Client -t -db site.ycsb.BasicDB -p dataintegrity=true",
+    "Command line: -t -db site.ycsb.BasicDB", "YCSB Client 0.17.0", "", "Loading workload...", "Starting test.",
+    "[Thread-3] INFO site.ycsb.db.CassandraCQLClient - Connected to cluster: mine",
+    "Data integrity is enabled.", "2026-11-01 10:00:00:010 0 sec: 0 operations; est completion in 1 second ",
+    "java.lang.IllegalStateException", "\tat site.ycsb.Client.main(Client.java:5)",
+]  # fmt: skip
+
+
+def block(name, rows=30, first=0):
+    return [HEADER.format(name), *(f"{name},{_BEGUN_MS + first + i},{700 + i}" for i in range(rows))]
+
+
+def sums(*names):
+    return [
+        "[OVERALL], RunTime(ms), 70",
+        "[OVERALL], Throughput(ops/sec), 900.0",
+        *(f"[{n}], Total Operations, 30" for n in names),
+    ]
+
+
+def write(path, lines, end="\n"):
+    path.write_bytes("".join(line + end for line in lines).encode())
+    return path
+
+
+def test_checks_of_data_integrity_are_left_out_and_counted(tmp_path):
+    path = write(
+        tmp_path / "raw.txt", ["Data integrity is enabled.", *block("READ"), *block("VERIFY"), *sums("READ", "VERIFY")]
+    )
+    report = read_logs([path], tmp_path / "out.parquet")
+    assert pq.read_table(tmp_path / "out.parquet")["operation"].to_pylist() == ["READ"] * 30
+    (log,) = report.content["logs"]
+    assert (log["left_out"], log["text_lines"], log["damaged_lines"]) == ({"VERIFY": 30}, 1, 0)
+    assert "VERIFY: a check of what was read, inside the client; no request" in log["notes"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_console_text_is_passed_over_and_counted(tmp_path, end):
+    lines = [*TEXTS, *block("READ"), *TEXTS[8:], *block("UPDATE"), *sums("READ", "UPDATE"), "real\t0m7.310s"]
+    report = read_logs([write(tmp_path / "raw.txt", lines, end)], tmp_path / "out.parquet")
+    (log,) = report.content["logs"]
+    assert (log["counts"], log["damaged_lines"]) == ({"READ": 30, "UPDATE": 30}, 0)
+    assert log["text_lines"] == len([text for text in (*TEXTS, *TEXTS[8:]) if text]) + 1
+    assert "text passed over" in "\n".join(report.lines)
+
+
+BOTH = {
+    "a run again": ([*block("READ"), *block("UPDATE"), *sums("READ")], [*block("READ"), *sums("READ")], 0),
+    "load and run": (
+        [*TEXTS, *block("INSERT"), *block("CLEANUP"), *sums("INSERT")],
+        [*TEXTS, *block("READ"), *block("CLEANUP"), *sums("READ")],
+        len(TEXTS),
+    ),
+    "without sums": ([*block("READ"), *block("UPDATE")], [*block("READ"), *block("UPDATE")], 0),
+    "sums only behind": (["READ,1599400000000,812", *sums("READ")], sums("READ"), 0),
+}
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("which", BOTH)
+def test_several_tests_in_one_file_are_refused_with_the_line(tmp_path, which, skip):
+    first, second, texts = BOTH[which]
+    line = len(first) + texts + 1
+    path = write(tmp_path / "raw.txt", [*first, *second])
+    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test begins here .*tail -n \+{line}`"):
+        read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=skip))
+    assert not (tmp_path / "out.parquet").exists()
+    for number, lines in enumerate((first, second)):
+        read_logs([write(tmp_path / f"{number}.txt", lines)], tmp_path / f"{number}.parquet") if any(
+            "READ," in text or "INSERT," in text for text in lines
+        ) else None
+
+
+def test_partitions_find_a_second_test_at_its_line_in_the_file(tmp_path):
+    lines = [*TEXTS, *block("READ", 60), *sums("READ")]
+    path = write(tmp_path / "raw.txt", [*lines, *lines])
+    parts = partitions({path: Format.YCSB_RAW}, 500)
+    with pytest.raises(InputError, match=rf"line {len(lines) + len(TEXTS) + 1}: a second test begins here"):
+        _merged(parts, [survey(part) for part in parts], Options())
+    write(path, [*block("READ", 60), *(f"UPDATE,{_BEGUN_MS * 1000},{us}" for us in range(60))])
+    parts = partitions({path: Format.YCSB_RAW}, 200)
+    surveys = [survey(part) for part in parts if part.start < 60 * 22 or part.start > 1600]
+    with pytest.raises(InputError, match="times are in ms at first"):
+        _merged([part for part in parts if part.start < 60 * 22 or part.start > 1600], surveys, Options())
+
+
+def test_a_summary_behind_the_rows_of_one_run_is_no_second_test(tmp_path):
+    path = write(tmp_path / "raw.txt", [*TEXTS, *block("READ"), *block("CLEANUP"), *sums("READ", "CLEANUP")])
+    assert read_logs([path], tmp_path / "out.parquet").content["rows"] == 30
+
+
+MARKED = {
+    "utf-8": b"\xef\xbb\xbf", "utf-16-le": b"\xff\xfe", "utf-16-be": b"\xfe\xff", "utf-16-le without": b"",
+    "utf-16-be without": b"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress], ids=["plain", "gzip"])
+@pytest.mark.parametrize("which", MARKED)
+def test_other_encodings_are_read_alike(tmp_path, which, pack):
+    lines = [*block("READ", 3000), *TEXTS, *block("UPDATE", 3000), *sums("READ", "UPDATE")]
+    plain = write(tmp_path / "log", lines, "\r\n")
+    read_logs([plain], tmp_path / "plain.parquet")
+    encoded = plain.read_bytes().decode().encode(which.partition(" ")[0])
+    plain.write_bytes(pack(MARKED[which] + encoded))
+    read_logs([plain], tmp_path / "other.parquet")
+    expected, table = (
+        pq.read_table(tmp_path / name).drop_columns("cell_id") for name in ("plain.parquet", "other.parquet")
+    )
+    assert table.equals(expected)
+    assert len(partitions({plain: Format.YCSB_RAW}, 5000)) == 1 or which == "utf-8"
+
+
+@pytest.mark.parametrize("size", [40, 700, PARTITION_BYTES])
+def test_partitions_begin_behind_a_byte_order_mark(tmp_path, size):
+    path = tmp_path / "raw.txt"
+    path.write_bytes(b"\xef\xbb\xbf" + "\n".join(block("READ", 100)).encode())
+    parts = partitions({path: Format.YCSB_RAW}, size)
+    logs = [survey(part) for part in parts]
+    assert (sum(log.rows for log in logs), sum(log.tally.count for log in logs)) == (100, 0)
+    begun = min(log.first_us for log in logs)
+    written = [write_part(part, begun, tmp_path / f"{i}.parquet", "c", {}) for i, part in enumerate(parts)]
+    assert sum(written) == 100
+
+
+def test_show_of_a_log_with_microseconds_says_its_throughput(tmp_path):
+    path = write(tmp_path / "raw.csv", [f"READ,{_BEGUN_MS * 1000 + 4000 * i},900" for i in range(2500)])
+    (cell,) = open_run(path).statistics.to_dict("records")
+    assert cell["throughput_per_s"] == pytest.approx(250, rel=2e-3)
+    assert json.loads(json.dumps(cell["latency_us"])) == pytest.approx(900)
