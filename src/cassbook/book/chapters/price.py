@@ -6,16 +6,20 @@ import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from cassbook.book.source import Source
-from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.consistency import LEVELS, STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentiles, prices
 
 #: From so many threads on the machine is busy; below, the price of a level is that of a round trip more.
 BUSY_THREADS = 100
 LACKING = "too few operations"
+#: Of `at_fixed_rate`: figures of response time, and their columns.
+_RESPONSE = {"mean": "response_us", "p50": "response_p50_us", "p95": "response_p95_us", "p99": "response_p99_us"}
 #: Names of settings, by their pair of levels.
 SETTINGS = {f"{setting.read_cl}/{setting.write_cl}": setting.name for setting in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
 
@@ -100,6 +104,48 @@ def values(
             name = f"price_{names[row['run']]}_{re.sub(r'[ %]', '', row['operation'])}_{level}"
             quoted |= {f"{name}_{figure}": f"{row[figure]:.2f}" for figure in figures}
     return quoted
+
+
+def at_fixed_rate(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return what levels cost where requests come at a fixed rate, whether or not earlier ones have been answered.
+
+    Returns
+    -------
+    DataFrame of Estimate
+        Index (run, rate_per_s, ratio: 'QUORUM/ONE'); columns mean, p50, p95, p99: response time as a multiple of that
+        at ONE in the same block, geometric means over blocks. A run without such cells has no row.
+    """
+    found: dict[tuple[str, float, str], dict[str, Estimate]] = {}
+    for source in sources:
+        cells = source.cell_stats
+        cells = cells[(cells["kind"] == "paced") & (cells["condition"] == "healthy") & cells["rate_per_s"].notna()]
+        for figure, column in _RESPONSE.items():
+            by_level = cells.pivot_table(column, ["rate_per_s", "block"], "read_cl")
+            if "ONE" not in by_level:
+                continue
+            for level in [level for level in LEVELS[1:] if level in by_level]:
+                ratios = (by_level[level] / by_level["ONE"]).dropna()
+                for rate, of_blocks in ratios.groupby("rate_per_s"):
+                    key = source.label, float(str(rate)), f"{level}/ONE"
+                    found.setdefault(key, {})[figure] = Estimate.ratio(of_blocks)
+    index = pd.MultiIndex.from_tuples(list(found), names=["run", "rate_per_s", "ratio"])
+    return pd.DataFrame(list(found.values()), index, list(_RESPONSE))
+
+
+def between(source: Source, operation: str, level: str, other: str, figure: str) -> Estimate:
+    """Return a figure of one level divided by that of another, neither of which is the base, as `table` pools it.
+
+    Raises
+    ------
+    InputError
+        If the run lacks one of them at `BUSY_THREADS` and more.
+    """
+    of = ratios(source, figure)
+    of = of[(of["threads"] >= BUSY_THREADS) & (of["operation"] == operation)]
+    logs = of.pivot_table("log_ratio", ["block", "threads"], "level")
+    if not {level, other} <= set(logs):
+        raise InputError(f"{source.label} does not compare {operation} at {level} and {other}")
+    return Estimate.ratio(np.exp((logs[level] - logs[other]).dropna().groupby("block").mean()))
 
 
 def by_threads(
