@@ -10,6 +10,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from cassbook.book.chapters import price
+from cassbook.book.chapters import strong as strong_reads
 from cassbook.book.chapters.failures import counted, spread
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
@@ -19,7 +20,6 @@ from cassbook.records import staleness_results
 from cassbook.records.fault_costs import KILL, by_level, part
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
-from cassbook.records.strong_reads import among_failures
 from cassbook.staleness import curves
 
 REPLICAS = 3
@@ -55,8 +55,9 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
         Index setting; read_mean, read_p99, write_mean, write_p99 (Estimate, as multiples of the same at ONE, from
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
         alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms (by
-        cluster start: arrays of the mean latency of reads, each of which follows its write, and of writes); reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Estimate: share
-        that is not answered while one of three nodes is dead).
+        cluster start: arrays of the mean latency of reads, each of which follows its write, and of writes); reads,
+        writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Estimate: share that is
+        not answered while one of three nodes is dead).
 
     Raises
     ------
@@ -225,19 +226,20 @@ def five(quoted: Mapping[str, object], source: Source) -> HTML:
     """Return the front page's five answers, a sentence or two each, from `values` of the same run and record."""
     assert source.run is not None  # noqa: S101 - only runs have levels that alternate
     said = (
-        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its price is one in capacity: in a closed loop that "
-        "keeps the cluster busy, its reads take {safe_read_mean} times as long as at ONE on average and its writes "
-        "{safe_write_mean} times, so that the same threads complete as many times fewer. While one node of three is dead, "
-        "{safe_dead} go unanswered.",
-        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which in the same closed loop takes {most_mean} "
-        "times 2R-2W's mean and {most_p99} times its 99th percentile, and {most_stops}: {most_dead} then go unanswered.",
-        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged by another node "
-        "where replicas are side by side, and {far_fresh} % in three regions.",
-        "<b>In three regions</b> a read that follows its write takes {far_safe_read} ms with 2R-2W and {far_weak_read} ms "
-        "at ONE (medians of {far_starts} cluster starts, with their range).",
-        "<b>Is strong strong?</b> While all is well, yes: of {overlapping_reads} reads whose quorums overlap the writes', "
-        "{overlapping_stale} were stale (at most {overlapping_most} %). Among failing nodes {failing_stale} of "
-        "{failing_reads} were, {failing_clock} of them with a clock off.",
+        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its price is one in capacity: in a closed loop "
+        "that keeps the cluster busy, its reads take {safe_read_mean} times as long as at ONE on average and its "
+        "writes {safe_write_mean} times, so that the same threads complete as many times fewer. "
+        "While one node of three is dead, {safe_dead} go unanswered.",
+        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which in the same closed loop takes "
+        "{most_mean} times 2R-2W's mean and {most_p99} times its 99th percentile, and {most_stops}: "
+        "{most_dead} then go unanswered.",
+        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged by another "
+        "node where replicas are side by side, and {far_fresh} % in three regions.",
+        "<b>In three regions</b> a read that follows its write takes {far_safe_read} ms with 2R-2W and "
+        "{far_weak_read} ms at ONE (medians of {far_starts} cluster starts, with their range).",
+        "<b>Is strong strong?</b> While all is well, yes: of {overlapping_reads} reads whose quorums overlap the "
+        "writes', {overlapping_stale} were stale (at most {overlapping_most} %). Among failing nodes {failing_stale} "
+        "of {failing_reads} were, {failing_clock} of them with a clock off.",
     )
     items = "".join(f"<li>{sentence.format(**quoted)}</li>" for sentence in said)
     head = f"Five answers, with Cassandra {source.run.manifest['engine']} and 95 % intervals:"
@@ -286,12 +288,8 @@ def _far_values(steps: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
 
 def _failing_values(failing: FaultRun) -> dict[str, object]:
     """How often reads missed a write among failing nodes: of strong settings, and of the weakest by a driver's way."""
-    found = among_failures(failing)
     weakest = counted({"one": failing}, {"same_replica": (KILL, "ONE/ONE", "stale")})
-    return {
-        "failing_reads": f"{found.reads:,}", "failing_stale": f"{found.stale:,}",
-        "failing_clock": f"{found.stale_by_clock:,}", "same_replica": weakest["same_replica_one"],
-    }  # fmt: skip
+    return {**strong_reads.values(failing), "same_replica": weakest["same_replica_one"]}
 
 
 def _loaded_values(probed: StalenessRun) -> dict[str, object]:

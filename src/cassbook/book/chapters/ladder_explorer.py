@@ -32,7 +32,11 @@ def explorer(table: pd.DataFrame) -> HTML:
         From `answers.ladder`.
     """
     steps = [_step(str(name), row) for name, row in zip(table.index, table.to_dict("records"), strict=True)]
-    knobs = {"strong": ("A read", _STRONG), "dead": ("With one replica dead,", _DEAD), "figure": ("Costs in a busy closed loop", _FIGURES)}
+    knobs = {
+        "strong": ("A read", _STRONG),
+        "dead": ("With one replica dead,", _DEAD),
+        "figure": ("Costs in a busy closed loop", _FIGURES),
+    }
     path = resources.files("cassbook.book.chapters").joinpath("templates", "ladder.html")
     data = json.dumps(steps).replace("</", "<\\/")
     return HTML(Template(path.read_text(encoding="utf-8")).render(steps=steps, knobs=knobs, sides=SIDES, data=data))

@@ -166,7 +166,8 @@ def estimators_values(runs: Runs) -> dict[str, object]:
         "traced": traced_us / _US / ms["UPDATE", "ALL", 1],
         "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
         "beyond": _PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
-        "beyond_at": KNOTS[-1], **_write_all_cpu(runs),
+        "beyond_at": KNOTS[-1],
+        **_write_all_cpu(runs),
         **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
         "six_update": (6 / FITTED_NODES) ** crowding["UPDATE"],
     }
@@ -176,7 +177,9 @@ def _write_all_cpu(runs: Runs) -> dict[str, float]:
     """CPU time of a write at ALL over that of one at ONE with the most jobs: of the first record, and of the last."""
     found = {}
     for prefix, run in zip(("", "later_"), (next(iter(runs.values())), list(runs.values())[-1]), strict=True):
-        cells = run.cells.query(f"{_USUAL} and not ask_all and operation == 'UPDATE' and jobs == {run.cells['jobs'].max()}")
+        cells = run.cells.query(
+            f"{_USUAL} and not ask_all and operation == 'UPDATE' and jobs == {run.cells['jobs'].max()}"
+        )
         cpu_us = (cells["node_cpu_us"] + cells["client_cpu_us"]).groupby(cells["level"]).mean()
         found[f"{prefix}write_all_cpu"] = float(cpu_us["ALL"] / cpu_us["ONE"])
     return found

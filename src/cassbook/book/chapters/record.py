@@ -9,7 +9,7 @@ import itables
 import pandas as pd
 from IPython.display import HTML
 
-from cassbook.claims.report import FINDING_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
+from cassbook.claims.report import FINDING_WORDS, MEASURED_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.statement import MATTERS, PAPERS, VERDICTS, Finding, Kind, Verdict
 from cassbook.core.errors import InputError
 
@@ -118,7 +118,7 @@ def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
     if not df["measured"].any():
         return {}
     by = ("<br><small>" + escaped["measured_by"] + "</small>").where(df["measured"] != "", "")
-    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(VERDICT_WORDS).fillna("")}
+    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(MEASURED_WORDS).fillna("")}
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:
