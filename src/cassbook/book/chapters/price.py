@@ -21,6 +21,7 @@ LACKING = "too few operations"
 UNMEASURED = "(not measured)"
 #: Of `at_fixed_rate`: figures of response time, and their columns.
 _RESPONSE = {"mean": "response_us", "p50": "response_p50_us", "p95": "response_p95_us", "p99": "response_p99_us"}
+_QUOTED = ("p50", "p99")
 #: Names of settings, by their pair of levels.
 SETTINGS = {f"{setting.read_cl}/{setting.write_cl}": setting.name for setting in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
 
@@ -130,7 +131,7 @@ def at_fixed_rate(source: Source) -> pd.DataFrame:
 
 
 def rate_values(named: Mapping[str, Source]) -> dict[str, str]:
-    """Return what the prose quotes of `at_fixed_rate`: QUORUM at the lowest rate, as rate_NAME_FIGURE, and the rate.
+    """Return what the prose quotes of `at_fixed_rate`: rate_per_s, the lowest, and QUORUM there, rate_NAME_FIGURE.
 
     Parameters
     ----------
@@ -139,10 +140,10 @@ def rate_values(named: Mapping[str, Source]) -> dict[str, str]:
     """
     quoted = {"rate_per_s": UNMEASURED}
     for name, source in named.items():
-        quoted |= dict.fromkeys([f"rate_{name}_{figure}" for figure in _RESPONSE], UNMEASURED)
+        quoted |= dict.fromkeys([f"rate_{name}_{figure}" for figure in _QUOTED], UNMEASURED)
         rows = at_fixed_rate(source).query("ratio == 'QUORUM/ONE'").reset_index()
         for row in rows.head(1).to_dict("records"):
-            quoted |= {f"rate_{name}_{figure}": f"{row[figure]:.2f}" for figure in _RESPONSE}
+            quoted |= {f"rate_{name}_{figure}": f"{row[figure]:.2f}" for figure in _QUOTED}
             quoted["rate_per_s"] = f"{row['rate_per_s']:,.0f}"
     return quoted
 
