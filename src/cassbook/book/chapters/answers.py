@@ -281,7 +281,7 @@ def _far_values(steps: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
         for side in _SIDES.values()
     }
     return found | {
-        "far_starts": len(steps.loc[SAFE, "far_read_ms"]),
+        "far_starts": probed.panels["start"].nunique(),
         "far_nearest_ms": staleness_results.nearest_round_trip_ms(probed, "far"),
     }
 
@@ -296,7 +296,9 @@ def _loaded_values(probed: StalenessRun) -> dict[str, object]:
     """How fresh the weakest setting's reads are side by side, beside the most threads of another load."""
     threads = int(probed.panels["threads"].max())
     seen = curves.over_t(probed.counted("near", threads, 1, 1))
-    share = Estimate(*(float(seen[name].iloc[0]) for name in ("p", "low", "high")), int(seen["reads"].iloc[0]))
+    at_once = seen.iloc[0]
+    share = Estimate(float(at_once["p"]), float(at_once["low"]), float(at_once["high"]), int(at_once["reads"]))
     return {
-        "loaded_threads": threads, "loaded_fresh": f"{share.times(100):.1f}", "loaded_after": curves.reached_ms(seen)
+        "loaded_threads": threads, "loaded_fresh": f"{share.times(100):.1f}",
+        "loaded_after": curves.reached_ms(seen),
     }  # fmt: skip

@@ -347,13 +347,15 @@ def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> 
     measured (the median over starts), told (by how many nodes were down) and model (k of n), each with the setting.
     """
     heads = {"measured": "measured, %", "told": "by nodes down, %", "model": "k of n, %"}
-    tables = {suffix: availability(run, setup).loc["reads", name] for suffix, run in pair.items()}
     of = name.lower().replace("-", "")
-    return {
-        f"{short}_{of}_{suffix}": str(row[head]).split(" [")[0]
-        for suffix, row in tables.items()
-        for short, head in heads.items()
-    }
+    found: dict[str, str] = {}
+    for suffix, run in pair.items():
+        table = availability(run, setup)
+        found |= {
+            f"{short}_{of}_{suffix}": str(table[head].to_dict()["reads", name]).split(" [")[0]
+            for short, head in heads.items()
+        }
+    return found
 
 
 def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.DataFrame:
