@@ -246,7 +246,9 @@ def five(quoted: Mapping[str, object], source: Source) -> HTML:
     return HTML(f"<p>{head}</p><ol>{items}</ol>")
 
 
-def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun, failing: FaultRun) -> dict[str, object]:
+def values(
+    steps: pd.DataFrame, chosen: pd.DataFrame, source: Source, probed: StalenessRun, failing: FaultRun
+) -> dict[str, object]:
     """Return what the prose quotes of `ladder`, `choices` and the records behind them, with intervals or ranges."""
     safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
     half_ms = (steps["far_read_ms"] + steps["far_write_ms"]).map(lambda ms: float(np.median(ms / 2)))
@@ -270,6 +272,8 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun, fail
         "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,
         "overlapping_most": f"{100 * most_stale:.2f}",
         **_far_values(steps, probed), **_failing_values(failing), **_loaded_values(probed),
+        **price.rate_values({"today": source}),
+        "writes_all_p99": price.between(source, "WRITE", "ALL", "QUORUM", "p99"),
     }  # fmt: skip
 
 

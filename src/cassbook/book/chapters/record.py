@@ -55,6 +55,12 @@ def matters(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell"
     return table.rename(columns=FINDING_WORDS).rename_axis(columns=None)
 
 
+def matters_values(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return what the prose quotes of `matters`: by the finding's key, how many claims of all texts have it."""
+    everywhere = matters(findings).loc["all"].to_dict()
+    return {matter: int(everywhere.get(FINDING_WORDS[matter], 0)) for matter in MATTERS if matter}
+
+
 def source_page(function: str) -> str:
     """Return the address, from a chapter's page, of the lines of code that recompute a claim; '' for an untestable
     one.

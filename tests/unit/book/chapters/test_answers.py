@@ -89,8 +89,8 @@ def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
     assert words.loc["reads 90 %", "mean, times 2R-2W's"] == "0.50 [0.40, 0.60]"
 
 
-def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes, failing):
-    quoted = answers.values(steps, mixes, open_record(PROBED), failing)
+def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(source, steps, mixes, failing):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
     assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
     assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
     assert (quoted["tail_setting"], quoted["tail_mixes"]) == ("2R-2W", "2 of 2")
@@ -100,7 +100,7 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes, fa
 
 
 def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mixes, failing):
-    quoted = answers.values(steps, mixes, open_record(PROBED), failing)
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
     text = answers.five(quoted, source).data
     assert text.count("<li>") == 5
     assert text.startswith("<p>Five answers, with Cassandra 2.1.20")
@@ -112,8 +112,10 @@ def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mix
     assert f"{found.stale:,} of {found.reads:,} were, {found.stale_by_clock:,} of them with a clock off" in text
 
 
-def test_three_regions_are_quoted_by_a_median_that_a_cluster_start_had_and_by_their_range(steps, mixes, failing):
-    quoted = answers.values(steps, mixes, open_record(PROBED), failing)
+def test_three_regions_are_quoted_by_a_median_that_a_cluster_start_had_and_by_their_range(
+    source, steps, mixes, failing
+):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
     ms = sorted(steps.loc["1R-1W", "far_read_ms"])
     assert len(ms) == quoted["far_starts"] == 3
     assert quoted["far_weak_read"] == f"{ms[1]:.1f} [{ms[0]:.1f}, {ms[2]:.1f}]"
@@ -121,8 +123,8 @@ def test_three_regions_are_quoted_by_a_median_that_a_cluster_start_had_and_by_th
     assert 100 < quoted["far_nearest_ms"] < 140
 
 
-def test_the_weakest_setting_is_staler_beside_a_load_than_alone(steps, mixes, failing):
-    quoted = answers.values(steps, mixes, open_record(PROBED), failing)
+def test_the_weakest_setting_is_staler_beside_a_load_than_alone(source, steps, mixes, failing):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
     alone, loaded = (float(quoted[name].split(" ")[0]) for name in ("near_fresh", "loaded_fresh"))
     assert loaded < alone
     assert re.fullmatch(r"\d+ of [\d,]+", quoted["same_replica"])
