@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from functools import cached_property
 from pathlib import Path
@@ -221,11 +222,28 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
         # Twice as many points, shown at the same size; a rendered book's pictures are made small at its end.
         set_matplotlib_formats("retina", pil_kwargs={"compress_level": 1})
         replaced.install(shell)
+        show_whole_and_plain()
     if data_hash:
         now = fingerprint.of_chapter(notebooks.chapter_notebook(slug), parameters)
         if now != data_hash:
             raise InputError(f"the data or the library changed since the build began ({data_hash}, now {now})")
     return Chapter(slug, parameters)
+
+
+def show_whole_and_plain() -> None:
+    """Let tables show all rows and texts to their end, and warnings say what they say without the path of a file.
+
+    A page folds a long table; a table that pandas has cut cannot be unfolded.
+    """
+    pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+    warnings.formatwarning = _warned
+
+
+def _warned(
+    message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None
+) -> str:
+    """Write a warning without where it was raised: a path on whichever machine built the page."""
+    return f"{category.__name__}: {message}\n"
 
 
 def check_parameters(known: Iterable[str]) -> None:

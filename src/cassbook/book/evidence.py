@@ -15,6 +15,8 @@ from cassbook.records.run import RecordedRun
 
 #: Nodes of a local cluster whose manifest does not give their number.
 _DEFAULT_NODES = 3
+#: Facts of a machine that change with its system alone.
+_SYSTEM = {"system", "python_build"}
 
 
 class Record(Protocol):
@@ -132,8 +134,23 @@ def machine_of(notes: Mapping[str, Any]) -> str:
     cores = f"{notes['machine']['cores']} cores"
     if "existing_cluster" in notes:
         return f"{cores} for the client, {notes['existing_cluster']['nodes_in_all']} nodes apart"
-    others = len(notes.get("other_machines", []))
-    return f"{cores} for {_nodes(notes)} and the client" + (f", and {others} more machine(s)" if others else "")
+    return f"{cores} for {_nodes(notes)} and the client{_elsewhere(notes)}"
+
+
+def _elsewhere(notes: Mapping[str, Any]) -> str:
+    """What some blocks ran on that was not the machine of the first: often the same kind with another kernel."""
+    others = notes.get("other_machines", [])
+    if not others:
+        return ""
+    unlike = {
+        name
+        for other in others
+        for name in {*other, *notes["machine"]}
+        if other.get(name) != notes["machine"].get(name)
+    }
+    if unlike <= _SYSTEM:
+        return "; some blocks under another build of the kernel"
+    return "; some blocks on another machine" if len(others) == 1 else f"; some blocks on {len(others)} other machines"
 
 
 def _nodes(notes: Mapping[str, Any]) -> str:

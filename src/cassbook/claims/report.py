@@ -27,6 +27,8 @@ VERDICT_WORDS: dict[Verdict, str] = {
     "not_reproduced": "not reproduced",
     "untestable": "untestable",
 }
+#: What a verdict by our own records is called: one machine is no judge of what another measured.
+MEASURED_WORDS: dict[Verdict, str] = VERDICT_WORDS | {"reproduced": "same here", "not_reproduced": "differs here"}
 #: What the matter is with a claim that does not hold as it stands, in a sentence.
 FINDING_WORDS: dict[Matter, str] = {
     "not_measured": "not a measurement",

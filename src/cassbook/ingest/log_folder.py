@@ -42,7 +42,7 @@ from cassbook.records.run import RecordedRun
 from cassbook.records.sample_stream import SampleFile
 
 #: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
-_READER = 2
+_READER = 3
 #: Logs of a folder that a message names.
 _NAMED = 3
 #: How far the read share of logs.csv may be from that of the log before a note says so.

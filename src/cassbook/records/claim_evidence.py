@@ -9,7 +9,7 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.claims.statement import PAPERS, Evidence, Paper, Verdict
-from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
+from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
@@ -22,6 +22,7 @@ from cassbook.records.fault_costs import while_dead
 from cassbook.records.faults import FaultRun
 from cassbook.records.predictor import OracleRun
 from cassbook.records.run import RecordedRun
+from cassbook.records.strong_reads import among_failures
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import VERSIONS_AT_MS, settings_of
 from cassbook.thesis.findings import LATENCIES, counted
@@ -233,18 +234,16 @@ _faults = cache(FaultRun)
 
 def _failing_strong(name: str) -> tuple[Said, str]:
     run = _faults(name)
-    strong = run.results.rows[run.results.rows["setting"].isin([pair.name for pair in STRONG_SETTINGS])]
-    reads = strong[strong["operation"] == "READ"]
-    by_schedule = reads.groupby("setup", sort=False)["stale"].sum()
+    strong = among_failures(run)
     listed = "; ".join(
-        f"{count:,.0f} where {(title := run.title(str(setup)))[0].lower()}{title[1:]}"
-        for setup, count in by_schedule.sort_values(ascending=False).items() if count
-    )  # fmt: skip
+        f"{count:,} where {(title := run.title(str(setup)))[0].lower()}{title[1:]}"
+        for setup, count in strong.stale_by_schedule.items()
+    )
     return {
         "g20-always-strong": (
-            f"{by_schedule.sum():,.0f} of {reads['n'].sum():,} reads at settings with R + W > N were stale among "
+            f"{strong.stale:,} of {strong.reads:,} reads at settings with R + W > N were stale among "
             f"failing nodes: {listed}",
-            _whether(by_schedule.sum() == 0),
+            _whether(strong.stale == 0),
         ),
         "g20-read-all-fails": _failed_at_all(run, "3R-1W", "reads"),
     }, run.engine  # fmt: skip

@@ -17,10 +17,11 @@ from cassbook.records.faults import OPERATIONS, FaultRun
 BEFORE_4, SINCE_4 = "faults-2.1.20", "faults-5.0.9"
 _FROM = 4
 _REPLICAS = 3
-_KILL = "faults-kill"
+#: The schedule that kills one node of three.
+KILL = "faults-kill"
 
 
-def while_dead(run: FaultRun, setup: str = _KILL) -> pd.DataFrame:
+def while_dead(run: FaultRun, setup: str = KILL) -> pd.DataFrame:
     """Return which share of requests each setting leaves unanswered while the node of a schedule's first fault is dead.
 
     From when it struck until the node answered again.

@@ -49,6 +49,15 @@ def ways(run: StalenessRun, setup: str) -> pd.DataFrame:
     return pd.DataFrame(list(rows.values()), index, columns)
 
 
+def nearest_round_trip_ms(run: StalenessRun, setup: str) -> float:
+    """Return the round trip from a node to the nearest other, by echoes: mean over nodes and cluster starts."""
+    starts = [start["distances"] for start in run.results.manifest["cluster_starts"] if start["setup"] == setup]
+    echoes = pd.DataFrame([row | {"start": number} for number, start in enumerate(starts) for row in start])
+    echoes = echoes[(echoes["from"] != CLIENT) & (echoes["to"] != CLIENT)]
+    both = pd.concat([echoes, echoes.rename(columns={"from": "to", "to": "from"})])
+    return float(both.groupby(["start", "from"])["median_ms"].min().mean())
+
+
 def tracing_cost(run: StalenessRun) -> dict[int, Estimate]:
     """Return how many times as long a traced read of one replica takes, over cluster starts, by threads beside the
     probe.

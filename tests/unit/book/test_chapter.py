@@ -1,6 +1,7 @@
 """What a notebook's first call gives: sources named for their versions, further records, and errors that name."""
 
 import json
+import warnings
 
 import pandas as pd
 import pytest
@@ -9,7 +10,7 @@ from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
 from cassbook.book.evidence import describe, machine_of
 from cassbook.book.source import PUBLISHED, Source
-from cassbook.core.errors import InputError, LackingError
+from cassbook.core.errors import CassbookWarning, InputError, LackingError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results
 from cassbook.records.faults import FaultRun
@@ -148,3 +149,31 @@ def test_what_is_said_of_a_machine_is_what_the_manifest_says():
     assert machine_of(four) == "16 cores for 4 nodes and the client"
     assert machine_of(notes | {"existing_cluster": {"nodes_in_all": 9}}) == "2 cores for the client, 9 nodes apart"
     assert machine_of({}) == "logs do not tell"
+
+
+def test_tables_are_whole_and_warnings_have_no_path_where_a_page_is_made(monkeypatch):
+    monkeypatch.setattr(warnings, "formatwarning", warnings.formatwarning)
+    with pd.option_context("display.max_rows", 10, "display.max_colwidth", 10):
+        chapter.show_whole_and_plain()
+        table = pd.DataFrame(
+            {"what happens": ["a sentence that is longer than fifty characters, to its very end"] * 200}
+        )
+        html = table.to_html()
+        assert "..." not in html
+        assert html.count("to its very end") == 200
+    said = warnings.formatwarning("order 4 fitted on 5 thread counts", CassbookWarning, "/somewhere/regression.py", 7)
+    assert said == "CassbookWarning: order 4 fitted on 5 thread counts\n"
+
+
+@pytest.mark.parametrize(
+    ("others", "said"),
+    [
+        ([], ""),
+        ([{"cores": 2, "system": "Linux 7"}], "; some blocks under another build of the kernel"),
+        ([{"cores": 4, "system": "Linux 6"}], "; some blocks on another machine"),
+        ([{"cores": 4, "system": "Linux 6"}, {"cores": 8, "system": "Linux 7"}], "; some blocks on 2 other machines"),
+    ],
+)  # fmt: skip
+def test_another_kernel_is_not_another_machine(others, said):
+    notes = {"machine": {"cores": 2, "system": "Linux 6"}, "other_machines": others}
+    assert machine_of(notes) == f"2 cores for 3 nodes and the client{said}"

@@ -10,15 +10,18 @@ import pandas as pd
 from IPython.display import HTML
 
 from cassbook.book.chapters import price
+from cassbook.book.chapters import strong as strong_reads
+from cassbook.book.chapters.failures import counted, spread
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion, share_text
 from cassbook.records import staleness_results
-from cassbook.records.fault_costs import by_level, unanswered
+from cassbook.records.fault_costs import KILL, by_level, unanswered
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
+from cassbook.staleness import curves
 
 REPLICAS = 3
 #: Replicas that reads and writes wait for, the weakest first; those behind the third always meet.
@@ -27,6 +30,10 @@ PAIRS = ((1, 1), (1, 2), (2, 1), (1, 3), (2, 2), (3, 1))
 SAFE = "2R-2W"
 _AS = f"at {price.BUSY_THREADS} threads and more; name one like standard-5.0.9"
 _SIDES = {"READ": "read", "WRITE": "write"}
+#: What is written of a setting whose quorums meet; the text around the table says when it does not hold.
+ALWAYS = "always*"
+#: What the probe's reads and writes between regions are called: it reads each version that it wrote.
+_FAR = {"read": "a read after its write", "write": "a write"}
 #: What ONE costs, in multiples of what ONE costs.
 _BASE = Estimate(1.0, 1.0, 1.0, 0)
 
@@ -48,9 +55,10 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
     DataFrame
         Index setting; read_mean, read_p99, write_mean, write_p99 (Estimate, as multiples of the same at ONE, from
         `price.table`); near, far (Estimate: share of reads that see a write acknowledged as they are sent, the probe
-        alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms;
-        reads, writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Proportion
-        that is not answered while one of three nodes is dead) and dead_on (its version of Cassandra).
+        alone), near_ms, far_ms (from when on 99.9 % do; NaN where that was not reached), far_read_ms, far_write_ms (by
+        cluster start: arrays of the mean latency of reads, each of which follows its write, and of writes); reads,
+        writes (how many dead replicas each survives); and of `failing` read_dead, write_dead (Proportion that is not
+        answered while one of three nodes is dead) and dead_on (its version of Cassandra).
 
     Raises
     ------
@@ -76,9 +84,15 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
             seen = alone.loc[(setup, name)]
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
             row[f"{setup}_ms"] = float(seen["t_999_ms"])
-        row |= {f"far_{side}_ms": float(alone.loc[("far", name), f"{side}_ms"]) for side in _SIDES.values()}
+        row |= {f"far_{side}_ms": _far_ms(probed, r, w, side) for side in _SIDES.values()}
         rows[name] = row | {"reads": REPLICAS - r, "writes": REPLICAS - w, "dead_on": failing.engine}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("setting")
+
+
+def _far_ms(probed: StalenessRun, r: int, w: int, side: str) -> np.ndarray:
+    """Mean latency of the probe's reads or writes between regions, by cluster start: three are too few for a mean."""
+    panels = probed.panels.query("setup == 'far' and versions == 1 and r == @r and w == @w")
+    return panels.loc[panels["threads"] == panels["threads"].min()].sort_values("start")[f"{side}_ms"].to_numpy()
 
 
 def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) -> Any:
@@ -114,9 +128,9 @@ def _facts(row: dict[str, Any]) -> dict[str, str]:
             cost = row[f"{side}_{figure}"]
             facts[f"{side}s, {figure}"] = "1" if cost == _BASE else _known(cost, 1)
     for setup, where in (("near", "side by side"), ("far", "three regions")):
-        facts[f"{where}: fresh at once, %"] = "always" if met else share_text(row[setup], digits=0)
+        facts[f"{where}: fresh at once, %"] = ALWAYS if met else share_text(row[setup], digits=0)
         facts[f"{where}: 99.9 % after, ms"] = "" if met else _after(row[f"{setup}_ms"])
-    facts |= {f"three regions: a {side}, ms": f"{row[f'far_{side}_ms']:.0f}" for side in _SIDES.values()}
+    facts |= {f"three regions: {what}, ms": f"{np.median(row[f'far_{side}_ms']):.0f}" for side, what in _FAR.items()}
     facts |= {f"dead replicas, {side}s": str(row[f"{side}s"]) for side in _SIDES.values()}
     return facts | {f"dead node: {side}s unanswered, %": _dead(row[f"{side}_dead"]) for side in _SIDES.values()}
 
@@ -206,36 +220,37 @@ def evidence(source: Source, probed: StalenessRun, failing: FaultRun) -> dict[st
     }
 
 
-def five(quoted: Mapping[str, object], source: Source, probed: StalenessRun) -> HTML:
+def five(quoted: Mapping[str, object], source: Source) -> HTML:
     """Return the front page's five answers, a sentence or two each, from `values` of the same run and record."""
     assert source.run is not None  # noqa: S101 - only runs have levels that alternate
-    weak, safe = (_far_read_ms(probed, *pair) for pair in ((1, 1), (2, 2)))
     said = (
-        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its reads take {safe_read_mean} times as long "
-        "as at ONE on average and {safe_read_p99} times at the 99th percentile; its writes {safe_write_mean} and "
-        "{safe_write_p99} times. While one node of three was dead, {safe_dead} went unanswered on {dead_version}.",
-        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which takes {most_mean} times 2R-2W's mean and "
-        "{most_p99} times its 99th percentile, and {most_stops}: {most_dead} then went unanswered.",
-        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged where "
-        "replicas are side by side, and {far_fresh} % in three regions.",
-        f"<b>In three regions</b> a read of 2R-2W takes {safe:.0f} ms, one at ONE {weak:.1f} ms.",
-        "<b>Is strong strong?</b> Of {overlapping_reads} reads whose quorums overlap the writes', "
-        "{overlapping_stale} were stale (at most {overlapping_most} %).",
+        "<b>Strong, and not stopped by a dead replica:</b> only 2R-2W. Its price is one in capacity: in a closed loop "
+        "that keeps the cluster busy, its reads take {safe_read_mean} times as long as at ONE on average and its "
+        "writes {safe_write_mean} times, so that the same threads complete as many times fewer. "
+        "While one node of three was dead, {safe_dead} went unanswered on {dead_version}.",
+        "<b>Strong, and fast with {most_mix} reads:</b> {most_setting}, which in the same closed loop takes "
+        "{most_mean} times 2R-2W's mean and {most_p99} times its 99th percentile, and {most_stops}: "
+        "{most_dead} then went unanswered.",
+        "<b>Weak:</b> with reads and writes at ONE {near_fresh} % of reads see a write just acknowledged by another "
+        "node where replicas are side by side, and {far_fresh} % in three regions.",
+        "<b>In three regions</b> a read that follows its write takes {far_safe_read} ms with 2R-2W and "
+        "{far_weak_read} ms at ONE (medians of {far_starts} cluster starts, with their range).",
+        "<b>Is strong strong?</b> While all is well, yes: of {overlapping_reads} reads whose quorums overlap the "
+        "writes', {overlapping_stale} were stale (at most {overlapping_most} %). Among failing nodes {failing_stale} "
+        "of {failing_reads} were, {failing_clock} of them with a clock off.",
     )
     items = "".join(f"<li>{sentence.format(**quoted)}</li>" for sentence in said)
     head = f"Five answers, with Cassandra {source.run.manifest['engine']} and 95 % intervals:"
     return HTML(f"<p>{head}</p><ol>{items}</ol>")
 
 
-def _far_read_ms(probed: StalenessRun, r: int, w: int) -> Estimate:
-    panels = probed.panels.query("setup == 'far' and versions == 1 and r == @r and w == @w")
-    return Estimate.positive(panels.loc[panels["threads"] == panels["threads"].min(), "read_ms"])
-
-
-def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
-    """Return what the prose quotes of `ladder` and `choices`, with intervals, and how many strong reads were stale."""
+def values(
+    steps: pd.DataFrame, chosen: pd.DataFrame, source: Source, probed: StalenessRun, failing: FaultRun
+) -> dict[str, object]:
+    """Return what the prose quotes of `ladder`, `choices` and the records behind them, with intervals or ranges."""
     safe, weak = (dict(steps.loc[name]) for name in (SAFE, "1R-1W"))
-    strong_ms = steps.loc[[strong(str(name)) for name in steps.index], ["far_read_ms", "far_write_ms"]].mean(axis=1)
+    half_ms = (steps["far_read_ms"] + steps["far_write_ms"]).map(lambda ms: float(np.median(ms / 2)))
+    strong_ms = half_ms[[strong(str(name)) for name in steps.index]]
     gains, most = chosen[chosen["setting"] != SAFE], chosen.iloc[0]
     tails = chosen["tail"].value_counts()
     reads, stale = staleness_results.strong_checked(probed)
@@ -255,6 +270,38 @@ def values(steps: pd.DataFrame, chosen: pd.DataFrame, probed: StalenessRun) -> d
         "far_setting": str(strong_ms.idxmin()), "far_half_ms": float(strong_ms.min()),
         "safe_half_ms": float(strong_ms[SAFE]), "overlapping_reads": f"{reads:,}", "overlapping_stale": stale,
         "overlapping_most": f"{100 * most_stale:.2f}",
-        **{f"far_{name}_{kind}": steps[f"far_{kind}_ms"].astype(float)[of]
-           for name, of in (("weak", "1R-1W"), ("safe", SAFE)) for kind in ("read", "write")},
+        **_far_values(steps, probed), **_failing_values(failing), **_loaded_values(probed),
+        **price.rate_values({"today": source}),
+        "writes_all_p99": price.between(source, "WRITE", "ALL", "QUORUM", "p99"),
+    }  # fmt: skip
+
+
+def _far_values(steps: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
+    """What the prose quotes of three regions: medians over cluster starts, each with its range."""
+    found: dict[str, object] = {
+        f"far_{name}_{side}": spread(pd.Series(steps.loc[of, f"far_{side}_ms"]), digits.format)
+        for name, of, digits in (("weak", "1R-1W", "{:.1f}"), ("safe", SAFE, "{:.0f}"))
+        for side in _SIDES.values()
+    }
+    return found | {
+        "far_starts": probed.panels["start"].nunique(),
+        "far_nearest_ms": staleness_results.nearest_round_trip_ms(probed, "far"),
+    }
+
+
+def _failing_values(failing: FaultRun) -> dict[str, object]:
+    """How often reads missed a write among failing nodes: of strong settings, and of the weakest by a driver's way."""
+    weakest = counted({"one": failing}, {"same_replica": (KILL, "ONE/ONE", "stale")})
+    return {**strong_reads.values(failing), "same_replica": weakest["same_replica_one"]}
+
+
+def _loaded_values(probed: StalenessRun) -> dict[str, object]:
+    """How fresh the weakest setting's reads are side by side, beside the most threads of another load."""
+    threads = int(probed.panels["threads"].max())
+    seen = curves.over_t(probed.counted("near", threads, 1, 1))
+    at_once = seen.iloc[0]
+    share = Estimate(float(at_once["p"]), float(at_once["low"]), float(at_once["high"]), int(at_once["reads"]))
+    return {
+        "loaded_threads": threads, "loaded_fresh": f"{share.times(100):.1f}",
+        "loaded_after": curves.reached_ms(seen),
     }  # fmt: skip

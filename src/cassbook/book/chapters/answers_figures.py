@@ -26,13 +26,13 @@ def ladder(table: pd.DataFrame) -> Figure:
     for panel, side in zip(axes[0], ("read", "write"), strict=True):
         _of_settings(panel, {figure: table[f"{side}_{figure}"] for figure in ("mean", "p99")})
         panel.axhline(1, color="grey", linewidth=0.8)
-        panel.set(title=f"what {side}s cost", ylabel="times the same at ONE", yscale="log")
+        panel.set(title=f"what {side}s cost in a busy closed loop", ylabel="times the same at ONE", yscale="log")
         panel.yaxis.set_major_locator(FixedLocator([0.5, 1, 2, 4, 8, 16]))
         panel.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         panel.yaxis.set_minor_formatter(NullFormatter())
     stale = {"side by side": table["near"].map(_stale), "in three regions": table["far"].map(_stale)}
     _of_settings(axes[1, 0], stale, palette.SERIES[2:])
-    axes[1, 0].set(title="reads that miss a write just acknowledged", ylabel="%", ylim=(-4, 104))
+    axes[1, 0].set(title="reads that miss a write just acknowledged, all well", ylabel="%", ylim=(-4, 104))
     dead = {side: table[side].map(lambda n: Estimate(n, n, n, 0)) for side in ("reads", "writes")}
     _of_settings(axes[1, 1], dead, (palette.OPERATIONS["READ"], palette.OPERATIONS["WRITE"]))
     axes[1, 1].set(title="dead replicas survived", ylabel="replicas", ylim=(-0.2, 2.2), yticks=[0, 1, 2])

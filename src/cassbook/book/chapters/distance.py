@@ -54,6 +54,18 @@ def side_by_side(here: pd.DataFrame, paper: pd.DataFrame) -> dict[str, float]:
     return quoted | {"near_by_far": float(most["a", "READ", "QUORUM"] / most["c", "READ", "QUORUM"])}
 
 
+def near_values(found: pd.DataFrame, scenario: str = "a") -> dict[str, float]:
+    """Return what the prose quotes of `scenarios.asked_and_found` where all hosts are near each other, ms.
+
+    near_asked, near_least and near_most (found, over the pairs of hosts).
+    """
+    of = found.loc[scenario]
+    return {
+        "near_asked": float(of["asked_ms"].max()), "near_least": float(of["found_ms"].min()),
+        "near_most": float(of["found_ms"].max()),
+    }  # fmt: skip
+
+
 def tails(source: Source) -> pd.DataFrame:
     """Return what levels cost in each scenario, in the mean and in the tail.
 

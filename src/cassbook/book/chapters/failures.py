@@ -442,6 +442,23 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     return table.rename(index=OPERATIONS, level=0)
 
 
+def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> dict[str, str]:
+    """Return what prose quotes of `availability` of a setting's reads, in percent, named as by `quoted`.
+
+    measured (the median over starts), told (by how many nodes were down) and model (k of n), each with the setting.
+    """
+    heads = {"measured": "measured, %", "told": "by nodes down, %", "model": "k of n, %"}
+    of = name.lower().replace("-", "")
+    found: dict[str, str] = {}
+    for suffix, run in pair.items():
+        table = availability(run, setup)
+        found |= {
+            f"{short}_{of}_{suffix}": str(table[head].to_dict()["reads", name]).split(" [")[0]
+            for short, head in heads.items()
+        }
+    return found
+
+
 def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.DataFrame:
     """Return for how many minutes of a year each level is not available, by the model: k of n.
 

@@ -188,15 +188,18 @@ def predecessors(sources: Sequence[Source]) -> pd.DataFrame:
 def predecessor_values(source: Source) -> dict[str, float | int]:
     """Return what the prose quotes of `predecessors` for a run.
 
-    A level has two predecessors, whose effects mirror each other; it counts once.
+    A level has two predecessors, whose effects mirror each other; it counts once. The most is between predecessors, in
+    percent of the level's average over them: over all levels, and over those in which the two differ significantly.
     """
     effects = _behind(source)
     if effects.map(lambda effect: effect.n < FEWEST).any():
         raise LackingError(f"{source.label} has too few blocks for intervals; they take {FEWEST}")
-    settled = effects.map(_holds_nought).groupby(level=["operation", "level"]).all()
+    by_level = effects.groupby(level=["operation", "level"])
+    settled = by_level.agg(lambda of_level: all(map(_holds_nought, of_level)))
+    apart = by_level.agg(lambda of_level: np.ptp([effect.value for effect in of_level]))
     return {
         "behind_all": len(settled), "behind_differ": int((~settled).sum()),
-        "behind_most": float(effects.map(lambda effect: abs(effect.value)).max()),
+        "behind_most": float(apart.max()), "behind_sure": float(apart.where(~settled, 0.0).max()),
     }  # fmt: skip
 
 
@@ -280,6 +283,7 @@ def carry_values(results: Results) -> dict[str, float]:
         "rule_median": float(off.median()), "rule_all": len(off), "rule_settled": int(by_rule.map(_holds_nought).sum()),
         "ratios_all": len(ratios), "ratios_settled": int(ratios.map(_holds_nought).sum()),
         "ratios_worst": float(ratios.map(lambda estimate: abs(estimate.value)).max()),
+        "ratios_bound": float(ratios.map(lambda estimate: max(abs(estimate.low), abs(estimate.high))).max()),
     }  # fmt: skip
 
 

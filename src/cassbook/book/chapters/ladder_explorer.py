@@ -17,7 +17,7 @@ from cassbook.core.proportion import share_text
 
 SIDES = {"read": palette.OPERATIONS["READ"], "write": palette.OPERATIONS["WRITE"]}
 _FIGURES = {"mean": "on average", "p99": "at the 99th percentile"}
-_STRONG = {"yes": "sees every acknowledged write", "no": "may miss a write just acknowledged"}
+_STRONG = {"yes": "sees every acknowledged write while all is well", "no": "may miss a write just acknowledged"}
 _DEAD = {
     "neither": "neither reads nor writes may stop", "writes": "writes may stop", "reads": "reads may stop",
     "either": "either may stop",
@@ -33,7 +33,11 @@ def explorer(table: pd.DataFrame) -> HTML:
         From `answers.ladder`.
     """
     steps = [_step(str(name), row) for name, row in zip(table.index, table.to_dict("records"), strict=True)]
-    knobs = {"strong": ("A read", _STRONG), "dead": ("With one replica dead,", _DEAD), "figure": ("Costs", _FIGURES)}
+    knobs = {
+        "strong": ("A read", _STRONG),
+        "dead": ("With one replica dead,", _DEAD),
+        "figure": ("Costs in a busy closed loop", _FIGURES),
+    }
     path = resources.files("cassbook.book.chapters").joinpath("templates", "ladder.html")
     data = json.dumps(steps).replace("</", "<\\/")
     return HTML(Template(path.read_text(encoding="utf-8")).render(steps=steps, knobs=knobs, sides=SIDES, data=data))

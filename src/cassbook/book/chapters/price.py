@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
+import numpy as np
 import pandas as pd
 
 from cassbook.book import needs
 from cassbook.book.lacking import of_each, served
 from cassbook.book.source import Source
-from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
+from cassbook.core.consistency import LEVELS, STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentiles, prices
@@ -18,6 +19,11 @@ from cassbook.latency import percentiles, prices
 #: From so many threads on the machine is busy; below, the price of a level is that of a round trip more.
 BUSY_THREADS = 100
 LACKING = "too few operations"
+#: What the prose says of a run that lacks what would be quoted.
+UNMEASURED = "(not measured)"
+#: Of `at_fixed_rate`: figures of response time, and their columns.
+_RESPONSE = {"mean": "response_us", "p50": "response_p50_us", "p95": "response_p95_us", "p99": "response_p99_us"}
+_QUOTED = ("p50", "p99")
 #: Names of settings, by their pair of levels.
 SETTINGS = {f"{setting.read_cl}/{setting.write_cl}": setting.name for setting in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
 
@@ -123,6 +129,59 @@ def values(
             name = f"price_{names[row['run']]}_{re.sub(r'[ %]', '', row['operation'])}_{level}"
             quoted |= {f"{name}_{figure}": f"{row[figure]:.2f}" for figure in figures}
     return quoted
+
+
+def at_fixed_rate(source: Source) -> pd.DataFrame:
+    """Return what levels cost where requests come at a fixed rate, whether or not earlier ones have been answered.
+
+    Returns
+    -------
+    DataFrame of Estimate
+        Index (rate_per_s, ratio: 'QUORUM/ONE'); columns mean, p50, p95, p99: response time as a multiple of that at ONE
+        in the same block, geometric means over blocks. Empty for a run without such cells.
+    """
+    cells = source.cell_stats
+    cells = cells[(cells["kind"] == "paced") & (cells["condition"] == "healthy") & cells["rate_per_s"].notna()]
+    found: dict[tuple[float, str], dict[str, Estimate]] = {}
+    for figure, column in _RESPONSE.items():
+        by_level = cells.pivot_table(column, ["rate_per_s", "block"], "read_cl")
+        compared = [level for level in LEVELS if level != "ONE" and {"ONE", level} <= set(by_level)]
+        for level in compared:
+            for rate, of_blocks in (by_level[level] / by_level["ONE"]).dropna().groupby("rate_per_s"):
+                found.setdefault((float(str(rate)), f"{level}/ONE"), {})[figure] = Estimate.ratio(of_blocks)
+    index = pd.MultiIndex.from_tuples(list(found), names=["rate_per_s", "ratio"])
+    return pd.DataFrame(list(found.values()), index, list(_RESPONSE)).sort_index()
+
+
+def rate_values(named: Mapping[str, Source]) -> dict[str, str]:
+    """Return what the prose quotes of `at_fixed_rate`: rate_per_s, the lowest, and QUORUM there, rate_NAME_FIGURE.
+
+    Parameters
+    ----------
+    named : mapping of str to Source
+        By what prose calls it. Of a run without such cells the text is `UNMEASURED`.
+    """
+    quoted = {"rate_per_s": UNMEASURED}
+    for name, source in named.items():
+        quoted |= dict.fromkeys([f"rate_{name}_{figure}" for figure in _QUOTED], UNMEASURED)
+        rows = at_fixed_rate(source).query("ratio == 'QUORUM/ONE'").reset_index()
+        for row in rows.head(1).to_dict("records"):
+            quoted |= {f"rate_{name}_{figure}": f"{row[figure]:.2f}" for figure in _QUOTED}
+            quoted["rate_per_s"] = f"{row['rate_per_s']:,.0f}"
+    return quoted
+
+
+def between(source: Source, operation: str, level: str, other: str, figure: str) -> str:
+    """Say a figure of one level divided by that of another, neither of which is the base, pooled as by `table`.
+
+    `UNMEASURED` where the run does not compare them at `BUSY_THREADS` and more.
+    """
+    of = ratios(source, figure)
+    of = of[(of["threads"] >= BUSY_THREADS) & (of["operation"] == operation)]
+    logs = of.pivot_table("log_ratio", ["block", "threads"], "level")
+    if not {level, other} <= set(logs):
+        return UNMEASURED
+    return f"{Estimate.ratio(np.exp((logs[level] - logs[other]).dropna().groupby('block').mean())):.2f}"
 
 
 def by_threads(

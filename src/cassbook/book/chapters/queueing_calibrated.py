@@ -104,7 +104,7 @@ def costs(runs: Runs) -> pd.DataFrame:
                     for name in (*PARTS, "client")
                 }
                 alone = _mean_text([fit.slowdown[0] for fit in fits], 1)
-                crowding = _mean_text([fit.crowding[operation] for fit in fits], 2)
+                crowding = f"{_crowding(run, operation, int(length)):±%.2f}"
                 rows[version, operation, f"10 x {length} bytes"] = parts | {"alone": alone, "crowding": crowding}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["version", "operation", "row"])
 
@@ -149,7 +149,8 @@ def estimators_values(runs: Runs) -> dict[str, object]:
     dict
         burnt: CPU over response time of a read at ONE, alone; many: its CPU alone over that with the most jobs; traced:
         phases of a write at ALL over its response time; alone, beyond: slowdown, and percent less; crowding_read,
-        crowding_update: exponents; six_update: what a write costs on six nodes over four.
+        crowding_update: exponents; six_update: what a write costs on six nodes over four; write_all_cpu and
+        later_write_all_cpu (of the last record): CPU of a write at ALL over that at ONE with the most jobs.
     """
     run = next(iter(runs.values()))
     means = run.cells.query(f"{_USUAL} and not ask_all").groupby(["operation", "level", "jobs"]).mean(numeric_only=True)
@@ -158,7 +159,7 @@ def estimators_values(runs: Runs) -> dict[str, object]:
     phases = run.results.table("phases").query("operation == 'UPDATE' and level == 'ALL'")
     traced_us = _traced_us(Question("UPDATE", "ALL", *_CLUSTER), phases.mean(numeric_only=True).to_frame().T).item()
     fits = run.calibrated()
-    crowding = {name: float(np.mean([fit.crowding[name] for fit in fits])) for name in fits[0].crowding}
+    crowding = {name: _crowding(run, name).value for name in fits[0].crowding}
     return {
         "burnt": cpu_us["READ", "ONE", 1] / _US / ms["READ", "ONE", 1],
         "many": cpu_us["READ", "ONE", 1] / cpu_us["READ", "ONE", most],
@@ -166,15 +167,33 @@ def estimators_values(runs: Runs) -> dict[str, object]:
         "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
         "beyond": _PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
         "beyond_at": KNOTS[-1],
+        **_write_all_cpu(runs),
         **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
         "six_update": (6 / FITTED_NODES) ** crowding["UPDATE"],
     }
+
+
+def _write_all_cpu(runs: Runs) -> dict[str, float]:
+    """CPU time of a write at ALL over that of one at ONE with the most jobs: of the first record, and of the last."""
+    found = {}
+    for prefix, run in zip(("", "later_"), (next(iter(runs.values())), list(runs.values())[-1]), strict=True):
+        cells = run.cells.query(
+            f"{_USUAL} and not ask_all and operation == 'UPDATE' and jobs == {run.cells['jobs'].max()}"
+        )
+        cpu_us = (cells["node_cpu_us"] + cells["client_cpu_us"]).groupby(cells["level"]).mean()
+        found[f"{prefix}write_all_cpu"] = float(cpu_us["ALL"] / cpu_us["ONE"])
+    return found
 
 
 def _traced_us(question: Question, phases: pd.DataFrame) -> pd.Series:
     """Work for a request by its traced phases: the coordinator's, and that of every other node that is asked."""
     _, _, elsewhere, _ = question.design
     return phases["parse_us"] + phases["end_us"] + elsewhere * phases["serve_us"].fillna(0.0)
+
+
+def _crowding(run: CalibrationRun, operation: str, field_length: int = FIELD_LENGTH) -> Estimate:
+    """The exponent by which work grows with the number of nodes on the machine, over cluster starts."""
+    return Estimate.positive([fit.crowding[operation] for fit in run.calibrated(field_length)])
 
 
 def _mean_text(values: Iterable[float], digits: int = 0) -> str:
@@ -267,9 +286,9 @@ def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str
     } | {f"{prefix}cells": worth["cells", "in the interval"]}
 
 
-def six_values(run: CalibrationRun) -> dict[str, float]:
+def six_values(run: CalibrationRun, prefix: str = "") -> dict[str, float]:
     """Return the mean errors of throughput and response time, percent, on six nodes where nothing of them is in the
     estimate.
     """
     table = errors({"": run})
-    return {f"{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}
+    return {f"{prefix}{what}_six": float(table[what][SIX_WHOLE].mean()) for what in ("throughput", "response")}

@@ -47,3 +47,9 @@ def loads() -> pd.DataFrame:
             "most reads/s": work.most_per_s, "full first": work.bottleneck.replace("node1", "the nodes'")
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("level")
+
+
+def nodes_work_times_one(level: str) -> float:
+    """Return what a read at a level takes of a node's processor, on average over nodes, divided by that at ONE."""
+    of, one = (Loads(paper.network(name)).ms["node1 CPU"] for name in (level, "ONE"))
+    return float(of / one)

@@ -9,7 +9,7 @@ import itables
 import pandas as pd
 from IPython.display import HTML
 
-from cassbook.claims.report import FINDING_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
+from cassbook.claims.report import FINDING_WORDS, MEASURED_WORDS, PAPER_NAMES, VERDICT_WORDS, frame
 from cassbook.claims.statement import MATTERS, PAPERS, VERDICTS, Finding, Kind, Verdict
 from cassbook.core.errors import InputError
 
@@ -53,6 +53,12 @@ def matters(findings: Sequence[Finding], kinds: Sequence[Kind] = ("text", "cell"
     table["all"] = table.sum(axis=1)
     table.index = pd.Index([*(PAPER_NAMES[paper] for paper in PAPERS), "all"], name="paper")
     return table.rename(columns=FINDING_WORDS).rename_axis(columns=None)
+
+
+def matters_values(findings: Sequence[Finding]) -> dict[str, int]:
+    """Return what the prose quotes of `matters`: by the finding's key, how many claims of all texts have it."""
+    everywhere = matters(findings).loc["all"].to_dict()
+    return {matter: int(everywhere.get(FINDING_WORDS[matter], 0)) for matter in MATTERS if matter}
 
 
 def source_page(function: str) -> str:
@@ -118,7 +124,7 @@ def _measured(df: pd.DataFrame, escaped: pd.DataFrame) -> dict[str, pd.Series]:
     if not df["measured"].any():
         return {}
     by = ("<br><small>" + escaped["measured_by"] + "</small>").where(df["measured"] != "", "")
-    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(VERDICT_WORDS).fillna("")}
+    return {"measured here": escaped["measured"] + by, "by that": df["measured_verdict"].map(MEASURED_WORDS).fillna("")}
 
 
 def verdict_table(findings: Sequence[Finding], verdict: Verdict, notes: bool = True) -> HTML:

@@ -14,6 +14,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
 from cassbook.records import fault_costs
 from cassbook.records.faults import FaultRun
+from cassbook.records.strong_reads import among_failures
 
 RUN, PROBED, FAILING = "standard-2.1.20", "stale-three-2.1.20", "faults-2.1.20"
 
@@ -64,7 +65,7 @@ def test_only_quorums_on_both_sides_are_strong_and_survive_on_both_sides(steps):
         "2",
         "0",
     ]
-    assert (words.loc["three regions: fresh at once, %", ["1R-3W", "2R-2W", "3R-1W"]] == "always").all()
+    assert (words.loc["three regions: fresh at once, %", ["1R-3W", "2R-2W", "3R-1W"]] == "always*").all()
     assert words.loc["side by side: fresh at once, %", "1R-1W"].startswith(
         f"{100 * steps.loc['1R-1W', 'near'].value:.0f} ["
     )
@@ -89,8 +90,8 @@ def test_a_setting_that_cannot_be_told_from_the_safe_one_is_not_advised(mixes):
     assert words.loc["reads 90 %", "mean, times 2R-2W's"] == "0.50 [0.40, 0.60]"
 
 
-def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
-    quoted = answers.values(steps, mixes, open_record(PROBED))
+def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(source, steps, mixes, failing):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
     assert (quoted["gains"], quoted["stopped"], quoted["tails"]) == ("1 of 2", 1, 0)
     assert (quoted["most_mix"], quoted["most_setting"]) == ("90 %", "1R-3W")
     assert (quoted["tail_setting"], quoted["tail_mixes"]) == ("2R-2W", "2 of 2")
@@ -100,14 +101,35 @@ def test_the_prose_counts_gains_and_those_that_hold_in_the_tail(steps, mixes):
     assert quoted["overlapping_stale"] == 0
 
 
-def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mixes):
-    probed = open_record(PROBED)
-    text = answers.five(answers.values(steps, mixes, probed), source, probed).data
+def test_the_front_page_has_five_answers_with_their_intervals(source, steps, mixes, failing):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
+    text = answers.five(quoted, source).data
     assert text.count("<li>") == 5
     assert text.startswith("<p>Five answers, with Cassandra 2.1.20")
     assert "{" not in text
     assert text.count("[") >= 8
-    assert re.search(r"a read of 2R-2W takes \d+ \[\d+, \d+\] ms", text)
+    assert re.search(r"a read that follows its write takes \d+ \[\d+, \d+\] ms with 2R-2W", text)
+    assert "in a closed loop that keeps the cluster busy" in text
+    found = among_failures(failing)
+    assert f"{found.stale:,} of {found.reads:,} were, {found.stale_by_clock:,} of them with a clock off" in text
+
+
+def test_three_regions_are_quoted_by_a_median_that_a_cluster_start_had_and_by_their_range(
+    source, steps, mixes, failing
+):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
+    ms = sorted(steps.loc["1R-1W", "far_read_ms"])
+    assert len(ms) == quoted["far_starts"] == 3
+    assert quoted["far_weak_read"] == f"{ms[1]:.1f} [{ms[0]:.1f}, {ms[2]:.1f}]"
+    assert answers.in_words(steps).loc["three regions: a read after its write, ms", "1R-1W"] == f"{ms[1]:.0f}"
+    assert 100 < quoted["far_nearest_ms"] < 140
+
+
+def test_the_weakest_setting_is_staler_beside_a_load_than_alone(source, steps, mixes, failing):
+    quoted = answers.values(steps, mixes, source, open_record(PROBED), failing)
+    alone, loaded = (float(quoted[name].split(" ")[0]) for name in ("near_fresh", "loaded_fresh"))
+    assert loaded < alone
+    assert re.fullmatch(r"\d+ of [\d,]+", quoted["same_replica"])
 
 
 def test_a_side_leaves_unanswered_what_its_level_does_while_a_node_is_dead(steps, failing):
@@ -130,7 +152,7 @@ def test_the_figure_has_strong_settings_on_grey_and_names_every_setting(steps):
     figure = answers_figures.ladder(steps)
     for panel in figure.axes:
         assert [tick.get_text() for tick in panel.get_xticklabels()] == list(steps.index)
-    assert "what reads cost" in repr(figure)
+    assert "what reads cost in a busy closed loop" in repr(figure)
 
 
 def test_a_record_of_five_replicas_and_a_run_without_levels_are_refused_by_name(source, failing):

@@ -172,6 +172,11 @@ def test_availability_is_measured_and_predicted(run):
         assert float(table.loc[(operation, name), "by nodes down, %"]) == pytest.approx(share, abs=0.5)
     a = 1 - 1 / 3
     assert float(table.loc[("reads", "2R-2W"), "k of n, %"]) == pytest.approx(100 * (3 * a**2 - 2 * a**3), abs=0.5)
+    assert failures.availability_values({"newer": run}, SETUP, "2R-2W") == {
+        "measured_2r2w_newer": table.loc[("reads", "2R-2W"), "measured, %"],
+        "told_2r2w_newer": table.loc[("reads", "2R-2W"), "by nodes down, %"],
+        "model_2r2w_newer": table.loc[("reads", "2R-2W"), "k of n, %"],
+    }
 
 
 def test_a_spread_is_of_what_is_known():

@@ -87,3 +87,46 @@ def test_what_levels_cost_is_quoted_with_its_interval_by_figure_and_run(monkeypa
     figure = latency_figures.prices(drawn)
     (bars,) = [c for c in figure.axes[0].containers if len(c.lines[0].get_ydata())]
     assert bars.lines[0].get_ydata().tolist() == pytest.approx([50, 2, 2])
+
+
+def paced(rate_per_s=1000.0, factors=(2.0, 2.0, 2.0), **row):
+    """Cells at a fixed rate: QUORUM takes so many times as long as ONE in each block."""
+    return [
+        {"kind": "paced", "condition": "healthy", "rate_per_s": rate_per_s, "block": block, "threads": 50,
+         "read_cl": level, "write_cl": level, "read_share": 0.5, "latency_us": 1.0,
+         **dict.fromkeys(("response_us", "response_p50_us", "response_p95_us"), 1000.0 * block * by),
+         "response_p99_us": 1000.0 * block * by**2, **row}
+        for block, factor in enumerate(factors, 1) for level, by in (("ONE", 1.0), ("QUORUM", factor))
+    ]  # fmt: skip
+
+
+def test_what_a_level_costs_at_a_fixed_rate_is_of_response_times_while_no_node_is_paused():
+    closed = [row | {"rate_per_s": float("nan"), "response_us": 9.0} for row in paced(factors=(9.0,) * 3)]
+    paused = paced(factors=(7.0,) * 3, condition="paused_node")
+    of = source("recorded 5.0.9", *closed, *paused, *paced(4000.0, (3.0,) * 3), *paced())
+    table = price.at_fixed_rate(of)
+    assert [row["p50"].value for _, row in table.iterrows()] == pytest.approx([2.0, 3.0])
+    assert table.loc[(1000.0, "QUORUM/ONE"), "p99"].value == pytest.approx(4.0)
+    assert price.rate_values({"today": of}) == {
+        "rate_per_s": "1,000", "rate_today_p50": "2.00 [2.00, 2.00]", "rate_today_p99": "4.00 [4.00, 4.00]"
+    }  # fmt: skip
+
+
+def test_a_run_without_fixed_rates_says_so():
+    of = source("recorded 5.0.9", *(row | {"rate_per_s": float("nan")} for row in paced()))
+    assert price.at_fixed_rate(of).empty
+    assert set(price.rate_values({"today": of}).values()) == {price.UNMEASURED}
+
+
+def test_two_levels_are_compared_block_by_block_and_not_by_their_separate_prices():
+    """ALL takes half as long as QUORUM in each block, however far blocks are from each other."""
+    rows = [
+        {"block": block, "threads": 100, "read_cl": level, "latency_us": 1000.0 * factor, "n_ok": 5000, "n_errors": 0}
+        for block, wide in ((1, 1.0), (2, 3.0), (3, 9.0))
+        for level, factor in (("ONE", 1.0), ("QUORUM", 4.0 * wide), ("ALL", 2.0 * wide))
+    ]  # fmt: skip
+    of = source("recorded 5.0.9", *rows)
+    of.run.statistics = of.run.statistics.assign(cell_id=[f"c{place}" for place in range(len(rows))], deployment="")
+    of.run.slices = pd.DataFrame(columns=list(COLUMNS))
+    assert price.between(of, "READ", "ALL", "QUORUM", "mean") == "0.50 [0.50, 0.50]"
+    assert price.between(of, "WRITE", "ALL", "QUORUM", "mean") == price.UNMEASURED

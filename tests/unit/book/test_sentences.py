@@ -1,0 +1,100 @@
+"""What pages say of prices, promises and typed numbers stays within what was measured, on whichever page it stands."""
+
+import re
+
+import nbformat
+import pytest
+
+from cassbook.book import notebooks
+from cassbook.core import paths
+
+BOOK = paths.project_root() / "book"
+ANALYSES = notebooks.analyse_notebooks()
+PAGES = sorted(BOOK.glob("*.md"))
+#: Ratios of latencies under the same number of threads: prices in capacity, which need their load beside them.
+_PRICE = re.compile(r"\{glue:text\}`(?:price-\w+-(?:READ|WRITE)-\w+-mean|safe-(?:read|write)-mean|most-mean)`")
+_LOAD = re.compile(
+    r"closed loop|in this loop|the same (?:closed )?loop|under the same load, here a closed loop", re.IGNORECASE
+)
+#: Said once and refuted by a record of ours, or never measured.
+_WITHDRAWN = {
+    "always reads": r"always\s+reads?\s+the\s+last",
+    "a shared machine makes it dearer": r"more\s+here\s+than\s+on\s+(?:machines\s+of\s+their\s+own|three\s+machines)",
+    "the tail is cheaper": r"price\s+of\s+a\s+level\s+shrinks",
+    "equal for not significantly off": r"not\s+significantly\s+off",
+    "an average as a bound": r"within\s+[\d.]+\s*%\s+on\s+average|within \{glue:text\}`[^`]+-mean` % on average",
+    "numbers are never typed": r"never\s+typed",
+}  # fmt: skip
+#: Shares that name a rule: a level of confidence, a percentile, a mark's limit.
+_RULES = {"1 %", "2 %", "5 %", "10 %", "95 %", "99 %", "99.9 %", "100 %"}
+#: Other numbers with a unit that chapters type: conditions of an experiment and what a paper prints, no result of ours.
+_TYPED = {
+    "ccm-latency": {"9.4 times", "1 ms"},
+    "ccm-predictor": {"100 ms"},
+    "cold-start": {"1000 ms", "8 times", "50 ms", "250 ms"},
+    "deployments": {"1 ms"},
+    "deviation": {"92 %"},
+    "failures": {"0.2 s"},
+    "failures-adviser": {"3 s"},
+    "failures-data": {"100 ms"},
+    "generator": {"1 ms", "10 ms"},
+    "interleaving": {"100 ms", "500 ms"},
+    "latency": {"12%", "12 %"},
+    "mitigating-distance": {"13 %", "150 ms", "12 s"},
+    "queueing-calibrated": {"7 %"},
+    "queueing-reproduced": {"8 %", "12.9 %"},
+    "record-2020": {"92 %", "17 %"},
+    "record-2021": {"560 %", "2 times"},
+    "staleness-measured": {"0.3 ms", "33.3 %", "66.6 %"},
+    "staleness-predicted": {"75 ms", "3, times"},
+    "thesis": {"30 %", "90 %"},
+    "what-if": {"8 ms", "2 ms"},
+}
+_UNIT = re.compile(r"(?<![\w.-])\d[\d,.]*\s?(?:ms|us|s|%|times|seconds)(?![\w])")
+_NO_PROSE = re.compile(r"```.*?```|\{glue:text\}`[^`]*`|`[^`]*`|\"[^\"]*\"", re.DOTALL)
+
+
+def prose(path):
+    """Paragraphs of a page or chapter, with the captions of its figures and tables."""
+    if path.suffix == ".md":
+        return path.read_text(encoding="utf-8").split("\n\n")
+    found = []
+    for cell in nbformat.read(path, as_version=4).cells:
+        shown = cell.metadata.get("mystnb", {}).get("figure", {}), cell.metadata.get("table", {})
+        found += [of["caption"] for of in shown if "caption" in of]
+        found += cell.source.split("\n\n") if cell.cell_type == "markdown" else []
+    return found
+
+
+@pytest.mark.parametrize("path", [*PAGES, *ANALYSES], ids=lambda path: path.stem)
+@pytest.mark.parametrize("said", _WITHDRAWN)
+def test_what_was_withdrawn_is_not_said_again(path, said):
+    assert not [paragraph for paragraph in prose(path) if re.search(_WITHDRAWN[said], paragraph)]
+
+
+def test_each_price_is_said_with_its_load():
+    """On the page that has it, in the same cell: a ratio at the same number of threads is one of capacity."""
+    priced = 0
+    for path in (notebooks.chapter_notebook(slug) for slug in ("answers", "latency")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            if cell.cell_type == "markdown" and _PRICE.search(cell.source):
+                priced += 1
+                assert _LOAD.search(cell.source), cell.source
+    assert priced >= 4
+
+
+def test_the_front_page_says_what_its_costs_are_of():
+    text = " ".join((BOOK / "index.md").read_text(encoding="utf-8").split())
+    assert "a closed loop that keeps the cluster busy" in text
+    assert "while all is well" in text
+    chapter = nbformat.read(notebooks.chapter_notebook("answers"), as_version=4)
+    (figure,) = (
+        cell.metadata["mystnb"]["figure"] for cell in chapter.cells if "figure" in cell.metadata.get("mystnb", {})
+    )
+    assert re.search("closed loop that keeps the cluster busy.*while all is well", figure["caption"])
+
+
+@pytest.mark.parametrize("path", ANALYSES, ids=lambda path: path.stem)
+def test_results_in_the_text_are_glued_and_only_conditions_are_typed(path):
+    typed = {match for text in prose(path) for match in _UNIT.findall(_NO_PROSE.sub("", text))}
+    assert typed <= _RULES | _TYPED.get(path.stem, set())
