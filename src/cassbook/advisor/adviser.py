@@ -17,28 +17,28 @@ import time
 import uuid
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-from cassandra import ConsistencyLevel, DriverException
+from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import keyspace_hosts, live_replicas, missing_nodes, replication_factor
+from cassbook.advisor.keyspace import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
 from cassbook.advisor.pace import Pace
 from cassbook.advisor.policy import Decision, Policy, Terms
-from cassbook.advisor.regime import Regime, bound_by_others
-from cassbook.advisor.register import Epoch, InMemory, Register, View
-from cassbook.advisor.requests import Advised, NotSent, OutcomeUnknown, Write, is_read, ready
+from cassbook.advisor.regime import Regime, bound_by_others, starting
+from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
+from cassbook.advisor.requests import Advised, OutcomeUnknown, is_read
+from cassbook.advisor.sending import Sender
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
-from cassbook.core.consistency import level_of_at_least, levels, setting, setting_waiting_for, stops
+from cassbook.core.consistency import setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 
 __all__ = [
@@ -154,13 +154,11 @@ class Adviser:
     ) -> None:
         if on_unavailable not in _ON_UNAVAILABLE:
             raise InputError(f"on_unavailable: {on_unavailable!r} is none of {', '.join(_ON_UNAVAILABLE)}")
-        self._reads_weaker = on_unavailable == "weaker"
-        self._fails_fast = (fail_fast, fail_fast and not self._reads_weaker)  # writes, reads
         self._session, self._keyspace, self._interval_s = session, keyspace, pace.interval_s
         replicas = self._replicas = replication_factor(session, keyspace)
         self._asked: tuple[int, int] | None = None
         self.policy = Policy(latency_map, replicas, terms, bound_by_others(replicas, others))
-        first = _first(start, replicas)
+        first = starting(start, replicas)
         self._register = register or InMemory()
         self._register.open(Epoch(0, first, (first.reads, first.writes)))
         present = self._epoch = self._register.look().epoch
@@ -174,16 +172,17 @@ class Adviser:
         self._escapes = Escapes(replicas, self.policy.least, _clock)
         self._gates = Gates(_clock)
         self.window = Window(pace.window_s, self._heard)
-        # On its way a switch may need reads of four of five replicas, for which there is no level: those go at ALL.
-        named = [level_of_at_least(n, replicas) for n in range(1, replicas + 1)]
-        self._codes = [0] + [ConsistencyLevel.name_to_value[level] for level in named]
+        self._sender = Sender(
+            session, keyspace, replicas, self.member, self.window, self._gates, self._escapes,
+            reads_weaker=on_unavailable == "weaker", fail_fast=fail_fast,
+        )  # fmt: skip
         self._journal = Journal(on_event)
         self._load, self._reason = Load(0.0, float("nan"), 0.0), ""
-        self._sweeping, self._leased, self._everywhere = False, True, True
+        self._sweeping, self._leased = False, True
         self.history: list[Change] = []
         self._arrived_at = _clock()
         self._stop = threading.Event()
-        self._overruled = _overruled(first, present)
+        self._overruled = overruled(first, present)
         if self._overruled:
             self._note_event("start", self._overruled, logging.WARNING)
         if nothing := self.policy.nothing_to_switch():
@@ -274,57 +273,11 @@ class Adviser:
         InputError
             For a lightweight transaction, whose level is not the adviser's to choose.
         """
-        began = _clock()
-        reads, statement, parameters = ready(statement, parameters)
-        gate = self._gates.reads if reads else self._gates.writes
-        lack = gate.lack  # once: the adviser's thread may take it away
-        if lack is None or not self._lacks(lack.needs, statement):
-            return self._send(began, reads, statement, parameters, options)
-        sent, error = gate.admits() if self._fails_fast[reads] else (True, None)
-        if not sent and error is not None:
-            return NotSent(error, self.window, began, reads)
-        request = self._send(began, reads, statement, parameters, options)
-        gate.watch(request.future, began)
-        if error is not None:
-            request.hurry(error)
-        return request
-
-    def _lacks(self, needs: int, statement: Any) -> bool:
-        """Whether the row of a statement has fewer live replicas than it needs; a row of all nodes does if any does."""
-        if self._everywhere:
-            return True
-        alive = live_replicas(self._session, self._keyspace, statement)
-        return alive is not None and alive < needs
-
-    def _send(self, began: float, reads: bool, statement: Any, parameters: Any, options: dict[str, Any]) -> Advised:
-        if reads:
-            replicas = self.member.read_level()
-            statement.consistency_level = self._codes[replicas]
-            future = self._session.execute_async(statement, parameters, **options)
-            weaker = partial(self._weaker, replicas, statement, parameters, options) if self._reads_weaker else None
-            return Advised(future, self.window, began, weaker)
-        ticket = self.member.begin_write()
-        statement.consistency_level = self._codes[ticket.replicas]
-        try:
-            future = self._session.execute_async(statement, parameters, **options)
-        except BaseException:
-            self.member.end_write(ticket)
-            self.window.fail()
-            raise
-        return Write(future, self.window, began, self.member, ticket)
+        return self._sender.send(statement, parameters, options)
 
     def load(self) -> Load:
         """Return the load of this client over the window."""
         return self.window.load(_clock())
-
-    def _weaker(self, replicas: int, statement: Any, parameters: Any, options: dict[str, Any]) -> Any:
-        """Send a read again, at the strongest level that the live replicas can serve; None where there is none."""
-        fewer = min(replicas - 1, self._escapes.alive)
-        known = [count for count in levels(self._replicas) if count <= fewer]
-        if not known:
-            return None
-        statement.consistency_level = self._codes[max(known)]
-        return self._session.execute_async(statement, parameters, **options)
 
     def _heard(self, error: BaseException) -> None:
         """Take the error of a request; if it tells of dead replicas the adviser looks at once."""
@@ -346,7 +299,7 @@ class Adviser:
             load = self._load = self.load()
             missing = missing_nodes(self._session, self._keyspace)
             nodes = len(keyspace_hosts(self._session, self._keyspace))
-            self._everywhere = nodes <= self._replicas
+            self._sender.everywhere = nodes <= self._replicas
             self._escapes.look(len(missing), nodes)
             if self.member.leased:  # the register may not answer for long
                 self._look_at_gates()
@@ -459,21 +412,3 @@ class Adviser:
             self._note_event("sweep", f"the sweep has read {swept.rows} rows in {swept.seconds:.1f} s")
         else:
             self._note_event("sweep", f"the sweep did not reach every row: {self.sweep.failure}", logging.WARNING)
-
-
-def _overruled(first: Regime, present: Epoch) -> str:
-    """Say that the register has another regime than this client began with; empty where it has not."""
-    if present.regime == first:
-        return ""
-    return (
-        f"start {first} is overruled: the register is in {present.regime} since epoch {present.number}, "
-        "and what it holds goes for all its clients"
-    )
-
-
-def _first(start: str | Regime, replicas: int) -> Regime:
-    if isinstance(start, Regime):
-        if start.replicas != replicas:
-            raise InputError(f"start: {start} is of {start.replicas} replicas, the keyspace has {replicas}")
-        return start
-    return Regime.settled(replicas, *setting(start, replicas).waits(replicas))

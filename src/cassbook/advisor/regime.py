@@ -46,6 +46,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
+from cassbook.core.consistency import setting
 from cassbook.core.errors import InputError
 
 
@@ -289,3 +290,12 @@ def bound_by_others(replicas: int, others: Iterable[tuple[int, int]]) -> tuple[i
         least_reads = max(least_reads, replicas - writes + 1)
         least_writes = max(least_writes, replicas - reads + 1)
     return least_reads, least_writes
+
+
+def starting(start: str | Regime, replicas: int) -> Regime:
+    """Return the regime that a client begins with, from a setting's name or a regime."""
+    if isinstance(start, Regime):
+        if start.replicas != replicas:
+            raise InputError(f"start: {start} is of {start.replicas} replicas, the keyspace has {replicas}")
+        return start
+    return Regime.settled(replicas, *setting(start, replicas).waits(replicas))

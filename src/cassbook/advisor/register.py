@@ -154,3 +154,13 @@ def check_same(there: Epoch, first: Epoch) -> None:
             f"the register is of {counted(there.regime.replicas, 'replica')}, the adviser of {first.regime.replicas}: "
             "use one register for each replication factor"
         )
+
+
+def overruled(first: Regime, present: Epoch) -> str:
+    """Say that the register has another regime than this client began with; empty where it has not."""
+    if present.regime == first:
+        return ""
+    return (
+        f"start {first} is overruled: the register is in {present.regime} since epoch {present.number}, "
+        "and what it holds goes for all its clients"
+    )

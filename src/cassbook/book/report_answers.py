@@ -15,7 +15,7 @@ from cassbook.advisor.workload_cells import shares
 from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
-from cassbook.latency.capacity import AT_LEAST, NONE, Capacity, capacities
+from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
 
 #: Bounds of p99 for which a rate is given, ms.
 BOUNDS_MS = (10.0, 50.0, 200.0)
@@ -134,7 +134,7 @@ def _capacity(run: Any) -> pd.DataFrame:
     """One row per setting, one column per bound."""
     rows: dict[str, dict[str, str]] = {}
     for bound_ms in BOUNDS_MS:
-        for one in capacities(run.statistics, bound_ms, _BY, run.name):
+        for one in capacities(run.statistics, bound_ms, _BY, run.name, getattr(run, "slices", None)):
             rows.setdefault(_what(one), {})[f"{_BY} within {bound_ms:g} ms"] = _rate(one)
     table = pd.DataFrame.from_dict(rows, orient="index")
     return table.rename_axis("requests a second at most").reset_index()
@@ -146,7 +146,7 @@ def _what(one: Capacity) -> str:
 
 
 def _rate(one: Capacity) -> str:
-    if one.verdict == NONE:
+    if one.verdict in (NONE, SOME):
         kept = [min(rate, one.rates_per_s[-1]) for rate in one.by_block if not np.isnan(rate)]
         below = f"below {one.rates_per_s[0]:g}, if any"
         if not kept:

@@ -10,24 +10,22 @@ logarithms, block by block, so that what the machine did from one hour to the ne
 
 from __future__ import annotations
 
-import warnings
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import pandas as pd
-from scipy import stats
 
 from cassbook.core.consistency import READ_LEVELS, WRITE_LEVELS, Setting
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.estimate import FEWEST, Estimate
+from cassbook.core.estimate import Estimate
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
+from cassbook.records.ratios import Ratio, half_log, ratio_of, welch_bounds
 
 #: What makes cells of two runs the same; the deployment only where a run has several.
 KEYS = [key for key in results.KEYS if key != "engine"]
@@ -37,13 +35,6 @@ _TAILS = tuple(column for name in percentiles.SHARES for column in percentiles.c
 ORDER = (*FIGURES, *(column for column in _TAILS if column not in FIGURES))
 #: Where a run does not say.
 _REPLICAS = 3
-
-
-class _Ratio(NamedTuple):
-    value: float
-    low: float
-    high: float
-    basis: str
 
 
 class Run(Protocol):
@@ -146,14 +137,6 @@ def _labels(runs: list[Run], engines: list[str]) -> list[str]:
     return [f"{name} ({place})" for name, place in zip(names, ("first", "second"), strict=True)]
 
 
-def _half_log(value: float, low: float, high: float) -> float:
-    """Half-width of an interval on the scale of logarithms, the wider side."""
-    if not value > 0 or not high > 0:
-        return float("nan")
-    upper = np.log(high / value)
-    return float(max(upper, np.log(value / low)) if low > 0 else np.nan)
-
-
 def in_turn(first: Run, second: Run) -> bool:
     """Whether two runs were measured block by block in turn, as their manifests have it."""
     return all(b.name in a.manifest.get("in_turn_with", ()) for a, b in ((first, second), (second, first)))
@@ -171,50 +154,6 @@ def _log_means(cells: pd.DataFrame, figures: list[str]) -> dict[tuple[Any, ...],
             if np.isfinite(value):
                 own[block] = float(value)
     return logs
-
-
-def _half(logs: np.ndarray, within: float) -> float:
-    """Half-width of one run's interval on the scale of logarithms: over its blocks if there are some."""
-    if logs.size == 1:
-        return within
-    over_blocks = Estimate.mean(logs)
-    return (over_blocks.high - over_blocks.low) / 2
-
-
-def _welch(pairs: list[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
-    """Bounds of each difference of means, second less first, NaN where one has too few; shape (pairs, 2).
-
-    Pairs of the same sizes are computed in one step. Without any spread the difference is exact.
-    """
-    bounds, by_size = np.full((len(pairs), 2), np.nan), defaultdict(list)
-    for place, (a, b) in enumerate(pairs):
-        if min(a.size, b.size) < FEWEST:
-            continue
-        if np.ptp(a) == 0 and np.ptp(b) == 0:
-            bounds[place] = b.mean() - a.mean()
-        else:
-            by_size[a.size, b.size].append(place)
-    for places in by_size.values():
-        a, b = (np.stack([pairs[place][side] for place in places]) for side in (0, 1))
-        with warnings.catch_warnings():
-            # A side may not vary at all, as throughput at a fixed rate: where there is no spread, no precision is lost.
-            warnings.filterwarnings("ignore", "Precision loss", RuntimeWarning)
-            found = stats.ttest_ind(b, a, axis=1, equal_var=False).confidence_interval(uncertainty.LEVEL)
-        bounds[places] = np.column_stack([found.low, found.high])
-    return bounds
-
-
-def _ratio(a: np.ndarray, b: np.ndarray, halves: tuple[float, float], welch: np.ndarray) -> _Ratio:
-    """Ratio of b to a with its bounds, and what they rest on; `halves` are the intervals within one start."""
-    if not min(a.size, b.size):  # as the throughput of one operation, which took no time
-        return _Ratio(float("nan"), float("nan"), float("nan"), uncertainty.NOTHING)
-    centre = float(b.mean() - a.mean())
-    if min(a.size, b.size) >= FEWEST:
-        low, high = np.exp(welch)
-        return _Ratio(float(np.exp(centre)), float(low), float(high), uncertainty.BLOCKS)
-    half = float(np.hypot(_half(a, halves[0]), _half(b, halves[1])))
-    basis = uncertainty.NOTHING if np.isnan(half) else uncertainty.ONE_START
-    return _Ratio(float(np.exp(centre)), float(np.exp(centre - half)), float(np.exp(centre + half)), basis)
 
 
 def _name(key: tuple[Any, ...]) -> str:
@@ -358,18 +297,16 @@ def _with_ratios(both: pd.DataFrame, logs: list[dict[tuple[Any, ...], dict[int, 
     keys = list(both[[*KEYS, "figure"]].itertuples(index=False, name=None))
     sides = [(logs[0][key], logs[1][key]) for key in keys]
     pairs = [(np.array(list(a.values())), np.array(list(b.values()))) for a, b in sides]
-    welch, rows = _welch(pairs), []
+    welch, rows = welch_bounds(pairs), []
     for row, (first, second), (a, b), bounds in zip(both.to_dict("records"), sides, pairs, welch, strict=True):
         differences = [second[block] - first[block] for block in first if block in second]
         if paired and len(differences) > 1:
             over = Estimate.ratio(np.exp(differences))
             basis = uncertainty.NOTHING if np.isnan(over.low) else uncertainty.BLOCKS
-            rows.append(_Ratio(over.value, over.low, over.high, basis))
+            rows.append(Ratio(over.value, over.low, over.high, basis))
             continue
-        halves = [
-            _half_log(*(row[f"{side}_{end}"] for end in ("value", "low", "high"))) for side in ("first", "second")
-        ]
-        rows.append(_ratio(a, b, (halves[0], halves[1]), bounds))
+        halves = [half_log(*(row[f"{side}_{end}"] for end in ("value", "low", "high"))) for side in ("first", "second")]
+        rows.append(ratio_of(a, b, (halves[0], halves[1]), bounds))
     both[["ratio", "ratio_low", "ratio_high", "interval"]] = pd.DataFrame(rows, index=both.index)
     apart = (both["ratio_low"] > 1) | (both["ratio_high"] < 1)
     both["rate_per_s"] = both["rate_per_s"].where(both["rate_per_s"] > 0)

@@ -436,7 +436,7 @@ def test_of_five_replicas_a_number_without_a_level_goes_at_all():
         assert adviser.setting == "3R-3W"
         adviser.execute("SELECT * FROM t")
         assert session.sent[-1].level == QUORUM
-        assert adviser._codes == [0, ONE, ConsistencyLevel.TWO, QUORUM, ALL, ALL]
+        assert adviser._sender._codes == [0, ONE, ConsistencyLevel.TWO, QUORUM, ALL, ALL]
         adviser.request_setting("5R-1W")
         wait_for(lambda: adviser.setting == "5R-1W")
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.book.chapter import open_record
-from cassbook.book.chapters import answers, failures, failures_adviser, staleness_measured
+from cassbook.book.chapters import answers, failures, failures_adviser, failures_availability, staleness_measured
 from cassbook.book.notebooks import analyse_notebooks
 from cassbook.book.source import recorded_sources
 from cassbook.cli.main import main
@@ -82,7 +82,7 @@ FROM_FAULTS = {
     "overview": failures.overview,
     "while dead": failures.unanswered_while_dead,
     "by dead": lambda run: failures.answered_by_dead(run, "faults-kill-two", 12.0),
-    "availability": lambda run: failures.availability(run, "faults-random"),
+    "availability": lambda run: failures_availability.availability(run, "faults-random"),
     "trade-off": lambda run: failures.trade_off(run, "faults-kill"),
     **{f"by fault, {setup}": lambda run, setup=setup: failures.by_fault(run, setup)
        for setup in ("faults-kill", "faults-pause", "faults-cut-drivers", "faults-region")},
@@ -122,9 +122,10 @@ def test_no_table_of_the_adviser_is_certain(name):
 @pytest.mark.parametrize(("run", "version"), [("standard-2.1.20", "2.1.20"), ("standard-5.0.9", "5.0.9")])
 def test_the_answers_are_not_certain(run, version):
     source, probed = recorded_sources([open_run(run)])[0], open_record(f"stale-three-{version}")
-    steps = answers.ladder(source, probed, FaultRun(f"faults-{version}"))
+    records = source, probed, FaultRun(f"faults-{version}")
+    steps = answers.ladder(*records)
     texts = [*answers.in_words(steps).to_numpy().ravel(), *staleness_measured.summary(probed).to_numpy().ravel()]
-    front = answers.five(answers.values(steps, answers.choices(source), probed), source, probed).data
+    front = answers.five(answers.values(steps, answers.choices(source), *records), source).data
     assert [fault for text in [*texts, front] for fault in faults_of(f"{text} %")] == []
     assert "no requests" not in front
     assert f"went unanswered on {version}" in front

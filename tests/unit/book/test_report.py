@@ -28,7 +28,9 @@ def made(name="mine", **how):
     for figure, factor in (("p50", 0.9), ("p95", 2.0), ("p99", 3.0)):
         cells[f"{figure}_us"] = factor * cells["latency_us"]
     cells.loc[0, "marks"] = "little"
-    return SimpleNamespace(name=name, manifest=MANIFEST, statistics=cells, histograms={}, has_histograms=True)
+    return SimpleNamespace(
+        name=name, manifest=MANIFEST, statistics=cells, histograms={}, has_histograms=True, parts=None, notes=[]
+    )
 
 
 def cassbook(*arguments):

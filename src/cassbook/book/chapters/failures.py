@@ -10,11 +10,9 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
-from cassbook.core.consistency import setting
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
-from cassbook.deployment import availability as availabilities
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import part, while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
@@ -31,10 +29,7 @@ DRIVER = "driver"
 #: Stands in prose for the figure of a record that has not its schedule, or not its setting.
 NOT_RECORDED = "not recorded"
 UNNOTICED = "longer than the fault lasted"
-_MINUTES_A_YEAR = 365.25 * 24 * 60
-_REPLICAS = 3
 _PERCENT = 100
-_MOST_LISTED = 3
 #: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
 _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "failing_s": ("seconds with failures", lambda value: f"{value:.1f}"),
@@ -401,127 +396,3 @@ def throughput(run: FaultRun, setup: str) -> pd.DataFrame:
     table = pd.concat(parts).pivot_table("per_s", "setting", "when", aggfunc=told, sort=False)
     heads = [f"{when}, answered per s" for when in windows]
     return table.rename_axis(columns=None).reindex(columns=heads, fill_value="-")
-
-
-def dead_over_time(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return for what part of each start's schedule so many nodes were down: index start, a column per number."""
-    rows = {}
-    length_s = run.length_s(setup)
-    for start, faults in run.faults(setup).groupby("start"):
-        begins, ends = faults["begins_s"].to_numpy(), faults["ends_s"].fillna(length_s).clip(upper=length_s).to_numpy()
-        moments = np.arange(0, length_s, 0.05)
-        down = ((moments[:, None] >= begins) & (moments[:, None] < ends)).sum(axis=1)
-        rows[start] = pd.Series(down).value_counts(normalize=True)
-    return pd.DataFrame(rows).T.fillna(0.0).sort_index(axis=1)
-
-
-def availability(run: FaultRun, setup: str) -> pd.DataFrame:
-    """Return measured availability under random faults beside two that are predicted, in percent.
-
-    Returns
-    -------
-    DataFrame
-        Index (operation, setting): measured (share answered, with bounds); of these nodes (predicted
-        from how many were down when); independent (predicted from each node's own part of time down alone, as if nodes
-        failed independently: k of n).
-    """
-    bins = run.bins_of(setup)
-    counts = bins.groupby(["operation", "setting", "start"], sort=False)[["ok", "n"]].sum()
-    percent = lambda value: f"{value:.2f}"  # noqa: E731
-    table = answered(counts).map(lambda share: share.text(digits=2)).rename("measured, %").to_frame()
-    down = dead_over_time(run, setup).mean()
-    mean_down = float((down.index.to_numpy() * down).sum() / _REPLICAS)
-    told, independent = [], []
-    for operation, name in table.index:
-        reads, writes = setting(name).waits(_REPLICAS)
-        needed = reads if operation == "READ" else writes
-        told.append(_PERCENT * down[down.index <= _REPLICAS - needed].sum())
-        independent.append(_PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
-    table["by nodes down, %"] = [percent(value) for value in told]
-    table["k of n, %"] = [percent(value) for value in independent]
-    return table.rename(index=OPERATIONS, level=0)
-
-
-def availability_values(pair: Mapping[str, FaultRun], setup: str, name: str) -> dict[str, str]:
-    """Return what prose quotes of `availability` of a setting's reads, in percent, named as by `quoted`.
-
-    measured (the median over starts), told (by how many nodes were down) and model (k of n), each with the setting.
-    """
-    heads = {"measured": "measured, %", "told": "by nodes down, %", "model": "k of n, %"}
-    of = name.lower().replace("-", "")
-    found: dict[str, str] = {}
-    for suffix, run in pair.items():
-        table = availability(run, setup)
-        found |= {
-            f"{short}_{of}_{suffix}": str(table[head].to_dict()["reads", name]).split(" [")[0]
-            for short, head in heads.items()
-        }
-    return found
-
-
-def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.DataFrame:
-    """Return for how many minutes of a year each level is not available, by the model: k of n.
-
-    Parameters
-    ----------
-    up_days, repair_h : float
-        Mean time between a node's failures, and until it is back.
-    region_up : float
-        Availability of each data centre as a whole.
-
-    Returns
-    -------
-    DataFrame
-        Index level; a column for three nodes, for two data centres of three, and for two that fail as a whole too.
-    """
-    up = availabilities.of_node(up_days * 24, repair_h)
-    one, two = {"here": [up] * 3}, {"here": [up] * 3, "there": [up] * 3}
-    whole = dict.fromkeys(two, region_up)
-    levels = ("ONE", "LOCAL_ONE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL")
-    down = {
-        level: [1 - availabilities.of_level(level, one), 1 - availabilities.of_level(level, two),
-                1 - availabilities.of_level(level, two, centre_up=whole)]
-        for level in levels
-    }  # fmt: skip
-    heads = ["one data centre of 3", "two of 3", f"two of 3 that are up {_PERCENT * region_up:g} % of the time"]
-    return (_MINUTES_A_YEAR * pd.DataFrame.from_dict(down, orient="index", columns=heads)).map(lambda m: f"{m:,.2g}")
-
-
-def flaws(run: FaultRun) -> pd.DataFrame:
-    """Return what the checker found in all schedules together: index setting.
-
-    Columns reads, stale, back, writes (asked), lost, and where: schedules in which there was any of the three, by name
-    where they are few.
-    """
-    rows = run.results.rows.assign(schedule=run.results.rows["setup"].map(short))
-    by_operation = {name: rows[rows["operation"] == name].groupby("setting", sort=False) for name in OPERATIONS}
-    reads, writes = by_operation["READ"][["n", "stale", "back"]].sum(), by_operation["UPDATE"][["n", "lost"]].sum()
-    flawed = rows[rows[["stale", "back", "lost"]].sum(axis=1) > 0]
-    where = flawed.groupby("setting")["schedule"].agg(_listed, of=len(run.setups))
-    table = reads.rename(columns={"n": "reads"}).join(writes.rename(columns={"n": "writes"}))
-    return table.assign(where=where.reindex(table.index).fillna(""))
-
-
-def _listed(titles: pd.Series, of: int) -> str:
-    names = list(dict.fromkeys(titles))
-    return "; ".join(names) if len(names) <= _MOST_LISTED else f"{len(names)} of {of} schedules"
-
-
-def example(run: FaultRun, kind: str, setup: str, name: str) -> pd.DataFrame:
-    """Return the first told history of a kind (see `FaultRun.stories`) of a schedule and a setting; empty if none."""
-    found = [told for told in run.stories(kind) if (told["setup"].iloc[0], told["setting"].iloc[0]) == (setup, name)]
-    return story(found[0]) if found else pd.DataFrame()
-
-
-def story(told: pd.DataFrame) -> pd.DataFrame:
-    """Return a told history as a table to read: seconds since its first operation, who did what, with what result."""
-    since_s = told["sent_s"] - told["sent_s"].min()
-    took = (told["ended_s"] - told["sent_s"]) * 1000
-    nobody, wrote = told["coordinator"] == 0, told["operation"] != "read"
-    by = told["coordinator"].map(lambda node: f"through node{node:.0f}")
-    by = by.mask(nobody, "").mask(nobody & ~wrote, "at the end, at ALL")
-    by = by.mask(nobody & wrote & took.notna(), "before the load, at ALL")
-    result = took.map(lambda ms: "unknown whether it took effect" if np.isnan(ms) else f"answered after {ms:.0f} ms")
-    result = result.mask(nobody & took.notna(), "")
-    what = told["operation"].where(~wrote, "write") + " of version " + told["version"].astype(str)
-    return pd.DataFrame({"s": since_s.round(3), "what": what, "by": by, "result": result}).reset_index(drop=True)

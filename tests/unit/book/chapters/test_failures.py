@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 
-from cassbook.book.chapters import failures, failures_adviser, failures_figures
+from cassbook.book.chapters import failures, failures_adviser, failures_availability, failures_data, failures_figures
 from cassbook.latency.under_faults import ENDS
 from cassbook.records.faults import KILLED, FaultRun
 from tests.helpers.experiments import written
@@ -93,7 +93,7 @@ def test_prose_quotes_what_the_checker_found_and_what_a_dead_node_costs(run):
 
 
 def test_the_model_says_for_how_long_each_level_is_gone():
-    table = failures.minutes_per_year(up_days=30, repair_h=12, region_up=0.999)
+    table = failures_availability.minutes_per_year(up_days=30, repair_h=12, region_up=0.999)
     up = 60 / 61
     alone = table["one data centre of 3"]
     assert float(alone["QUORUM"].replace(",", "")) == pytest.approx(525960 * (1 - 3 * up**2 + 2 * up**3), rel=0.05)
@@ -163,16 +163,16 @@ def test_a_node_that_is_not_back_before_the_load_ends_is_dead_until_then(run, mo
 
 
 def test_availability_is_measured_and_predicted(run):
-    assert failures.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
+    assert failures_availability.dead_over_time(run, SETUP).mean().to_dict() == pytest.approx(
         {0: 1 / 3, 1: 1 / 3, 2: 1 / 3}, abs=0.01
     )
-    table = failures.availability(run, SETUP)
+    table = failures_availability.availability(run, SETUP)
     for operation, name, share in (("reads", "ONE/ONE", 100), ("reads", "2R-2W", 66.67), ("reads", "3R-1W", 33.33)):
         assert float(table.loc[(operation, name), "measured, %"].partition(" ")[0]) == pytest.approx(share, abs=0.01)
         assert float(table.loc[(operation, name), "by nodes down, %"]) == pytest.approx(share, abs=0.5)
     a = 1 - 1 / 3
     assert float(table.loc[("reads", "2R-2W"), "k of n, %"]) == pytest.approx(100 * (3 * a**2 - 2 * a**3), abs=0.5)
-    assert failures.availability_values({"newer": run}, SETUP, "2R-2W") == {
+    assert failures_availability.availability_values({"newer": run}, SETUP, "2R-2W") == {
         "measured_2r2w_newer": table.loc[("reads", "2R-2W"), "measured, %"],
         "told_2r2w_newer": table.loc[("reads", "2R-2W"), "by nodes down, %"],
         "model_2r2w_newer": table.loc[("reads", "2R-2W"), "k of n, %"],
@@ -191,7 +191,7 @@ def test_a_story_reads_as_one():
         {"operation": ["write", "read"], "version": [7, 6], "sent_s": [20.0, 20.5], "ended_s": [math.nan, 20.51],
          "coordinator": [2, 0]}
     )  # fmt: skip
-    table = failures.story(told)
+    table = failures_data.story(told)
     assert table["what"].tolist() == ["write of version 7", "read of version 6"]
     assert table["s"].tolist() == [0.0, 0.5]
     assert table["by"].tolist() == ["through node2", "at the end, at ALL"]
@@ -199,10 +199,10 @@ def test_a_story_reads_as_one():
 
 
 def test_what_the_checker_found_is_summed_by_setting(run):
-    table = failures.flaws(run)
+    table = failures_data.flaws(run)
     assert table.loc["ONE/ONE", ["reads", "writes", "lost"]].tolist() == [3600, 3600, 1]
     assert table["where"].tolist() == ["kill two", "", ""]
-    assert failures.example(run, "stale", SETUP, "ONE/ONE").empty
+    assert failures_data.example(run, "stale", SETUP, "ONE/ONE").empty
 
 
 def test_what_became_of_switched_requests_and_how_soon_a_setting_was_left(tmp_path):
