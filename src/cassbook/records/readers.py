@@ -12,7 +12,7 @@ READERS: Mapping[str, tuple[str, ...]] = {
     "adviser-switches": ("chapter adapting -p switches={record}",),
     "adviser-shift": ("chapter adapting -p shift={record}",),
     ADVISED: (*_SHOWN, "chapter failures-adviser -p newer={record}"),
-    FAULTS: (*_SHOWN, "chapter failures -p recorded={record}"),
+    FAULTS: (*_SHOWN, "chapter failures -p own={record}"),
     "calibration": ("predict --run {record}", "chapter queueing-calibrated -p calibrated_today={record}"),
     "staleness-three": (
         "stale --run {record} --r 1 --w 1 --t 10", "chapter staleness-measured -p probed_today={record}",

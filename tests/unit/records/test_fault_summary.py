@@ -178,7 +178,7 @@ def test_what_does_not_read_it_says_what_does(run, tmp_path, arguments):
     assert result.exit_code == 2
     assert (
         f"what reads it: `cassbook show {path}`, `cassbook report {path} --output FILE.html`, "
-        f"`cassbook chapter failures -p recorded={path}`"
+        f"`cassbook chapter failures -p own={path}`"
     ) in result.stderr
 
 

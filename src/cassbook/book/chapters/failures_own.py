@@ -18,19 +18,19 @@ from cassbook.records.faults import FaultRun
 _OWN = "faults"
 
 
-def show(recorded: str, pair: Mapping[str, FaultRun]) -> None:
+def show(own: str, pair: Mapping[str, FaultRun]) -> None:
     """Display records of schedules of one's own: a figure of each schedule, and a table of each fault.
 
     Parameters
     ----------
-    recorded : str
+    own : str
         Name or path of a further record; '' for none.
     pair : mapping of str to FaultRun
         The records of the chapter. Which schedules one of them lacks that others have is said.
     """
     for sentence in lacking(pair):
         display(Markdown(sentence))
-    shown = [*([_opened(recorded)] if recorded else []), *(run for run in pair.values() if _is_own(run))]
+    shown = [*([_opened(own)] if own else []), *(run for run in pair.values() if _is_own(run))]
     for run in shown:
         for setup in run.setups:
             display(Markdown(f"**{run.results.name}, Cassandra {run.engine}.** {fault_tables.title_of(run, setup)}."))
@@ -66,11 +66,11 @@ def lacking(pair: Mapping[str, FaultRun]) -> list[str]:
     return said
 
 
-def _opened(recorded: str) -> FaultRun:
-    folder, _ = fingerprint.record(recorded)
+def _opened(own: str) -> FaultRun:
+    folder, _ = fingerprint.record(own)
     run = faults.opened(str(folder)) if folder is not None else None
     if run is None:
         raise InputError(
-            f"recorded: {recorded} is no record of faults; `cassbook experiment faults --profile PROFILE` makes one"
+            f"own: {own} is no record of faults; `cassbook experiment faults --profile PROFILE` makes one"
         )
     return run

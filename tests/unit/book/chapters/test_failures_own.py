@@ -49,7 +49,7 @@ def test_the_chapter_opens_it_and_shows_its_schedules(run, tmp_path, monkeypatch
         "other version stands alone."
     )
     assert sum(isinstance(one, pd.DataFrame) for one in shown) == 2
-    with pytest.raises(InputError, match=r"recorded: quick-2\.1\.20 is no record of faults"):
+    with pytest.raises(InputError, match=r"own: quick-2\.1\.20 is no record of faults"):
         failures_own.show("quick-2.1.20", {"older": shipped})
 
 
