@@ -124,7 +124,7 @@ def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:
         {
             "file": log.name, "format": log.format, "begun_unix_us": begun, "operations": dict(log.counts),
             "left_out": dict(log.left_out), "damaged_lines": log.tally.count, "text_lines": log.tally.texts,
-            "notes": log.notes,
+            "notes": log.notes, "damaged": [str(damage) for damage in log.tally.named],
         }
         | ({"cut": log.tally.cut} if log.tally.cut else {})
         for log, begun in zip(logs, begun_us, strict=True)

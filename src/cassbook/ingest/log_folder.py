@@ -33,7 +33,7 @@ from cassbook.ingest.common import Options, cell_id_of
 from cassbook.ingest.formats import Format, logs_in, recognise
 from cassbook.ingest.hdr import Histograms
 from cassbook.ingest.merge import read_table, to_samples
-from cassbook.ingest.operations import Meanings
+from cassbook.ingest.operations import UNTAGGED, Meanings
 from cassbook.ingest.summary import Figures
 from cassbook.latency import summaries
 from cassbook.latency.labels import labelled
@@ -100,7 +100,11 @@ class LogFolder(RecordedRun):
     def _format(self, name: str) -> Format | None:
         """Format of a log; None for a table that was made of logs."""
         path = self.folder / name
-        return None if read_tables.holds_table(path) else recognise(path, self._options.skip_damaged)
+        form = None if read_tables.holds_table(path) else recognise(path, self._options.skip_damaged)
+        if self._options.unit and self._alone and form is not Format.HDR_LOG:
+            what = form.value if form else "Parquet of `cassbook read`, which has --unit itself"
+            raise InputError(f"--unit: is for HdrHistogram logs, and {path} is {what}; leave it out")
+        return form
 
     def _meanings(self, row: Mapping[Hashable, Any]) -> Meanings:
         """What is known of operations with names of the user's own."""
@@ -144,8 +148,12 @@ class LogFolder(RecordedRun):
         if self._described and len({test["table"] for test in tests}) > 1:
             raise InputError(f"{file}: was made of several logs; name those themselves in {LOGS_INDEX}")
         if form is None and not self._described:
-            tables = self._tables_of(row)
-            tests = [test | {"cell_id": cell_id_of([tables[test["table"]].tally.path], file)} for test in tests]
+            paths = [table.tally.path for table in self._tables_of(row)]
+            ids = [cell_id_of([path], file) for path in paths]
+            ids = ids if len(set(ids)) == len(ids) else [str(path.with_suffix("")) for path in paths]
+            # Logs are no repeats of each other, for all that is known; a name of its own keeps each apart.
+            apart = [f"log {path}" if len(paths) > 1 else "" for path in paths]
+            tests = [test | {"cell_id": ids[test["table"]], "condition": apart[test["table"]]} for test in tests]
         if len(tests) > len({test["table"] for test in tests}):
             tests = [test | {"cell_id": f"{test['cell_id']}-t{test['threads']:04d}"} for test in tests]
         return tests
@@ -177,12 +185,21 @@ class LogFolder(RecordedRun):
         said: dict[str, tuple[set[str], set[str]]] = {}
         for row in self.index.to_dict("records"):
             meanings = self._meanings(row)
-            if meanings.others_write and row["cell_id"] in self._summed:
-                wanted, names = said.setdefault(meanings.source, (set(), set()))
-                wanted |= meanings.reads
-                names |= set(self._summed[row["cell_id"]].names)
+            if not meanings.source:
+                continue
+            if row["cell_id"] not in self._summed:
+                raise InputError(f"{meanings.source}: operations of {row['file']} are known by its tool; leave it out")
+            wanted, names = said.setdefault(meanings.source, (set(), set()))
+            wanted |= meanings.reads if meanings.others_write else set()
+            own = set(self._summed[row["cell_id"]].names)
+            names |= {name or UNTAGGED for name in own}
+            if not meanings.others_write and not any(meanings.of(name) for name in own):
+                raise InputError(
+                    f"{meanings.source}: has no query of {row['file']}, whose operations are {', '.join(sorted(names))}"
+                )
         for source, (wanted, names) in said.items():
-            lacking = sorted(wanted - {name.lower() for name in names})
+            known = {name.lower() for name in names} | {name.lower().rpartition(".")[2] for name in names}
+            lacking = sorted(wanted - known)
             if lacking:
                 raise InputError(
                     f"{source}: no operation is called {', '.join(lacking)}; the log has {', '.join(sorted(names))}"
@@ -213,12 +230,20 @@ class LogFolder(RecordedRun):
             if row.get("told", row["threads"]) not in (None, row["threads"]) and not pd.isna(row.get("told"))
         ]
         said = self.index.drop_duplicates("cell_id").set_index("cell_id")["read_share"].items()
-        found = [(str(cell_id), share, self._read_share(str(cell_id))) for cell_id, share in said]
+        found = [(str(cell_id), share, self._share_bounds(str(cell_id))) for cell_id, share in said]
         return threads + [
-            f"{LOGS_INDEX} has read_share {share:g} for {cell_id}, the log itself {logged:.3g}."
-            for cell_id, share, logged in found
-            if abs(share - logged) > _SHARE_OFF
+            f"{LOGS_INDEX} has read_share {share:g} for {cell_id}, the log itself "
+            + (f"{low:.3g}." if low == high else f"{low:.3g} to {high:.3g}.")
+            for cell_id, share, (low, high) in found
+            if not np.isnan(low) and not low - _SHARE_OFF <= share <= high + _SHARE_OFF
         ]
+
+    def _share_bounds(self, cell_id: str) -> tuple[float, float]:
+        """Range of the read share that the logs of a cell allow."""
+        if cell_id in self._sampled_cells:
+            share = self._read_share(cell_id)
+            return share, share
+        return self._summed[cell_id].read_bounds
 
     @cached_property
     def cells(self) -> pd.DataFrame:

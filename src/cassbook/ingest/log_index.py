@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 from pathlib import Path
 
@@ -67,6 +68,11 @@ def read_index(folder: Path) -> pd.DataFrame:
     _check_rows(path, index)
     named = zip(index["cell_id"], index["file"], strict=True)
     cell_ids = [cell_id or cell_id_of([Path(file)], path) for cell_id, file in named]
+    several = index["file"].duplicated(keep=False) & (index["cell_id"] == "")  # tests of one log, by their threads
+    cell_ids = [
+        f"{name}-t{threads:04d}" if of_one else name
+        for name, threads, of_one in zip(cell_ids, index["threads"], several, strict=True)
+    ]
     pure = np.where(index["read_share"].isin([0.0, 1.0]), "pure", "mixed")
     index = index.assign(cell_id=cell_ids, kind=index["kind"].where(index["kind"] != "", pure))
     for cell_id, logs in index.groupby("cell_id"):
@@ -81,12 +87,21 @@ def _table(path: Path) -> tuple[pd.DataFrame, str]:
     try:
         content = path.read_bytes()
         text = content.decode("utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig")
+        if text.lower().startswith("sep="):  # Excel's own word on what separates
+            text = text.partition("\n")[2]
         head = text.partition("\n")[0]
         separator = next((sign for sign in (";", "\t") if sign in head and "," not in head), ",")
         rows = pd.read_csv(io.StringIO(text), sep=separator, dtype="str", keep_default_na=False, skipinitialspace=True)
+    except UnicodeDecodeError:
+        raise InputError(f"{path}: is neither UTF-8 nor UTF-16; save it as CSV UTF-8") from None
     except (OSError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from None
-    return rows.rename(columns=str.strip), "." if separator == "," else ","
+    fields = [len(row) for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    for line, n in enumerate(fields[1:], start=2):
+        if n > fields[0]:
+            has = f"has {n} fields, the heading {fields[0]}"
+            raise InputError(f"{path}, line {line}: {has}; quote what holds a {separator!r}")
+    return rows.rename(columns=lambda name: name.strip().lower()), "." if separator == "," else ","
 
 
 def _check_rows(path: Path, index: pd.DataFrame) -> None:

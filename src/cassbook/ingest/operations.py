@@ -7,15 +7,16 @@ of them read, or gives the profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import yaml
 
 from cassbook.core.errors import InputError
-from cassbook.core.schema import OUTCOMES
-from cassbook.ingest.ycsb_lines import kind
+from cassbook.core.schema import OPERATIONS
 
 READ, WRITE, RMW, TOTAL, UNKNOWN = "READ", "WRITE", "RMW", "TOTAL", "UNKNOWN"
 #: Names of each tool: YCSB's, cassandra-stress's own commands, easy-stress's, and columns of our samples.
@@ -25,16 +26,27 @@ _KNOWN = {
         "UPDATE", "INSERT", "WRITE", "WRITES", "MUTATION", "MUTATIONS", "DELETE", "DELETION", "DELETIONS",
         "COUNTER_WRITE", "COUNTERWRITE", "RAW-WRITE",
     ),
-    RMW: ("RMW", "READ-MODIFY-WRITE"),
+    RMW: ("RMW", "READ-MODIFY-WRITE", "READ_MODIFY_WRITE"),
     TOTAL: ("TOTAL",),
 }  # fmt: skip
 _OPERATION = {name: operation for operation, names in _KNOWN.items() for name in names}
-#: Not requests: YCSB's end of a client and its check inside the client, and what it and scylla-bench count a second
-#: time, from when a request was meant to start.
-_ASIDE = ("CLEANUP", "INTENDED-", "VERIFY", "CO-FIXED")
+#: Not requests: YCSB's end of a client, and its check inside the client.
+VERIFY = "VERIFY"
+_ASIDE = ("CLEANUP", VERIFY)
+#: What YCSB and scylla-bench count a second time, from when a request was meant to start.
+_INTENDED = ("Intended-", "co-fixed")
+#: Tags of histograms that are no service time: cassandra-stress's response and waiting times, and our own logs'.
 _RESPONSES = ("-RT", "-WT", ".RESPONSE")
-#: How the statement of a query begins that reads; every other statement of a profile changes data.
-_SELECT = "SELECT"
+#: Failures of YCSB and go-ycsb have tags of their own: READ-FAILED, READ-NOT_FOUND, READ_ERROR.
+_FAILURE = re.compile(
+    r"(?:Hdr|Raw)?((?:BATCH[-_])?(?:READ-MODIFY-WRITE|READ_MODIFY_WRITE|READ|UPDATE|INSERT|SCAN|DELETE))"
+    r"(?:-(?!RT$|WT$|ST$)[A-Z_]+|_ERROR)"
+)
+#: What values without a tag are called on the command line.
+UNTAGGED = "untagged"
+#: How statements begin that read, and those that write; comments of CQL stand before them at times.
+_SELECT, _CHANGES = "SELECT", ("INSERT", "UPDATE", "DELETE", "BEGIN")
+_COMMENT = re.compile(r"/\*.*?\*/|--[^\n]*|//[^\n]*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +94,51 @@ class Meanings:
             str(name).lower(): str(query.get("cql", "") if isinstance(query, dict) else query)
             for name, query in queries.items()
         }
-        reads = {name for name, cql in statements.items() if cql.lstrip().upper().startswith(_SELECT)}
         without = sorted(name for name, cql in statements.items() if not cql.strip())
         if without:
             raise InputError(f"{path}: queries without a statement (`cql`): {', '.join(without)}")
-        writes = {*statements, "insert"} - reads
+        plain = {name: _COMMENT.sub(" ", cql).lstrip().upper() for name, cql in statements.items()}
+        reads = {name for name, cql in plain.items() if cql.startswith(_SELECT)}
+        writes = {name for name, cql in plain.items() if cql.startswith(_CHANGES)} | {"insert"}
         return cls(frozenset(reads | {str(name).lower() for name in ranges}), frozenset(writes), source=str(path))
 
     def of(self, name: str) -> str | None:
         """READ or WRITE where the user says so, else None."""
-        lower = name.lower()
+        lower = name.lower() or UNTAGGED
+        if lower not in self.reads | self.writes:  # a query of one of several profiles is SPEC.QUERY
+            lower = lower.rpartition(".")[2]
         return READ if lower in self.reads else WRITE if lower in self.writes else None
 
 
 NONE = Meanings()
 
 
-def bare(tag: str) -> str:
+def bare(tag: str, in_histograms: bool = True) -> str:
     """Return the operation's own name in a tag.
 
-    >>> bare("insert-st"), bare("cell-1.READ"), bare("HdrREAD")
-    ('insert', 'READ', 'READ')
+    >>> bare("insert-st"), bare("cell-1.READ"), bare("HdrREAD"), bare("spec1.insert")
+    ('insert', 'READ', 'READ', 'spec1.insert')
     """
-    name = tag[: -len("-st")] if tag.lower().endswith("-st") else tag
-    return name.rpartition(".")[2].removeprefix("Hdr").removeprefix("Raw")
+    name = tag[: -len("-st")] if in_histograms and tag.lower().endswith("-st") else tag
+    before, _, last = name.rpartition(".")
+    name = last if before and last in OPERATIONS else name  # CELL.OPERATION of our own logs
+    return name.removeprefix("Hdr").removeprefix("Raw")
 
 
-def operation_of(tag: str, meanings: Meanings = NONE) -> str | None:
+def operation_of(
+    tag: str, meanings: Meanings = NONE, in_histograms: bool = True, own_names: bool = False
+) -> str | None:
     """READ, WRITE, RMW, TOTAL or UNKNOWN; None for failures, and for what is no request of its own.
+
+    Parameters
+    ----------
+    tag : str
+    meanings : Meanings
+        What the user says.
+    in_histograms : bool
+        Whether it is the tag of a histogram, which may be of a response time.
+    own_names : bool
+        Whether users name operations, as those of cassandra-stress, whose own names are in capitals, but for `insert`.
 
     Examples
     --------
@@ -118,34 +147,53 @@ def operation_of(tag: str, meanings: Meanings = NONE) -> str | None:
     >>> operation_of("READ-rt"), operation_of("CLEANUP"), operation_of("VERIFY"), operation_of("READ-FAILED")
     (None, None, None, None)
     """
-    upper = tag.upper()
-    if bare(tag).upper().startswith(_ASIDE) or upper.endswith(_RESPONSES) or failed(tag):
+    name = bare(tag, in_histograms)
+    if name in _ASIDE or name.startswith(_INTENDED) or failed(tag):
         return None
-    name = bare(tag)
-    said = meanings.of(name) or _OPERATION.get(name.upper())
+    if in_histograms and tag.upper().endswith(_RESPONSES):
+        return None
+    last = name.rpartition(".")[2]
+    known = WRITE if last == "insert" else None if own_names and not name.isupper() else _OPERATION.get(name.upper())
+    said = meanings.of(name) or (TOTAL if name == "total" else known)
     return said or (WRITE if meanings.others_write else UNKNOWN)
 
 
 def failed(tag: str) -> bool:
-    """Whether a tag is one that YCSB has for operations that failed, as READ-FAILED."""
-    ycsb = kind(tag.removeprefix("Hdr"))
-    return ycsb is not None and OUTCOMES[ycsb.outcome] != "ok" and ycsb.operation >= 0
+    """Whether a tag is one that YCSB or go-ycsb has for operations that failed, as READ-FAILED."""
+    return of_failure(tag) is not None
+
+
+def of_failure(tag: str) -> str | None:
+    """Return the operation of a tag of failures; None for any other tag.
+
+    >>> of_failure("READ-MODIFY-WRITE"), of_failure("DELETE-FAILED"), of_failure("HdrREAD-NOT_FOUND")
+    (None, 'DELETE', 'READ')
+    """
+    parts = _FAILURE.fullmatch(tag)
+    return parts[1] if parts else None
 
 
 def label(tag: str, operation: str) -> str:
     """Name an operation for a reader.
 
     >>> label("simple1-st", "UNKNOWN"), label("simple1", "READ"), label("SCAN", "READ"), label("", "UNKNOWN")
-    ('simple1 (unknown)', 'simple1 (READ)', 'SCAN', '(no name, unknown)')
+    ('simple1 (unknown)', 'simple1 (READ)', 'SCAN', 'untagged (unknown)')
     """
-    name = bare(tag)
-    if not name:
-        return "(no name, unknown)" if operation == UNKNOWN else operation
-    known = _OPERATION.get(name.upper())
+    name = bare(tag) or UNTAGGED
+    known = WRITE if name == "insert" else _OPERATION.get(name.upper())
     return name if known == operation else f"{name} ({'unknown' if operation == UNKNOWN else operation})"
 
 
-def read_share(counts: dict[str, float]) -> float:
-    """Reads among the operations of each kind, RMW left out; NaN where one is unknown, or there is none."""
+def read_bounds(counts: Mapping[str, float]) -> tuple[float, float]:
+    """Range of the share of reads among operations of each kind, RMW left out; NaN where there is none."""
     n = sum(count for operation, count in counts.items() if operation != RMW)
-    return float("nan") if counts.get(UNKNOWN) or not n else counts.get(READ, 0.0) / n
+    if not n:
+        return math.nan, math.nan
+    reads = counts.get(READ, 0.0)
+    return reads / n, (reads + counts.get(UNKNOWN, 0.0)) / n
+
+
+def read_share(counts: Mapping[str, float]) -> float:
+    """Reads among the operations of each kind, RMW left out; NaN where one is unknown, or there is none."""
+    low, high = read_bounds(counts)
+    return low if low == high else math.nan

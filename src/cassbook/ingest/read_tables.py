@@ -20,8 +20,16 @@ _FIGURES, _HISTOGRAMS = (schema.metadata[_KIND] for schema in (SUMMARIES, HISTOG
 
 def with_notes(tables: list[Figures | Histograms]) -> pa.Table:
     """Return the table of several logs, which keeps what a reader of each must know."""
-    table = pa.concat_tables([one.table() for one in tables])
-    notes = json.dumps({one.tally.path.name: one.remarks() for one in tables}, ensure_ascii=False).encode()
+    names = [one.tally.path.name for one in tables]
+    if len(set(names)) < len(names):  # logs of one name in several folders
+        names = ["/".join(one.tally.path.parts[-2:]) for one in tables]
+    named = [
+        table.set_column(0, table.schema.field(0), pa.array([name] * table.num_rows, pa.string()))
+        for name, table in zip(names, (one.table() for one in tables), strict=True)
+    ]
+    said = [{"notes": one.remarks(), "format": getattr(one, "format", "")} for one in tables]
+    notes = json.dumps(dict(zip(names, said, strict=True)), ensure_ascii=False).encode()
+    table = pa.concat_tables(named)
     return table.replace_schema_metadata({**(table.schema.metadata or {}), _NOTES: notes})
 
 
@@ -52,7 +60,8 @@ def read(path: Path) -> list[Figures | Histograms]:
     logs: list[Figures | Histograms] = []
     for name in dict.fromkeys(str(row["file"]) for row in rows):
         own, tally = [row for row in rows if row["file"] == name], Tally(Path(name), False, "")
-        said = list(notes.get(name, []))
+        of = notes.get(name, {})
+        said = [line.replace("--unit changes", "`cassbook read --unit` changes") for line in of.get("notes", [])]
         if kind == _HISTOGRAMS:
             intervals = [
                 Interval(row["tag"], row["started_s"], row["length_s"], HdrHistogram.decode(row["histogram"]))
@@ -61,7 +70,7 @@ def read(path: Path) -> list[Figures | Histograms]:
             logs.append(Histograms(tally, own[0]["unit"], False, intervals, notes=said))
         elif kind == _FIGURES:
             columns = SUMMARIES.names[1:]
-            logs.append(Figures(tally, "figures", [Figure(*(row[c] for c in columns)) for row in own], said))
+            logs.append(Figures(tally, of.get("format", ""), [Figure(*(row[c] for c in columns)) for row in own], said))
         else:
             raise InputError(f"{path}: is a table of a kind that this cassbook does not know ({kind!r})")
     return logs

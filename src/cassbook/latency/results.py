@@ -20,6 +20,8 @@ from cassbook.latency.uncertainty import BLOCKS, NOTHING, ONE_START
 
 #: What makes cells repeats of each other, but for block and repeat.
 KEYS = ["engine", "deployment", "kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
+#: Whether a row is a single operation within a mixed cell of a log.
+_PART = "part"
 SERVICE, RESPONSE = "service", "response"
 
 
@@ -67,18 +69,21 @@ def results(
         Statistics of single operations within mixed cells, which become rows of their own.
     """
     cells = labelled(statistics if recorded is None else percentiles.with_tails(statistics, recorded), failed_too=True)
+    cells[_PART] = False
     if parts is not None:
-        cells = pd.concat([cells, labelled(parts, failed_too=True)], ignore_index=True)
+        cells = pd.concat([cells, labelled(parts, failed_too=True).assign(**{_PART: True})], ignore_index=True)
     mixed = frozenset() if parts is None else frozenset(parts["cell_id"])
     rows, missing = [], {name: _Missing(mixed) for name in percentiles.SHARES}
-    for key, group in cells.groupby(KEYS, sort=False):
-        rows.append(dict(zip(KEYS, key, strict=True)) | _row(group, missing, replication_factor))
-    columns = [*_columns(), *(["max_us"] if "max_us" in cells.columns else [])]
+    for key, group in cells.groupby([*KEYS, _PART], sort=False):
+        rows.append(dict(zip([*KEYS, _PART], key, strict=True)) | _row(group, missing, replication_factor))
+    columns = [*_columns(), *(["max_us"] if "max_us" in cells.columns else []), _PART]
     table = pd.DataFrame(rows, columns=columns).astype({"survives_reads": "Int64", "survives_writes": "Int64"})
     if len(table):
         table["rate_per_s"] = table["rate_per_s"].where(table["rate_per_s"] > 0)
         table = table.sort_values(
-            ["engine", "deployment", "kind", "workload", "condition", "read_share", "level", "threads", "rate_per_s"],
+            ["engine", "deployment", "kind", "workload", "condition", "read_share", "level", "threads", "rate_per_s"]
+            if parts is None
+            else ["engine", "deployment", "kind", "condition", "threads", "rate_per_s", _PART, "read_share", "level"],
             key=_order, ignore_index=True, kind="stable",
         )  # fmt: skip
     notes = [text for name, of in missing.items() if (text := of.note(name, recorded is None))]
@@ -87,11 +92,14 @@ def results(
         notes.insert(
             0, f"Percentiles of {mixes} mix{several} are not shown: those of several operations do not add up."
         )
-    failed = int(table["latency_us"].isna().sum())
+    part = table.pop(_PART).astype(bool)
+    whole = table[~part]
+    if part.any() and len(none := table.loc[part & table["latency_us"].isna(), "operation"]):
+        notes.insert(0, f"No {', '.join(none)} succeeded.")
+    failed = int(whole["latency_us"].isna().sum())
     if failed:
         notes.insert(0, f"{_cells(failed)} had no successful operation, so no latency either.")
-    n_parts = 0 if parts is None else len(parts.drop_duplicates(["cell_id", "named"]))
-    return Results(table, [*_on_figures(table), *notes, *explained_marks(table["marks"])], n_parts)
+    return Results(table, [*_on_figures(whole), *notes, *explained_marks(whole["marks"])], int(part.sum()))
 
 
 def _cells(n: int) -> str:
@@ -115,7 +123,7 @@ class _Missing:
 
     def miss(self, group: pd.DataFrame) -> None:
         """Count a cell that lacks the percentile."""
-        if "named" in group.columns and group["named"].eq("").all() and self.mixed.issuperset(group["cell_id"]):
+        if not group[_PART].any() and self.mixed.issuperset(group["cell_id"]):
             self.by_operation += 1
         else:
             self.lost += 1

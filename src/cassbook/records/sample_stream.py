@@ -36,6 +36,8 @@ _UNSAID: dict[str, Any] = {
 
 #: Operations that a tool counts a second time, beside the read and the write inside each, by its format.
 _TWICE = {"YCSB raw": frozenset({"RMW"})}
+#: What a cell is called whose operations have rows of their own, and all read, or all write.
+ALL_READS, ALL_WRITES = "all reads", "all writes"
 #: What an operation is called where a cell has no other and it is neither plainly a read nor a write.
 _NAMED = {"SCAN": "SCAN", "RMW": "RMW", "UNKNOWN": "(unknown)"}
 
@@ -177,6 +179,7 @@ def _said(log: dict[str, Any]) -> list[str]:
     ]
     said = [f"left out, for they are no requests or have no place in samples: {left}"] if left else []
     said += [f"{n:,} {what}" for n, what in counted if n]
+    said += [f"damaged {damage}" for damage in log.get("damaged", [])]
     return [
         f"{line.rstrip('.')}." for line in (*said, *log.get("notes", []), *([log["cut"]] if log.get("cut") else []))
     ]
@@ -248,11 +251,13 @@ def _row(cell_id: str, cell: _Cell, names: list[str], tails: bool = False) -> di
     """Statistics of some of a cell's operations, with p99.9 if asked for and where they support it."""
     kinds = {name: cell.kinds[name] for name in names}
     counts = {name: kind.latencies.count for name, kind in kinds.items() if kind.latencies.count}
+    # An operation of which none succeeded is one of the mix all the same.
+    attempted = {name: kind.latencies.count or kind.failed for name, kind in kinds.items()}
     n_ok, window_s = sum(counts.values()), cell.last_s - cell.first_s
-    share = read_share(counts)
+    share = read_share(attempted)
     pure = share in (0.0, 1.0)
     row = _UNSAID | {"cell_id": cell_id, "kind": "pure" if pure else "mixed", "workload": "" if pure else "mixed"}
-    row |= {"read_share": share, "n_ok": n_ok, "named": _NAMED.get(names[0], "") if len(names) == 1 else ""}
+    row |= {"read_share": share, "n_ok": n_ok, "named": _name(share, names)}
     row |= {"n_errors": sum(k.failed for k in kinds.values()), "n_unknown": sum(k.unknown for k in kinds.values())}
     row["throughput_per_s"] = n_ok / window_s if window_s > 0 else np.nan
     used = [kinds[name] for name in counts]
@@ -272,6 +277,13 @@ def _row(cell_id: str, cell: _Cell, names: list[str], tails: bool = False) -> di
                 for side, at in zip(("", "_low", "_high"), shares, strict=True):
                     row[f"{prefix}{name}{side}_us"] = histograms.quantile_us(merged, at)
     return row
+
+
+def _name(share: float, names: list[str]) -> str:
+    """What a cell's operations are called together, where that is neither plainly a read nor a write."""
+    if len(names) == 1:
+        return _NAMED.get(names[0], "")
+    return {1.0: ALL_READS, 0.0: ALL_WRITES}.get(share, "")
 
 
 def read_share(counts: Mapping[str, float]) -> float:

@@ -258,7 +258,7 @@ def test_the_unit_of_a_histogram_log_is_asked_for_or_said(tmp_path):
 def test_values_without_a_tag_are_not_called_writes(tmp_path):
     path = histogram_log(tmp_path, "x")
     (row,) = shown(path)[0].values()
-    assert (row["operation"], row["read_share"]) == ("(no name, unknown)", None)
+    assert (row["operation"], row["read_share"]) == ("untagged (unknown)", None)
 
 
 def test_options_of_logs_are_refused_for_runs():
