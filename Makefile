@@ -24,7 +24,7 @@ help: ## say what can be made
 environment: # made once; later calls return at once
 	@tools/make-environment
 
-reproduce: environment ## measure on a local cluster, analyse, render the book (about 9 minutes)
+reproduce: environment ## measure on a local cluster, analyse, render the book (9 to 15 minutes)
 	@$(CASSBOOK) reproduce --profile $(PROFILE) --engine $(ENGINE)
 
 book: environment ## render the book from the recorded runs; no Java, no cluster
