@@ -154,7 +154,7 @@ def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: 
     row |= _survived(first, replication_factor)
     row |= {"time": RESPONSE if paced else SERVICE, "blocks": group["block"].nunique(), "interval": NOTHING}
     sums = {"operations": "n_ok", "errors": "n_errors", "unknown": "n_unknown"}
-    row |= {name: np.nansum(group[column]) for name, column in sums.items()}
+    row |= {name: int(np.nansum(group[column].astype(float))) for name, column in sums.items()}
     row["operations"] += row["errors"]
     _estimate(row, group, "throughput_per_s", "throughput_per_s")
     _estimate(row, group, f"{time or 'latency_'}us", "latency_us")
