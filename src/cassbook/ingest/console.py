@@ -11,8 +11,8 @@ import re
 _LEVEL = rb"(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|CONFIG|FINE|FINER|FINEST)"
 #: Levels of java.util.logging in the languages that Java ships with or people run it in.
 _LEVELS_ABROAD = (
-    rb"(?:SCHWERWIEGEND|WARNUNG|INFORMATION|KONFIGURATION|FEIN|FEINER|AM FEINSTEN|INFOS|AVERTISSEMENT|GRAVE|PR\S{1,2}CIS"
-    rb"|ADVERTENCIA|INFORMACI\S{1,2}N|AVVERTENZA|INFORMAZIONI|AVISO|INFORMA\S{2,4}ES|ALLVARLIG|VARNING"
+    rb"(?:SCHWERWIEGEND|WARNUNG|INFORMATION|KONFIGURATION|FEIN|FEINER|AM FEINSTEN|INFOS|AVERTISSEMENT|GRAVE"
+    rb"|PR\S{1,2}CIS|ADVERTENCIA|INFORMACI\S{1,2}N|AVVERTENZA|INFORMAZIONI|AVISO|INFORMA\S{2,4}ES|ALLVARLIG|VARNING"
     rb"|\xe8\xad\xa6\xe5\x91\x8a|\xe4\xbf\xa1\xe6\x81\xaf|\xe4\xb8\xa5\xe9\x87\x8d"
     rb"|\xe6\x83\x85\xe5\xa0\xb1|\xe9\x87\x8d\xe5\xa4\xa7)"  # Chinese and Japanese
 )
@@ -67,7 +67,7 @@ _JAVA = (
 _LOGGERS = (
     rb"SLF4J(?:\([DWIE]\))?: ",
     rb"log4j:(?:WARN|ERROR) ",
-    rb"(?:ERROR|WARN) StatusLogger |(?:\S+ )?" + _LEVEL + rb" (?:Unable to (?:locate|invoke|create)|Could not|Null obj)",
+    rb"(?:ERROR|WARN) StatusLogger |(?:\S+ )?" + _LEVEL + rb" (?:Unable to (?:locate|invoke|create)|Could not)",
     rb"\S+ " + _LEVEL + rb" (?:StatusLogger |Error |No |Appender |Attempted |An exception )",  # log4j 2's own
     rb"\[[^\]]+\] " + _LEVEL + rb" +\S+ --? ",  # slf4j-simple
     rb"\d+ +\[[^\]]*\] +" + _LEVEL + rb" ",  # slf4j-simple before 1.7.6; log4j's TTCC

@@ -69,7 +69,7 @@ class _Test:
         if self.finished:
             why = f"{_FINISHED.decode().strip()!r} is in line {self.finished} already"
             if row["Takes(s)"] > _LONGER * self._takes_s + 1:
-                self._refuse(self._behind()[0].line, f"{why}, and {tag!r} takes longer")
+                self._refuse(line, f"{why}, and {tag!r} takes longer")
             if before and before[0] > self.finished:
                 self._refuse(self._begin(before[0]), f"{why}, and {tag!r} is in line {before[0]}")
         self._tally.texts += before is not None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -79,7 +80,7 @@ class Order:
             times = at_us[places]
             back = np.flatnonzero(np.diff(times) <= -_LEAST_STEP_US)[:_MOST_STRETCHES] + 1
             bounds = [0, *back.tolist(), times.size]
-            for begin, end in zip(bounds, bounds[1:], strict=False):
+            for begin, end in pairwise(bounds):
                 if end > begin:
                     line = lines_before + rows.line_of(int(places[begin]))
                     part = times[begin:end]

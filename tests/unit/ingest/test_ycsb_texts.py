@@ -154,7 +154,8 @@ MIXED = [
     "2026-11-01 10:00:00 INFO [READ], AverageLatency(us), 812.5",
     "$ READ,1600000000000,812",
     "[WARN] READ   - Takes(s): 10.0, Count: 5",
-    "java : [READ], AverageLatency(us), 812.5", "WARNUNG: [READ], AverageLatency(us), 812.5",
+    "java : [READ], AverageLatency(us), 812.5",
+    "WARNUNG: [READ], AverageLatency(us), 812.5",
     "bash: [READ], Operations, 5: Permission denied",
 ]
 

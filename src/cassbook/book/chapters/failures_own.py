@@ -70,7 +70,5 @@ def _opened(own: str) -> FaultRun:
     folder, _ = fingerprint.record(own)
     run = faults.opened(str(folder)) if folder is not None else None
     if run is None:
-        raise InputError(
-            f"own: {own} is no record of faults; `cassbook experiment faults --profile PROFILE` makes one"
-        )
+        raise InputError(f"own: {own} is no record of faults; `cassbook experiment faults --profile PROFILE` makes one")
     return run
