@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from cassbook.core.errors import InputError
+from cassbook.core.schema import OPERATIONS
 from cassbook.ingest import clocks, easy_stress, go_ycsb, hdr, pipes, stress, ycsb_raw, ycsb_summary
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format
@@ -25,6 +26,7 @@ _EXPECTED = {
     Format.HDR_LOG: hdr.EXPECTED,
     Format.STRESS: stress.EXPECTED,
 }
+_PLACES = [name for name in OPERATIONS if name != "UNKNOWN"]
 _ENDINGS = {".gz", ".zst", ".txt", ".log", ".parquet", ".csv", ".dat", ".raw", ".hdr", ".hlog", ".json"}
 
 
@@ -114,8 +116,23 @@ def settle(logs: Sequence[Log], options: Options) -> list[int]:
     """When the run began on each log's clock, once all are read; refuses logs without an operation."""
     for log in logs:
         if not log.rows:
-            raise InputError(f"{log.tally.path}: holds no operation that a sample can be made of; nothing was written")
+            raise InputError(_no_samples(log))
     return clocks.epochs_us(logs, options.clocks_apart)
+
+
+def _no_samples(log: Log) -> str:
+    """Say what a log holds of which no sample can be made, and why."""
+    damaged = f"; {log.tally.count:,} damaged lines were left out" if log.tally.count else ""
+    nothing = f"{log.tally.path}: holds no operation that a sample can be made of"
+    if not log.counts:
+        return f"{nothing} (no operation at all{damaged}); nothing was written"
+    named = ", ".join(f"{name} {n:,}" for name, n in log.counts.most_common())
+    if not log.left_out:
+        return f"{nothing}: of {named} every row is damaged{damaged}; nothing was written"
+    return (
+        f"{nothing}: it has {named}, and samples have a place for {', '.join(_PLACES)} only{damaged}; nothing was "
+        "written. A log of figures or of histograms of the same test can be shown"
+    )
 
 
 def notes_of(logs: Sequence[Log], begun_us: Sequence[int]) -> dict[str, str]:

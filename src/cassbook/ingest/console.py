@@ -9,6 +9,13 @@ from __future__ import annotations
 import re
 
 _LEVEL = rb"(?:TRACE|DEBUG|INFO|WARN|WARNING|ERROR|FATAL|SEVERE|CONFIG|FINE|FINER|FINEST)"
+#: Levels of java.util.logging in the languages that Java ships with or people run it in.
+_LEVELS_ABROAD = (
+    rb"(?:SCHWERWIEGEND|WARNUNG|INFORMATION|KONFIGURATION|FEIN|FEINER|AM FEINSTEN|INFOS|AVERTISSEMENT|GRAVE"
+    rb"|PR\S{1,2}CIS|ADVERTENCIA|INFORMACI\S{1,2}N|AVVERTENZA|INFORMAZIONI|AVISO|INFORMA\S{2,4}ES|ALLVARLIG|VARNING"
+    rb"|\xe8\xad\xa6\xe5\x91\x8a|\xe4\xbf\xa1\xe6\x81\xaf|\xe4\xb8\xa5\xe9\x87\x8d"
+    rb"|\xe6\x83\x85\xe5\xa0\xb1|\xe9\x87\x8d\xe5\xa4\xa7)"  # Chinese and Japanese
+)
 _DATE = rb"\d{2,4}[-/.]\d\d[-/.]\d{2,4}"
 _CLOCK = rb"\d\d?:\d\d:\d\d(?:[.,:]\d{1,9})?(?: ?[AP]M|Z|[+-]\d\d:?\d\d)?"
 _CLASS = rb"(?:[A-Za-z_][\w$]*\.)+[A-Z][\w$]*"
@@ -24,6 +31,11 @@ _SHELLS = (
     rb"\^C|(?:Killed|Terminated|Interrupt|Hangup|Segmentation fault)(?: \(core dumped\))?$",
     rb"nohup: (?:ignoring|appending|redirecting)|Script (?:started|done),? ",
     rb"\[\d+\][-+]? +(?:\d+$|Done|Exit \d|Running)",
+    rb"[^,\[\]]{1,200}: (?:command not found|[Nn]ot found|[Nn]o such file or directory|[Pp]ermission denied"
+    rb"|[Ii]s a directory)$|zsh: (?:command not found|permission denied|no such file or directory): ",
+    rb"Terminate batch job \(Y/N\)\?|Batchvorgang abbrechen \(J/N\)\?|Terminer le programme de commandes",
+    rb"'[^']+' is not recognized as an internal or external command|operable program or batch file\.$",
+    rb"The system cannot find the path specified\.$",
 )
 _TIMES = (
     rb"(?:real|user|sys)\s+(?:\d+m)?\d+(?:[.,]\d+)?s?$",  # sh, bash, ksh
@@ -39,11 +51,13 @@ _TIMES = (
     rb"(?:Days|Hours|Minutes|Seconds|Milliseconds|Ticks|Total(?:Days|Hours|Minutes|Seconds|Milliseconds)) *: \d",
 )
 _POWERSHELL = (
-    rb"\S+\.(?:exe|bat|cmd|ps1) : ", rb"At (?:line|[A-Za-z]:\\.*\.ps1|/.*\.ps1):\d+ char:\d+",
-    rb"\s+\+ (?:CategoryInfo|FullyQualifiedErrorId) +: ", rb"\s*\+ +~+$",
+    rb"(?:\S+\.(?:exe|bat|cmd|ps1|sh)|java|python\d?|py|cmd|mvn|ycsb|go-ycsb|bash|sh|wsl|docker) : ",
+    rb"(?:(?:At|In) )?(?:line|Zeile|Au caract\S{1,2}re Ligne|En l\S{1,2}nea|riga|N[oa] linha|(?:At |In |Au |En )?"
+    rb"(?:[A-Za-z]:\\|/).*\.ps1) ?: ?\d+ (?:\S{1,12} ?)?: ?\d+$",
+    rb"\s*\+ (?:CategoryInfo|FullyQualifiedErrorId) +: ", rb"\s*\+ +~+$",
 )  # fmt: skip
 _JAVA = (
-    rb"(?:OpenJDK|Java HotSpot|Zing|IBM|Eclipse OpenJ9|GraalVM).*\bVM\b", rb"Picked up \w*JAVA\w*OPTIONS: ",
+    rb"(?:OpenJDK|Java HotSpot|Zing|IBM|Eclipse OpenJ9|GraalVM).*\bVM\b", rb"(?:NOTE: )?Picked up \w*JAVA\w*OPTIONS: ",
     rb"(?:openjdk|java) version \"|OpenJDK Runtime Environment|Java\(TM\) SE Runtime Environment|openjdk \d",
     rb"Exception in thread |(?:Caused by|Suppressed): |\s+(?:Caused by|Suppressed): |\[CIRCULAR REFERENCE",
     rb"(?:\s+)at [\w.$/<>@-]+\(.*\)", rb"\s*\.\.\. \d+ (?:more|common frames omitted)$",
@@ -53,14 +67,16 @@ _JAVA = (
 _LOGGERS = (
     rb"SLF4J(?:\([DWIE]\))?: ",
     rb"log4j:(?:WARN|ERROR) ",
-    rb"(?:ERROR|WARN) StatusLogger ",
-    rb"\[[^\]]+\] " + _LEVEL + rb" +\S+ - ",  # slf4j-simple
+    rb"(?:ERROR|WARN) StatusLogger |(?:\S+ )?" + _LEVEL + rb" (?:Unable to (?:locate|invoke|create)|Could not)",
+    rb"\S+ " + _LEVEL + rb" (?:StatusLogger |Error |No |Appender |Attempted |An exception )",  # log4j 2's own
+    rb"\[[^\]]+\] " + _LEVEL + rb" +\S+ --? ",  # slf4j-simple
     rb"\d+ +\[[^\]]*\] +" + _LEVEL + rb" ",  # slf4j-simple before 1.7.6; log4j's TTCC
     # logback, log4j and java.util.logging: a time, then a level within the first words
     rb"\[?(?:" + _DATE + rb"[ T])?" + _CLOCK + rb"\]? .{0,120}?\b" + _LEVEL + rb"\b",
-    rb"[A-Z][a-z]{2} \d\d?, \d{4},? " + _CLOCK + rb" " + _CLASS,  # java.util.logging, the first of two lines
+    rb"\S{3,8} \d\d?, \d{4},? " + _CLOCK + rb"(?: \S{2,6})? " + _CLASS,  # java.util.logging, the first of two lines
     rb"\[?" + _LEVEL + rb"\]?:? +(?:\d|\[|" + _CLASS + rb"|\d\d?:)",
     _LEVEL + rb": ",
+    _LEVELS_ABROAD + rb" ?: ",
     rb"\[" + _LEVEL + rb"\](?:\s|$)",  # Maven; YCSB's launchers
 )
 _MAVEN = (rb"Download(?:ing|ed)(?: from \S+)?: ", rb"Progress \(\d+\): ")

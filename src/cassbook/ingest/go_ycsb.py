@@ -7,8 +7,9 @@ is of the whole test; the earlier ones are passed over. `outputstyle=json` is re
 from __future__ import annotations
 
 import json
+import math
 import re
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.summary import Figures, number_of, numbered
@@ -28,8 +29,105 @@ _PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 #: All operations that succeeded; the name under which other tools' figures over all operations are kept.
 _ALL, _TOTAL = "TOTAL", "total"
 _MS_S = 1000.0
+_UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "\u00b5s": 1e-6, "ns": 1e-9}
+_PART = re.compile("(\\d+(?:\\.\\d+)?)(h|ms|m|s|\u00b5s|ns)")
+_DURATION = re.compile(f"(?:{_PART.pattern})+")
+#: Rows that cover so much more time than the run that finished are of another.
+_LONGER = 1.5
 
 Row = dict[str, float]
+
+
+class _Printed(NamedTuple):
+    """A row as it stands in the log: its line, its operation and its numbers."""
+
+    line: int
+    tag: str
+    row: Row
+
+
+class _Test:
+    """The rows of one test, in file order; refuses those of a second.
+
+    A test prints its rows, sorted by operation, now and then, then `Run finished`, and then once more the last of each
+    operation. So behind `Run finished` each operation has one row, and none is missing there.
+    """
+
+    def __init__(self, tally: Tally) -> None:
+        self._tally = tally
+        self._rows: list[_Printed] = []
+        self.last: dict[str, tuple[int, Row]] = {}
+        #: Line of `Run finished`, how long the run took, and how many rows came before.
+        self.finished, self._takes_s, self._before = 0, math.inf, 0
+
+    def add(self, line: int, tag: str, row: Row) -> None:
+        """Take a row."""
+        before = self.last.get(tag)
+        self._rows.append(_Printed(line, tag, row))
+        if before and (row["Takes(s)"] < before[1]["Takes(s)"] or row["Count"] < before[1]["Count"]):
+            self._refuse(self._begin(before[0]), f"{tag!r} is in line {before[0]} already, with more")
+        if self.finished:
+            why = f"{_FINISHED.decode().strip()!r} is in line {self.finished} already"
+            if row["Takes(s)"] > _LONGER * self._takes_s + 1:
+                self._refuse(line, f"{why}, and {tag!r} takes longer")
+            if before and before[0] > self.finished:
+                self._refuse(self._begin(before[0]), f"{why}, and {tag!r} is in line {before[0]}")
+        self._tally.texts += before is not None
+        self.last[tag] = line, row
+
+    def finish(self, line: int, takes: str) -> None:
+        """Take a line `Run finished`."""
+        if self.finished:
+            self._refuse(
+                self._begin_of_finished(line), f"{_FINISHED.decode().strip()!r} is in line {self.finished} already"
+            )
+        self.finished, self._takes_s, self._before = line, _seconds(takes), len(self._rows)
+
+    def end(self) -> None:
+        """Check the rows behind `Run finished` at the end of the log."""
+        if self._other_operations() and not self._tally.count:
+            why = f"{_FINISHED.decode().strip()!r} is in line {self.finished} already, and other operations follow"
+            self._refuse(self._behind()[0].line, why)
+
+    def _behind(self) -> list[_Printed]:
+        """Rows behind `Run finished`."""
+        return self._rows[self._before :]
+
+    def _new(self) -> list[_Printed]:
+        """Rows behind `Run finished` of operations that have none before it, though others have."""
+        before = {row.tag for row in self._rows[: self._before]}
+        return [row for row in self._behind() if before and row.tag not in before]
+
+    def _other_operations(self) -> bool:
+        """Whether the rows behind `Run finished` are not of the test that finished."""
+        missing = {row.tag for row in self._rows[: self._before]} - {row.tag for row in self._behind()}
+        return bool(self.finished and missing and self._new())
+
+    def _begin(self, before: int) -> int:
+        """Line of the first of the sorted rows that the newest one belongs to, none of them up to a line `before`."""
+        if self._other_operations():
+            return self._behind()[0].line
+        first = len(self._rows) - 1
+        while first and self._follows(first) and self._rows[first - 1].line > max(before, self.finished):
+            first -= 1
+        return self._rows[first].line
+
+    def _follows(self, place: int) -> bool:
+        """Whether a row is printed together with the one before."""
+        row, before = self._rows[place], self._rows[place - 1]
+        return before.tag < row.tag and row.line - before.line <= 1
+
+    def _begin_of_finished(self, line: int) -> int:
+        """Line where the test begins whose `Run finished` is in a line."""
+        behind, new = self._behind(), self._new()
+        if self._other_operations():
+            return behind[0].line
+        places = range(self._before + 1, len(self._rows))
+        apart = next((self._rows[place].line for place in places if not self._follows(place)), line)
+        return min(apart, new[0].line) if new else apart
+
+    def _refuse(self, line: int, why: str) -> None:
+        raise second_test(self._tally.path, line, why)
 
 
 def read(stream: BinaryIO, tally: Tally) -> Figures:
@@ -40,25 +138,31 @@ def read(stream: BinaryIO, tally: Tally) -> Figures:
     InputError
         At a damaged line, unless they are skipped; at the line where a second test begins.
     """
-    last: dict[str, tuple[int, Row]] = {}
-    finished = 0
+    test = _Test(tally)
     for number, line in numbered(stream):
         rows = _rows(line.decode("utf-8", "replace"))
         for tag, row in rows or ():
-            before = last.get(tag)
-            if before and (row["Takes(s)"] < before[1]["Takes(s)"] or row["Count"] < before[1]["Count"]):
-                raise second_test(tally.path, number, tag, before[0])
-            tally.texts += before is not None
-            last[tag] = number, row
+            test.add(number, tag, row)
         if line.startswith(_FINISHED):
-            if finished:
-                raise second_test(tally.path, number, _FINISHED.decode().strip(), finished)
-            finished = number
+            test.finish(number, line.removeprefix(_FINISHED).decode("utf-8", "replace"))
         if rows is None and is_text(line):
             tally.texts += 1
         elif rows is None and line.strip():
             tally.add(Damage(number, line))
-    return _figures(last, tally, finished)
+    test.end()
+    return _figures(test.last, tally, test.finished)
+
+
+def _seconds(takes: str) -> float:
+    """Return a duration as Go prints it, in seconds; infinite if it is none.
+
+    >>> _seconds("1m30.5s"), _seconds("812.5ms"), _seconds("soon")
+    (90.5, 0.8125, inf)
+    """
+    parts = _DURATION.fullmatch(takes.strip())
+    if parts is None:
+        return math.inf
+    return sum(float(text) * _UNIT_S[unit] for text, unit in _PART.findall(parts[0]))
 
 
 def _rows(line: str) -> list[tuple[str, Row]] | None:

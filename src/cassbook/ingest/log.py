@@ -9,6 +9,7 @@ import numpy as np
 
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.samples import Operations, Spool
+from cassbook.ingest.ycsb_order import Order
 
 _NEVER = 2**62
 
@@ -38,7 +39,9 @@ class Log:
     lines : int
         Line ends in it, for a text.
     begins : list of (int, bytes)
-        Lines of which each test has one.
+        Lines of which each test has one, and where its rows begin.
+    order : Order
+        Where times begin again.
     units : dict of int
         Units that its times are counted in, with the line before which the first such time does not come.
     notes : list of str
@@ -56,6 +59,7 @@ class Log:
     back_ms: int = 0
     lines: int = 0
     begins: list[tuple[int, bytes]] = field(default_factory=list)
+    order: Order = field(default_factory=Order)
     units: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 

@@ -46,6 +46,12 @@ _OTHERS = (
      "is of a cassandra-stress before 2.1, which is not read; 2.1 and later are"),
     (rb"^Command line: .*-(?:t|load)\b|^YCSB Client \d|^\[OVERALL\]",
      "is YCSB's console without its figures: the test did not end, or they are in the file that `exportfile` names"),
+    (rb'\A"?cell_id"?,"?started_s"?,"?intended_s"?,',
+     "is what `cassbook read --output FILE.csv` wrote, which is for other programs; give the log itself, or read it "
+     "with `--output FILE.parquet` and show that"),
+    (rb'\A"?file"?,"?tag"?,"?(?:threads"?,"?at_s|started_s"?,"?length_s)"?,',
+     "is the table that `cassbook read --output FILE.csv` wrote, which is for other programs; give the log itself, or "
+     "read it with `--output FILE.parquet` and show that"),
     (rb"^<{7} |^>{7} ", "has marks of a merge in it (`<<<<<<<`): two versions of one file; take one out"),
     (rb"(?i)^\s*<(?:!DOCTYPE )?html", "is a page in HTML; give the tool's own log"),
 )  # fmt: skip

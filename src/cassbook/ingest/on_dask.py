@@ -125,6 +125,7 @@ def _merged(parts: Sequence[Partition], surveys: Sequence[Log], options: Options
         log = logs.setdefault(part.path, Log(tally_of(part.path, part.form, options), part.form.value, None))
         log.tally.add_all(seen.tally, log.lines)
         log.begins += [(log.lines + line, mark) for line, mark in seen.begins]
+        log.order.add_all(seen.order, log.lines)
         for unit, line in seen.units.items():
             log.units.setdefault(unit, log.lines + line)
         log.lines += seen.lines

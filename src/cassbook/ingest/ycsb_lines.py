@@ -11,10 +11,11 @@ from its date, which is between 2000 and 2099 in one unit only.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from typing import BinaryIO
 
 import numpy as np
@@ -58,7 +59,11 @@ _MOST_US = 2**31 - 1
 #: YCSB's sums behind the operations.
 _SUMMARY = re.compile(rb"\[[^\]]+\], ")
 #: Lines of which each test has one, and no two alike.
-_MARK = re.compile(rb"[A-Za-z_-]+" + re.escape(HEADER) + rb"$|" + GO_HEADER + rb"$|\[OVERALL\], RunTime\(ms\)")
+_MARK = re.compile(
+    rb"[A-Za-z_-]+" + re.escape(HEADER) + rb"$|" + GO_HEADER + rb"$|\[OVERALL\], RunTime\(ms\)|Run finished, takes"
+)
+#: Those of them that come behind a test, or in front of its rows.
+SUMS = (b"[OVERALL]", b"Run finished")
 _TABLE = {
     "read_options": csv.ReadOptions(use_threads=False, column_names=["name", "at", "latency_us"], block_size=2**31 - 1),
     "parse_options": csv.ParseOptions(quote_char=False, ignore_empty_lines=False),
@@ -132,8 +137,8 @@ class Rows:
         Lines that are neither a measurement nor a text; counted from 1 within the block.
     unit : str
         The unit of `at`; empty if there is no row.
-    others : int
-        Lines that are neither a measurement nor damaged.
+    aside : list of int
+        Lines, from 1, that are no measurement.
     texts : int
         Those of them that are console text.
     marks : list of (int, bytes)
@@ -147,9 +152,18 @@ class Rows:
     latency_us: NDArray[np.int32]
     damaged: list[Damage] = field(default_factory=list)
     unit: str = ""
-    others: int = 0
+    aside: list[int] = field(default_factory=list)
     texts: int = 0
     marks: list[tuple[int, bytes]] = field(default_factory=list)
+
+    def line_of(self, row: int) -> int:
+        """Return the line, from 1, that a row stands in."""
+        return row + 1 + bisect_right(range(len(self.aside)), row + 1, key=lambda n: self.aside[n] - n)
+
+    def first_lines(self) -> list[int]:
+        """Lines of the first row, and of the first behind each of the sums of a test."""
+        behind = [line - 1 - bisect_left(self.aside, line) for line, mark in self.marks if mark.startswith(SUMS)]
+        return [self.line_of(row) for row in dict.fromkeys([0, *behind]) if row < self.name.size]
 
     @property
     def counts(self) -> Counter[str]:
@@ -199,7 +213,7 @@ def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
     except (pa.ArrowInvalid, UnicodeDecodeError, _Lenient):
         return None
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
-    lines = rows.name.size + aside.others + len(aside.damaged) - (not block.endswith(b"\n"))
+    lines = rows.name.size + len(aside.lines) - (not block.endswith(b"\n"))
     return aside.told(rows, lines)
 
 
@@ -207,27 +221,27 @@ def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
 class _Aside:
     """The lines of a block that are no rows."""
 
-    others: int = 0
+    lines: list[int] = field(default_factory=list)
     texts: int = 0
     damaged: list[Damage] = field(default_factory=list)
     marks: list[tuple[int, bytes]] = field(default_factory=list)
 
-    def add(self, line: bytes, number: Callable[[], int]) -> None:
-        """Take a line; its number is asked for only where it is needed, for it takes counting."""
+    def add(self, line: bytes, number: int) -> None:
+        """Take a line and its number."""
+        self.lines.append(number)
         if mark := _MARK.match(line):
-            self.marks.append((number(), mark[0]))
+            self.marks.append((number, mark[0]))
+            self.texts += mark[0].startswith(SUMS[1])
         elif _SUMMARY.match(line) or not line.strip():
             pass
         elif is_text(line):
             self.texts += 1
         else:
-            self.damaged.append(Damage(number(), line))
-            return
-        self.others += 1
+            self.damaged.append(Damage(number, line))
 
     def told(self, rows: Rows, lines: int) -> Rows:
         """Return the rows with what is known of the other lines."""
-        rows.lines, rows.others, rows.texts = lines, self.others, self.texts
+        rows.lines, rows.aside, rows.texts = lines, self.lines, self.texts
         rows.damaged, rows.marks = self.damaged, self.marks
         return rows
 
@@ -302,13 +316,15 @@ def _concatenated(parts: list[Rows]) -> Rows:
 def _without_text(block: bytes, heading: int) -> tuple[list[tuple[int, int]], _Aside]:
     """Find the lines with a space in them, which no measurement has, and go-ycsb's headings; spans of the others."""
     spans, aside = [], _Aside()
-    kept_from = 0
+    kept_from, number = 0, 1
     at = block.find(b" ")
     while at >= 0 or heading >= 0:
         here = min(place for place in (at, heading) if place >= 0)
         start = block.rfind(b"\n", kept_from, here) + 1 or kept_from
         end = block.find(b"\n", here) + 1 or len(block)
-        aside.add(block[start:end].rstrip(b"\r\n"), partial(_line_at, block, start))
+        number += block.count(b"\n", kept_from, start)
+        aside.add(block[start:end].rstrip(b"\r\n"), number)
+        number += 1
         if start > kept_from:
             spans.append((kept_from, start))
         kept_from = end
@@ -317,11 +333,6 @@ def _without_text(block: bytes, heading: int) -> tuple[list[tuple[int, int]], _A
     if kept_from < len(block):
         spans.append((kept_from, len(block)))
     return spans, aside
-
-
-def _line_at(block: bytes, place: int) -> int:
-    """Return the number, from 1, of the line that a place in a block is in."""
-    return block.count(b"\n", 0, place) + 1
 
 
 def _line_by_line(block: bytes) -> Rows:
@@ -336,9 +347,10 @@ def _line_by_line(block: bytes) -> Rows:
             unit = row[1]
             good.append(row[0])
         elif row:
+            aside.lines.append(number)
             aside.damaged.append(Damage(number, line))
         else:
-            aside.add(line, partial(int, number))
+            aside.add(line, number)
     rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
     return aside.told(rows, len(lines) - 1)
 

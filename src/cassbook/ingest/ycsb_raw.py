@@ -14,14 +14,15 @@ from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.log import Log
 from cassbook.ingest.pipeline import ahead
 from cassbook.ingest.samples import Operations, Spool
-from cassbook.ingest.ycsb_lines import UNITS_PER_S, Rows, blocks, kind, parse
+from cassbook.ingest.ycsb_lines import SUMS, UNITS_PER_S, Rows, blocks, kind, parse
 
 FORMAT = "YCSB raw"
 EXPECTED = (
     "`OPERATION,<completion in ms since 1970>,<latency in us>`, such as READ,1600000000000,812, a date from 2000 to "
     "2099 in one unit throughout, or a text of YCSB's or of a console"
 )
-_OVERALL = b"[OVERALL]"
+#: Where rows begin, in the file, in a block of it or behind the sums of a test.
+_ROWS = b"rows"
 _IN_WORDS = {"us": "microseconds", "ns": "nanoseconds", "s": "seconds"}
 
 
@@ -59,6 +60,8 @@ def gather(log: Log, parts: Iterable[Rows]) -> None:
             log.tally.add(Damage(log.lines + damage.line, damage.text))
         log.tally.texts += rows.texts
         log.begins += [(log.lines + line, mark) for line, mark in rows.marks]
+        log.begins += [(log.lines + line, _ROWS) for line in rows.first_lines()]
+        log.order.take(rows, log.lines)
         if rows.unit:
             log.units.setdefault(rows.unit, log.lines + 1)
         log.lines += rows.lines
@@ -106,20 +109,52 @@ def _check_one_test(log: Log) -> None:
             "1970: these are logs of two tools; give each a file of its own"
         )
     seen: dict[bytes, int] = {}
-    again = [(line, mark) for line, mark in log.begins if seen.setdefault(mark, line) != line]
+    marks = [(line, mark) for line, mark in log.begins if mark != _ROWS]
+    again = [(line, mark) for line, mark in marks if seen.setdefault(mark, line) != line]
+    # A second test may begin with another operation than the first: with whatever comes behind the sums.
+    behind_sums = _behind_sums(log.begins)
     if again:
-        # A second test may begin with another operation than the first: with whatever comes behind the sums.
-        summed = min((line for line, mark in log.begins if mark.startswith(_OVERALL)), default=again[0][0])
-        line = min([again[0][0], *(at for at, mark in log.begins if at > summed and not mark.startswith(_OVERALL))])
-        raise second_test(log.tally.path, line, again[0][1].decode(), seen[again[0][1]])
+        line, mark = again[0]
+        begin = min(line, behind_sums or line)
+        raise second_test(log.tally.path, begin, f"{mark.decode()!r} is in line {seen[mark]} already")
+    finished = next((line for line, mark in marks if mark.startswith(SUMS[1])), 0)
+    if finished and behind_sums:
+        raise second_test(log.tally.path, behind_sums, f"{SUMS[1].decode()!r} is in line {finished}, behind rows")
+    if found := log.order.second_begins():
+        line, name, back_s = found
+        raise second_test(
+            log.tally.path, line, f"times of {name} step back by {back_s:,.3f} s, to where they began; or it is "
+            "another client's log"
+        )  # fmt: skip
 
 
-def second_test(path: Path, line: int, what: str, before: int) -> InputError:
-    """Return the refusal of a log that holds several tests one behind the other."""
+def _behind_sums(begins: list[tuple[int, bytes]]) -> int:
+    """Line where something begins behind the sums of a test with rows; 0 if nothing does."""
+    rows = min((line for line, mark in begins if mark == _ROWS), default=0)
+    sums = [line for line, mark in begins if mark.startswith(SUMS)]
+    if not rows or not sums or rows > min(sums):
+        return 0
+    return min((line for line, mark in begins if line > min(sums) and not mark.startswith(SUMS)), default=0)
+
+
+def second_test(path: Path, line: int, why: str, byte: int = 0) -> InputError:
+    """Return the refusal of a log that holds several tests one behind the other.
+
+    Parameters
+    ----------
+    path : Path
+    line : int
+        Where the second begins.
+    why : str
+        What shows it.
+    byte : int
+        Where it begins, from 1 at the file's beginning, in a line that holds the end of the first test too.
+    """
+    option, end, begin = ("c", byte - 1, byte) if byte else ("n", line - 1, line)
+    at_byte = f", byte {byte}" if byte else ""
     return InputError(
-        f"{path}, line {line}: a second test begins here ({what!r} is in line {before} already), and several tests "
-        f"must not be mixed; give each a file of its own: `head -n {line - 1}` gives the first, "
-        f"`tail -n +{line}` the rest"
+        f"{path}, line {line}{at_byte}: a second test begins here ({why}), and several tests must not be mixed; give "
+        f"each a file of its own: `head -{option} {end}` gives the first, `tail -{option} +{begin}` the rest"
     )
 
 

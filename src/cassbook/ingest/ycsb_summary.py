@@ -42,6 +42,9 @@ _WHOLE = re.compile(
     r"(?:Total )?Operations|Return=.*|Count|RunTime\(.*|(?:Min|Max)(?:Latency\(.*)?|.*PercentileLatency\(.*|p[\d.]+"
 )
 _IN_THOUSANDS = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
+_OBJECT = re.compile(r'\{\s*"metric"')
+#: Longest line of JSON that is quoted from its beginning.
+_LONG = 80
 _MS_S, _MS_US = 1000, 1000
 #: YCSB counts operations in 32 bits.
 _OVERFLOWS = 2**31
@@ -51,12 +54,13 @@ _NO_MINIMUM = 2**63 - 1
 
 
 class _Entry(NamedTuple):
-    """A row of a summary."""
+    """A row of a summary; `byte`, from 1, is where it begins in a line of JSON that has other objects before it."""
 
     tag: str
     name: str
     value: float
     line: int
+    byte: int = 0
 
 
 def read_text(stream: BinaryIO, tally: Tally) -> Figures:
@@ -98,30 +102,46 @@ def _text_entries(stream: BinaryIO, tally: Tally) -> Iterator[_Entry]:
 def _json_entries(text: str, tally: Tally) -> Iterator[_Entry]:
     decoder = json.JSONDecoder()
     line_ends = [i for i, char in enumerate(text) if char == "\n"]
-    end = 0
+    end, counted, n_bytes = 0, 0, 0
     while found := _NO_GAP.search(text, end):
-        at = found.start()
+        at, behind = found.start(), end
+        number = bisect_left(line_ends, at) + 1
         if text[at] != "{":
             begin, end = max(text.rfind("\n", 0, at) + 1, end), (text.find("\n", at) + 1) or len(text)
-            line = text[begin:end].strip("\r\n\ufeff").encode()
-            if is_text(line):
+            line = text[begin:end].strip("\r\n\ufeff")
+            if is_text(line.encode()):
                 tally.texts += 1
-            else:
-                tally.add(Damage(bisect_left(line_ends, at) + 1, line))
+                continue
+            following = _OBJECT.search(text, at, end)
+            end = following.start() if following else end
+            tally.add(Damage(number, _around(text, begin, at, end).encode()))
             continue
         try:
             entry, end = decoder.raw_decode(text, at)
-            yield _entry(entry, bisect_left(line_ends, at) + 1)
+            gap = text[max(behind - 1, 0) : at]
+            first = at - len(gap) + gap.rfind("[") if gap.rfind("[") > gap.rfind("\n") else at
+            n_bytes, counted = n_bytes + len(text[counted:first].encode()), first
+            alone = not behind or "\n" in gap
+            yield _entry(entry, number, 0 if alone else n_bytes + 1)
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
             bad = min(error.pos if isinstance(error, json.JSONDecodeError) else at, len(text) - 1)
-            begin, behind = text.rfind("\n", 0, bad) + 1, text.find("\n", bad)
-            number = bisect_left(line_ends, bad) + 1
-            tally.add(Damage(number, text[begin : behind if behind >= 0 else None].encode()))
-            following = text.find("{", at + 1)
-            end = following if following >= 0 else len(text)
+            line_end = text.find("\n", bad)
+            begin = text.rfind("\n", 0, bad) + 1
+            quoted = _around(text, begin, max(at, begin), line_end if line_end >= 0 else len(text), bad)
+            tally.add(Damage(bisect_left(line_ends, bad) + 1, quoted.encode()))
+            following_object = text.find("{", at + 1)
+            end = following_object if following_object >= 0 else len(text)
 
 
-def _entry(entry: dict[str, object], line: int) -> _Entry:
+def _around(text: str, begin: int, at: int, end: int, bad: int = 0) -> str:
+    """Return a line of JSON, from `begin` to `end`; of a long one, what is around the damage."""
+    if end - begin <= _LONG:
+        return text[begin:end].strip("\r\n\ufeff")
+    at = max(at, bad - _LONG // 2)
+    return f"{'... ' if at > begin else ''}{text[at:end]}".strip("\r\n\ufeff")
+
+
+def _entry(entry: dict[str, object], line: int, byte: int) -> _Entry:
     """Return metric, measurement and value of an object; raises what a damaged one does."""
     tag, name, value = entry["metric"], entry["measurement"], entry["value"]
     if not isinstance(tag, str) or not isinstance(name, str) or not isinstance(value, int | float | str):
@@ -131,7 +151,7 @@ def _entry(entry: dict[str, object], line: int) -> _Entry:
     number = number_of(value) if isinstance(value, str) else float(value)
     if number is None:
         raise ValueError
-    return _Entry(tag, name, number, line)
+    return _Entry(tag, name, number, line, byte)
 
 
 def _figures(tally: Tally, form: str, entries: Iterator[_Entry]) -> Figures:
@@ -142,7 +162,7 @@ def _figures(tally: Tally, form: str, entries: Iterator[_Entry]) -> Figures:
     figures = Figures(tally, form)
     units = _Units()
     for entry in measurements:
-        tag, name, value, line = entry
+        tag, name, value, line, _ = entry
         if name.startswith(_NO_FIGURE):
             units.said |= {tag} if _SAYS_US in name else set()
         elif not _PLACE.fullmatch(name):
@@ -159,11 +179,12 @@ def _figures(tally: Tally, form: str, entries: Iterator[_Entry]) -> Figures:
 
 def _check_one_test(tally: Tally, entries: list[_Entry]) -> None:
     """Raise InputError where a measurement comes a second time; the places of a histogram's end may."""
-    seen: dict[tuple[str, str], int] = {}
+    seen: dict[tuple[str, str], _Entry] = {}
     for entry in entries:
-        before = seen.setdefault((entry.tag, entry.name), entry.line)
-        if before != entry.line and not _PLACE.fullmatch(entry.name):
-            raise second_test(tally.path, entry.line, f"[{entry.tag}], {entry.name}", before)
+        before = seen.setdefault((entry.tag, entry.name), entry)
+        if before is not entry and not _PLACE.fullmatch(entry.name):
+            what = f"[{entry.tag}], {entry.name}"
+            raise second_test(tally.path, entry.line, f"{what!r} is in line {before.line} already", entry.byte)
 
 
 class _Units:

@@ -164,3 +164,51 @@ def test_times_in_two_units_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("cassbook.ingest.ycsb_lines.blocks.__defaults__", (69,))
     with pytest.raises(InputError, match=r"times are in ms at first and, from a line after 3 on, in us since 1970"):
         read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=True))
+
+
+def row(tag, takes, count):
+    return f"{tag:<6} - Takes(s): {takes}, Count: {count}, OPS: 100.0, Avg(us): 812, Min(us): 90, Max(us): 9000"
+
+
+def rows(takes, *tags):
+    return [row(tag, takes, round(takes * 100)) for tag in tags]
+
+
+LOAD, END = rows(5.0, "INSERT", "TOTAL"), "Run finished, takes 5.004s"
+SEVERAL = {
+    "load and run, rows before the end": ([*LOAD, END, *rows(10.0, "READ", "TOTAL"), END], 4),
+    "the second was stopped": ([*LOAD, END, *rows(10.0, "READ", "TOTAL")], 4),
+    "load and run, rows behind the end": ([END, *LOAD, END, *rows(10.0, "READ", "TOTAL")], 4),
+    "load and run as go-ycsb prints them": (
+        [*rows(4.0, "INSERT", "TOTAL"), END, *LOAD, *PROPERTIES, *rows(10.0, "READ", "TOTAL"), END], 9),
+    "without a pause": ([*rows(4.0, "INSERT", "TOTAL"), END, *LOAD, *rows(10.0, "READ", "TOTAL"), END], 6),
+    "without TOTAL": ([*rows(4.0, "INSERT"), END, *LOAD[:1], *rows(10.0, "READ", "UPDATE"), END], 4),
+    "the same again": ([*rows(5.0, "READ", "TOTAL"), END, *rows(10.0, "READ", "TOTAL"), END], 4),
+    "a shorter one": ([*LOAD, *rows(3.0, "READ", "TOTAL")], 3),
+    "a shorter one, of the same": ([*rows(5.0, "READ", "UPDATE"), *rows(3.0, "READ", "UPDATE")], 3),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("which", SEVERAL)
+def test_a_second_test_is_named_where_it_begins(which, skip):
+    lines, line = SEVERAL[which]
+    with pytest.raises(InputError, match=rf"log, line {line}: a second test begins here"):
+        read(lines, skip)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [*rows(3.0, "READ", "TOTAL"), END, *rows(5.0, "READ", "READ_ERROR", "TOTAL")],
+        [END, *rows(5.0, "READ", "TOTAL")],
+        [*rows(3.0, "READ", "TOTAL", "UPDATE"), *rows(4.0, "READ", "TOTAL", "UPDATE"), END, *rows(5.0, "READ")],
+        [*rows(3.0, "READ", "TOTAL"), "Run finished, takes 1m0.5s", *rows(60.5, "READ", "TOTAL")],
+        [*rows(3.0, "READ", "TOTAL"), "Run finished, takes long", *rows(60.5, "READ", "TOTAL")],
+    ],
+    ids=["an error at the end", "without rows before", "cut short", "minutes", "no duration"],
+)
+def test_rows_behind_the_end_of_their_own_run_are_no_second_test(lines):
+    assert of(read(lines), "READ")["operations"] == max(
+        int(line.split("Count: ")[1].split(",")[0]) for line in lines if line.startswith("READ ")
+    )

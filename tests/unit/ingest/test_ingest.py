@@ -221,6 +221,12 @@ def test_an_operation_of_easy_stress_that_is_not_known_to_read_or_write_is_unkno
     assert "Deletion 1" in report
 
 
+def test_an_easy_stress_log_without_a_read_or_a_write_names_what_it_has(tmp_path):
+    path = easy_stress(tmp_path / "log.parquet", {"operation": ["Deletion", "Deletion", "DDL", "Deletion"]})
+    with pytest.raises(InputError, match="it has Deletion 3, DDL 1, and samples have a place for READ, UPDATE"):
+        read(path, tmp_path / "out.parquet")
+
+
 def test_parquet_of_an_older_easy_stress_is_refused_by_name(tmp_path):
     columns = ("operation", "success", "failure_reason", "failure_stacktrace", "start_time_ms", "duration_ns")
     pq.write_table(pa.table({name: [] for name in columns}), tmp_path / "x.parquet")

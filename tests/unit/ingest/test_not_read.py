@@ -6,6 +6,7 @@ import io
 import lzma
 import tarfile
 import zipfile
+from pathlib import Path
 
 import pytest
 
@@ -14,6 +15,7 @@ from cassbook.ingest.common import Options
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.merge import read_logs
 
+LOGS = Path(__file__).parents[2] / "data/logs"
 RAW = b"READ,1600000000000,812\n" * 50
 SUMMARY = ["[OVERALL], RunTime(ms), 2000", "[READ], Operations, 900", "[READ], AverageLatency(us), 812.5"]
 OTHERS = {
@@ -78,3 +80,17 @@ def test_a_log_that_is_read_is_not_refused_for_a_word_in_it(tmp_path):
     path = tmp_path / "log"
     path.write_text("\n".join(["YCSB Client 0.17.0", "Run finished, takes 2.5s", *SUMMARY]) + "\n")
     assert recognise(path) is Format.YCSB_TEXT
+
+
+@pytest.mark.parametrize("content", ["samples", "figures", "histograms"])
+def test_csv_that_read_wrote_is_named(tmp_path, content):
+    log = tmp_path / "log"
+    if content == "samples":
+        log.write_bytes(RAW)
+    elif content == "figures":
+        log.write_text("\n".join(SUMMARY) + "\n")
+    else:
+        log = next(path for path in LOGS.rglob("*.hdr"))
+    read_logs([log], tmp_path / "t.csv")
+    with pytest.raises(InputError, match=r"t\.csv: is .*`cassbook read --output FILE\.csv` wrote.*FILE\.parquet"):
+        recognise(tmp_path / "t.csv")

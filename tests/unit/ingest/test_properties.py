@@ -68,7 +68,7 @@ def plainly(lines):
         )
         if parts and int(parts[3]) < 2**31 and FIRST_MS <= int(parts[2]) < LAST_MS:
             rows.append((parts[1], int(parts[2]), int(parts[3])))
-        elif line.strip() and not (line.startswith("[") and "], " in line) and not is_text(line.encode()):
+        elif line.encode().strip() and not (line.startswith("[") and "], " in line) and not is_text(line.encode()):
             damaged.append(number)
     return rows, damaged
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 
 import pyarrow.parquet as pq
 import pytest
@@ -146,3 +147,82 @@ def test_show_of_a_log_with_microseconds_says_its_throughput(tmp_path):
     (cell,) = open_run(path).statistics.to_dict("records")
     assert cell["throughput_per_s"] == pytest.approx(250, rel=2e-3)
     assert json.loads(json.dumps(cell["latency_us"])) == pytest.approx(900)
+
+
+def headless(name="READ", rows=1000, first=0, step=10):
+    return [f"{name},{_BEGUN_MS + first + step * i},1500" for i in range(rows)]
+
+
+def in_us(lines):
+    return [re.sub(r",(\d{13}),", lambda at: f",{at[1]}000,", line) for line in lines]
+
+
+FINISHED, GO_HEADING = "Run finished, takes 10.0s", "operation,timestamp_us,latency_us"
+MIXED = [row for pair in zip(headless(), headless("UPDATE"), strict=True) for row in pair]
+SECOND = {
+    "the same rows again": ([headless(), headless()], 1001),
+    "twenty rows": ([headless(rows=10), headless(rows=10, step=11)], None),
+    "half a second": ([headless(rows=500, step=1), headless(rows=500, step=1)], 501),
+    "two operations": ([headless(), headless("UPDATE"), headless(), headless("UPDATE")], 2001),
+    "operations mixed": ([MIXED, MIXED], 2001),
+    "three times": ([headless(), headless(), headless()], 1001),
+    "text between": ([headless(), ["Starting test.", "", *headless()]], 1003),
+    "sums between": ([[*headless(), *sums("READ")], [*headless(first=20_000), *sums("READ")]], 1004),
+    "in microseconds": ([in_us(headless()), in_us(headless())], 1001),
+    "go-ycsb's heading": ([[GO_HEADING, *in_us(headless())], [GO_HEADING, *in_us(headless(first=20_000))]], 1002),
+    "Run finished between": ([[*in_us(headless()), FINISHED], in_us(headless(first=20_000))], 1002),
+    "both": ([[GO_HEADING, *in_us(headless()), FINISHED], [GO_HEADING, *in_us(headless()), FINISHED]], 1003),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("size", [300, PARTITION_BYTES])
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("which", SECOND)
+def test_a_second_test_without_a_heading_is_refused_with_its_line(tmp_path, monkeypatch, which, skip, size):
+    parts, line = SECOND[which]
+    path = write(tmp_path / "raw.txt", [row for part in parts for row in part])
+    if line is None:  # too short a time to tell from jitter
+        report = read_logs([path], tmp_path / "out.parquet")
+        assert report.content["logs"][0]["clock_set_back_s"] == 0.09
+        return
+    monkeypatch.setattr("cassbook.ingest.ycsb_lines.blocks.__defaults__", (size,))
+    with pytest.raises(InputError, match=rf"raw\.txt, line {line}: a second test begins here .*tail -n \+{line}`"):
+        read_logs([path], tmp_path / "out.parquet", Options(skip_damaged=skip))
+    pieces = partitions({path: Format.YCSB_RAW}, 10_000)
+    with pytest.raises(InputError, match=rf"line {line}: a second test begins here"):
+        _merged(pieces, [survey(piece) for piece in pieces], Options())
+
+
+STEPS = {
+    "a tenth of the run": [*headless(rows=900), *headless(rows=100, first=8000)],
+    "one row at the begin": [*headless(rows=900), *headless(rows=1), *headless(rows=100, first=9000)],
+    "sorted by latency": [headless()[i * 389 % 1000] for i in range(1000)],
+}
+
+
+@pytest.mark.parametrize("which", STEPS)
+def test_a_smaller_step_back_is_a_clock_that_was_set(tmp_path, which):
+    report = read_logs([write(tmp_path / "raw.txt", STEPS[which])], tmp_path / "out.parquet")
+    (log,) = report.content["logs"]
+    assert log["clock_set_back_s"] > 0.9
+    assert log["rows"] == len(STEPS[which])
+
+
+@pytest.mark.parametrize("front", [[FINISHED], sums("READ"), [*TEXTS, FINISHED, "", GO_HEADING]])
+def test_rows_behind_what_a_test_prints_first_are_no_second(tmp_path, front):
+    report = read_logs([write(tmp_path / "raw.txt", [*front, *in_us(headless())])], tmp_path / "out.parquet")
+    assert report.content["rows"] == 1000
+
+
+@pytest.mark.parametrize(
+    ("lines", "named"),
+    [
+        (headless("DELETE", 7), "DELETE 7"),
+        (in_us(headless("BATCH_READ", 1200)), "BATCH_READ 1,200"),
+        ([*headless("CLEANUP", 2), *headless("DELETE", 3)], "DELETE 3, CLEANUP 2"),
+    ],
+)
+def test_a_log_of_operations_without_a_place_names_them(tmp_path, lines, named):
+    path = write(tmp_path / "raw.txt", lines)
+    with pytest.raises(InputError, match=rf"it has {named}, and samples have a place for READ, UPDATE, .*only"):
+        read_logs([path], tmp_path / "out.parquet")

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,48 @@ def test_json_with_console_text_around_it(tmp_path):
     assert recognise(tmp_path / "log") is Format.YCSB_JSON
     with pytest.raises(InputError, match="log, line 2: 'my note'"):
         ycsb_summary.read_json(io.BytesIO(b"Starting test.\nmy note\n" + content.encode()), tally)
+
+
+def one_line(*runs, end=""):
+    rows = [[json.dumps({"metric": t, "measurement": m, "value": v}) for t, m, v in run] for run in runs]
+    return rows, end.join("[" + ",".join(run) + "]" for run in rows), "".join("".join(run) for run in rows)
+
+
+RUN = [("OVERALL", "RunTime(ms)", 4000), ("READ", "Operations", 10), ("READ", "AverageLatency(us)", 812.5)]
+OTHER = [("OVERALL", "RunTime(ms)", 8000), ("READ", "Operations", 30), ("READ", "AverageLatency(us)", 90.5)]
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize("brackets", [True, False])
+def test_two_runs_in_one_line_of_json_are_refused_with_the_byte(brackets, skip):
+    _, arrays, objects = one_line(RUN, OTHER)
+    text = arrays if brackets else objects
+    with pytest.raises(InputError, match=r"log, line 1, byte (\d+): a second test begins here") as refused:
+        ycsb_summary.read_json(io.BytesIO(text.encode()), Tally(Path("log"), skip, "objects"))
+    said = re.search(r"byte (\d+): .*`head -c (\d+)` .*`tail -c \+(\d+)`", str(refused.value))
+    begin = int(said[1])
+    assert (int(said[2]), int(said[3])) == (begin - 1, begin)
+    for part, n in ((text[: begin - 1], 10), (text[begin - 1 :], 30)):
+        figures = ycsb_summary.read_json(io.BytesIO(part.encode()), Tally(Path("log"), False, "objects"))
+        assert of(figures)["operations"] == n
+
+
+def test_a_second_run_on_a_line_of_its_own_is_cut_by_lines():
+    text = one_line(RUN, OTHER, end="\n")[1]
+    with pytest.raises(InputError, match=r"log, line 2: a second test begins here .*`head -n 1`"):
+        ycsb_summary.read_json(io.BytesIO(text.encode()), Tally(Path("log"), False, "objects"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "quoted"),
+    [("812.5", "8z2.5", '"value": 8z2.5'), ('"READ", "measurement": "Op', '"READ", "measure": "Op', '"measure": "Op'),
+     ('"value": 10},', '"value": 10},x', "x")],
+)  # fmt: skip
+def test_a_damaged_object_in_a_long_line_is_quoted_itself(old, new, quoted):
+    text = one_line(RUN)[1].replace(old, new)
+    tally = Tally(Path("log"), True, "objects")
+    figures = ycsb_summary.read_json(io.BytesIO(text.encode()), tally)
+    (damage,) = tally.named
+    assert quoted in str(damage)
+    assert "OVERALL" not in str(damage)
+    assert len(figures.rows) == len(RUN) - (new[-1] != "x")

@@ -104,10 +104,48 @@ java.exe : Command line: -t -db site.ycsb.BasicDB
 At line:1 char:1
     + CategoryInfo          : NotSpecified: (Command line: -t:String) [], RemoteException
 ^C
-Killed""".splitlines()
+Killed
+java : SLF4J: Class path contains multiple SLF4J bindings.
+python : [WARN]  Running against a source checkout.
+In Zeile:1 Zeichen:1
+In C:\\x\\run.ps1:3 Zeichen:1
+At C:\\x\\run.ps1:3 char:1
+Au caractère Ligne:1 : 1
+En línea: 1 Carácter: 1
++ java -cp x site.ycsb.Client -t 2>&1
++ ~~~~~~~
++ CategoryInfo          : NotSpecified: (SLF4J::String) [], RemoteException
++ FullyQualifiedErrorId : NativeCommandError
+Terminate batch job (Y/N)?
+Batchvorgang abbrechen (J/N)?
+'ycsb' is not recognized as an internal or external command,
+operable program or batch file.
+bash: ./ycsb: Permission denied
+bash: ycsb: command not found
+ycsb: command not found
+./run.sh: line 3: ycsb: command not found
+sh: 1: ycsb: not found
+zsh: command not found: ycsb""".splitlines()
+LEVELS = """WARNUNG: Ein Hinweis
+INFOS: prêt
+INFORMATION: bereit
+AVERTISSEMENT: lent
+GRAVE: x
+SCHWERWIEGEND: x
+ADVERTENCIA: lento
+INFORMACIÓN: listo
+AVVERTENZA: lento
+警告: x
+情報: x
+Nov. 01, 2026 10:00:00 VORM. com.google.common.Futures log
+[main] INFO site.ycsb.Client -- Connected
+NOTE: Picked up JDK_JAVA_OPTIONS: -Xmx2g
+main ERROR Unable to locate appender "x" for logger config "root"
+2026-11-01 10:00:00,123 main ERROR Unable to locate appender x""".splitlines()
 UNKNOWN = [
     "Hello", "=== workload a ===", "run 1 of 3", "READ", "[READ]", "[READ], AverageLatency(us)", "[READ], Average, ",
     "READ,1600000000000", "ycsb_1  | [READ], Operations, 5", "Connect to cluster", "1600000000000,812",
+    "note : workload a", "Ergebnis: 5", "line 3: READ",
 ]  # fmt: skip
 #: A text with a measurement in the same line, as where two streams go into one file.
 MIXED = [
@@ -116,10 +154,13 @@ MIXED = [
     "2026-11-01 10:00:00 INFO [READ], AverageLatency(us), 812.5",
     "$ READ,1600000000000,812",
     "[WARN] READ   - Takes(s): 10.0, Count: 5",
+    "java : [READ], AverageLatency(us), 812.5",
+    "WARNUNG: [READ], AverageLatency(us), 812.5",
+    "bash: [READ], Operations, 5: Permission denied",
 ]
 
 
-@pytest.mark.parametrize("line", [*YCSB, *JAVA, *CONSOLE])
+@pytest.mark.parametrize("line", [*YCSB, *JAVA, *CONSOLE, *LEVELS])
 def test_known_text(line):
     assert is_text(line.encode())
 
