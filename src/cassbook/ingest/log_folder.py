@@ -30,7 +30,7 @@ from cassbook.core.paths import LOGS_INDEX, cache_dir
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, UNKNOWN_THREADS
 from cassbook.ingest import log_index, read_tables, summed
 from cassbook.ingest.common import Options, cell_id_of
-from cassbook.ingest.formats import Format, logs_in, recognise
+from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.hdr import Histograms
 from cassbook.ingest.merge import read_table, to_samples
 from cassbook.ingest.operations import UNTAGGED, Meanings
@@ -43,8 +43,6 @@ from cassbook.records.sample_stream import SampleFile
 
 #: Goes into the names of what is kept, so that nothing made by an older reader is taken for new.
 _READER = 3
-#: Logs of a folder that a message names.
-_NAMED = 3
 #: How far the read share of logs.csv may be from that of the log before a note says so.
 _SHARE_OFF = 0.02
 
@@ -74,7 +72,11 @@ class LogFolder(RecordedRun):
         folder = path.parent if self._alone else path
         self.folder = folder.resolve()
         self._described = not self._alone and (folder / LOGS_INDEX).is_file()
-        index = log_index.read_index(folder) if self._described else log_index.alone(self._alone or _only_log(folder))
+        index = (
+            log_index.read_index(folder)
+            if self._described
+            else log_index.alone(self._alone or log_index.only_log(folder))
+        )
         described_by = [LOGS_INDEX] if self._described else []
         files = {*index["file"], *index.loc[index["stress_profile"] != "", "stress_profile"]}
         artefacts = {name: sha256(folder / name) for name in (*described_by, *sorted(files))}
@@ -404,27 +406,3 @@ def _errors(table: pa.Table) -> str:
     """Failed operations as a cell's row has them: `read_timeout:3;unavailable:1`."""
     counted = table["outcome"].cast("string").value_counts().to_pylist()
     return ";".join(f"{entry['values']}:{entry['counts']}" for entry in counted if entry["values"] != "ok")
-
-
-def _only_log(folder: Path) -> str:
-    """Return the name of the one log in a folder without `logs.csv`.
-
-    Raises
-    ------
-    InputError
-        If it holds none or several.
-    """
-    names = logs_in(folder)
-    if not names:
-        raise InputError(
-            f"{folder}: is neither a run (no manifest.json) nor a folder of logs (no {LOGS_INDEX}, and no log in it)"
-        )
-    if len(names) > 1:
-        shown = ", ".join([*names[:_NAMED], *["..."][: len(names) > _NAMED]])
-        raise InputError(
-            f"{folder}: holds {len(names)} logs ({shown}) and no "
-            f"{LOGS_INDEX}, which says what logs cannot know; write one with a row per log and the columns "
-            f"{','.join(log_index.REQUIRED)} (and cell_id, the same for all clients of one "
-            "cell). A single log needs none"
-        )
-    return names[0]

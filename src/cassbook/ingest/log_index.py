@@ -14,6 +14,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.paths import LOGS_INDEX
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.ingest.common import cell_id_of
+from cassbook.ingest.formats import logs_in
 from cassbook.ingest.hdr import UNITS_US
 
 REQUIRED = ("file", "engine", "threads", "read_cl", "write_cl", "read_share", "block")
@@ -24,6 +25,8 @@ OPTIONAL = {
     "unit": "", "reads": "", "stress_profile": "",
 }  # fmt: skip
 UNKNOWN = "unknown"
+#: Logs of a folder that a message names.
+_NAMED = 3
 
 
 def alone(name: str) -> pd.DataFrame:
@@ -31,6 +34,30 @@ def alone(name: str) -> pd.DataFrame:
     row = OPTIONAL | {"file": name, "engine": UNKNOWN, "read_cl": UNKNOWN, "write_cl": UNKNOWN}
     row |= {"threads": UNKNOWN_THREADS, "read_share": 0.5, "block": 1, "cell_id": cell_id_of([Path(name)], Path())}
     return pd.DataFrame([row])
+
+
+def only_log(folder: Path) -> str:
+    """Return the name of the one log in a folder without `logs.csv`.
+
+    Raises
+    ------
+    InputError
+        If it holds none or several.
+    """
+    names = logs_in(folder)
+    if not names:
+        raise InputError(
+            f"{folder}: is neither a run (no manifest.json) nor a folder of logs (no {LOGS_INDEX}, and no log in it)"
+        )
+    if len(names) > 1:
+        shown = ", ".join([*names[:_NAMED], *["..."][: len(names) > _NAMED]])
+        raise InputError(
+            f"{folder}: holds {len(names)} logs ({shown}) and no "
+            f"{LOGS_INDEX}, which says what logs cannot know; write one with a row per log and the columns "
+            f"{','.join(REQUIRED)} (and cell_id, the same for all clients of one "
+            "cell). A single log needs none"
+        )
+    return names[0]
 
 
 def read_index(folder: Path) -> pd.DataFrame:
