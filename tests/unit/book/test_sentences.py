@@ -12,7 +12,9 @@ BOOK = paths.project_root() / "book"
 ANALYSES = notebooks.analyse_notebooks()
 PAGES = sorted(BOOK.glob("*.md"))
 #: Ratios of latencies under the same number of threads: prices in capacity, which need their load beside them.
-_PRICE = re.compile(r"\{glue:text\}`(?:price-\w+-(?:READ|WRITE)-\w+-mean|safe-(?:read|write)-mean|most-mean)`")
+_PRICE = re.compile(
+    r"\{glue:text\}`(?:price-[\w-]+-(?:mean|p99)|tail-\w+-(?:mean|p99)|safe-(?:read|write)-mean|most-mean)`"
+)
 _LOAD = re.compile(
     r"closed loop|in this loop|the same (?:closed )?loop|under the same load, here a closed loop", re.IGNORECASE
 )
@@ -20,7 +22,10 @@ _LOAD = re.compile(
 _WITHDRAWN = {
     "always reads": r"always\s+reads?\s+the\s+last",
     "a shared machine makes it dearer": r"more\s+here\s+than\s+on\s+(?:machines\s+of\s+their\s+own|three\s+machines)",
-    "the tail is cheaper": r"price\s+of\s+a\s+level\s+shrinks",
+    "the tail is cheaper": r"price\s+of\s+a\s+level\s+shrinks|mean\s+more\s+than\s+in\s+the\s+tail|tail\s+pays",
+    "disks cost all levels alike": r"cost\s+all\s+levels\s+alike",
+    "latency is service time everywhere": r"always\s+service\s+time|none\s+mixes\s+the\s+two",
+    "no significant effect is none": r"takes\s+nothing\s+away|intervals\s+of\s+all\s+\w+\s+overlap",
     "equal for not significantly off": r"not\s+significantly\s+off",
     "an average as a bound": r"within\s+[\d.]+\s*%\s+on\s+average|within \{glue:text\}`[^`]+-mean` % on average",
     "numbers are never typed": r"never\s+typed",
@@ -73,14 +78,32 @@ def test_what_was_withdrawn_is_not_said_again(path, said):
 
 
 def test_each_price_is_said_with_its_load():
-    """On the page that has it, in the same cell: a ratio at the same number of threads is one of capacity."""
-    priced = 0
-    for path in (notebooks.chapter_notebook(slug) for slug in ("answers", "latency")):
+    """Whichever chapter has it, in the same cell: a ratio at the same number of threads is one of capacity."""
+    priced = {}
+    for path in ANALYSES:
         for cell in nbformat.read(path, as_version=4).cells:
             if cell.cell_type == "markdown" and _PRICE.search(cell.source):
-                priced += 1
-                assert _LOAD.search(cell.source), cell.source
-    assert priced >= 4
+                priced[path.stem] = priced.get(path.stem, 0) + 1
+                assert _LOAD.search(cell.source), f"{path.stem}: {cell.source}"
+    assert {"answers", "deployments", "latency", "thesis"} <= set(priced)
+    assert sum(priced.values()) >= 9
+
+
+def test_each_table_of_prices_names_its_load():
+    captions = [
+        cell.metadata["table"]["caption"]
+        for path in ANALYSES
+        for cell in nbformat.read(path, as_version=4).cells
+        if cell.cell_type == "code" and "price.text(" in cell.source
+    ]
+    assert len(captions) >= 3
+    assert [caption for caption in captions if not (_LOAD.search(caption) or "fixed rate" in caption)] == []
+
+
+def test_a_strong_read_depends_on_replicas_that_remember_and_clocks_that_agree():
+    terms = (BOOK / "glossary.md").read_text(encoding="utf-8").split("\n\n")
+    (strong,) = (" ".join(term.split()) for term in terms if term.startswith("strong consistency\n"))
+    assert "as long as replicas keep what they acknowledged and clocks agree" in strong
 
 
 def test_the_front_page_says_what_its_costs_are_of():
@@ -98,3 +121,37 @@ def test_the_front_page_says_what_its_costs_are_of():
 def test_results_in_the_text_are_glued_and_only_conditions_are_typed(path):
     typed = {match for text in prose(path) for match in _UNIT.findall(_NO_PROSE.sub("", text))}
     assert typed <= _RULES | _TYPED.get(path.stem, set())
+
+
+#: Tables and figures of the chapter on failures whose shares are pooled over cluster starts.
+_POOLED = re.compile(r"failures\.(?:overview|by_fault|unanswered|unanswered_while_dead|answered_by_dead)\b")
+
+
+def test_no_caption_calls_pooled_shares_medians_or_means():
+    captions = []
+    for path in ANALYSES:
+        for cell in nbformat.read(path, as_version=4).cells:
+            shown = cell.metadata.get("table", {}) or cell.metadata.get("mystnb", {}).get("figure", {})
+            if cell.cell_type == "code" and _POOLED.search(cell.source) and "caption" in shown:
+                captions.append(shown["caption"])
+    assert len(captions) >= 10
+    averaged = [caption for caption in captions if re.search(r"\b(?:medians|means)\b", caption, re.IGNORECASE)]
+    assert [caption for caption in averaged if "of all cluster starts together" not in caption] == []
+
+
+def test_none_of_so_many_reads_has_its_bound():
+    chapter = nbformat.read(notebooks.chapter_notebook("failures-data"), as_version=4)
+    glued = [
+        text
+        for cell in chapter.cells
+        for output in cell.get("outputs", ())
+        for kind, text in output.get("data", {}).items()
+        if kind == "application/papermill.record/text/plain" and str(text).strip("'").startswith("0 of ")
+    ]
+    assert len(glued) >= 5
+    assert [text for text in glued if not re.search(r"\(at most [\d.]+ %\)", text)] == []
+    (summary,) = (text for text in prose(notebooks.chapter_notebook("failures-data")) if "**In short.**" in text)
+    assert "three known cases" in summary
+    assert re.search(
+        r"\{glue:text\}`random-1r3w-newer` reads of 1R-3W on [\d.]+ were stale [^.]*, which we cannot explain", summary
+    )

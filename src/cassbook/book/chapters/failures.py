@@ -163,7 +163,10 @@ def quoted_while_dead(pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[s
 def counted(
     pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str, str]], driver: str = "", table: str = ""
 ) -> dict[str, str]:
-    """Return what the checker found in all cluster starts of a schedule, as '7 of 4,350', named as by `quoted`.
+    """Return what the checker found in all cluster starts of a schedule, named as by `quoted`.
+
+    As '7 of 4,350', and where it found none (or all) with the 95 % bound: '0 of 4,350 (at most 0.085 %)'. Each cluster
+    start is a group.
 
     Parameters
     ----------
@@ -177,22 +180,13 @@ def counted(
     for suffix, run in pair.items():
         for name, (setup, of, what) in wanted.items():
             own = _found(run, setup, of, what, driver, table)
-            counts = f"{own[what].sum():,.0f} of {own['n'].sum():,}"
-            found[f"{name}_{suffix}"] = NOT_RECORDED if own.empty else counts
+            found[f"{name}_{suffix}"] = NOT_RECORDED if own.empty else _with_bound(own[what], own["n"])
     return found
 
 
-def bounded(
-    pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[str, str, str]], driver: str = "", table: str = ""
-) -> dict[str, str]:
-    """Return the upper 95 % bound of what `counted` finds, in percent; each cluster start is a group."""
-    found = {}
-    for suffix, run in pair.items():
-        for name, place in wanted.items():
-            own = _found(run, *place, driver, table)
-            most = NOT_RECORDED if own.empty else f"{_PERCENT * Proportion.grouped(own[place[2]], own['n']).high:.2g}"
-            found[f"{name}_{suffix}"] = most
-    return found
+def _with_bound(yes: pd.Series, of: pd.Series) -> str:
+    share = Proportion.grouped(yes, of)
+    return f"{share.counts} ({share.bounds()} %)" if share.exact else share.counts
 
 
 def _found(run: FaultRun, setup: str, of: str, what: str, driver: str, table: str) -> pd.DataFrame:

@@ -62,8 +62,13 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
     return {
         "cycles": numbers["cycles_per_s"], "load_threads": max(numbers["threads"]),
         "regions": ", ".join(far["regions"][1:]), "strong_reads": float(checked[0]), "strong_stale": int(checked[1]),
-        "strong_most": _PERCENT * Estimate.share(checked[1], checked[0]).high,
+        "strong_most": most_stale(checked[1], checked[0]),
     }  # fmt: skip
+
+
+def most_stale(stale: int, reads: int) -> float:
+    """Return the upper 95 % bound of the share of stale reads, percent."""
+    return _PERCENT * float(Estimate.share(stale, reads).high)
 
 
 def _meet(panels: pd.DataFrame) -> pd.Series:
@@ -98,23 +103,33 @@ def summary(run: StalenessRun) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
 
 
+def _first_share(seen: pd.DataFrame) -> str:
+    """Say the first point of a curve (see `curves.over_t`) in percent with its bounds."""
+    first = seen.iloc[0]
+    return share_text(Estimate(first["p"], first["low"], first["high"], 0))
+
+
 def _ms(value: float) -> str:
     return "never" if np.isnan(value) else f"{value:.1f}"
 
 
-def stale_values(run: StalenessRun) -> dict[str, float]:
-    """Return what the prose quotes of `summary`: per cent consistent at once in five panels, and the longest waits,
-    ms.
+def stale_values(run: StalenessRun) -> dict[str, object]:
+    """Return what the prose quotes of `summary`: percent consistent at once in five panels, with 95 % bounds, how many
+    reads after writes of two replicas were stale, and the longest waits, ms.
     """
     panels = {
         "near_idle": ("near", False, 1, 1), "near_loaded": ("near", True, 1, 1), "far_idle": ("far", False, 1, 1),
         "far_two": ("far", False, 2, 1), "far_written": ("far", False, 1, 2),
     }  # fmt: skip
     loads = sorted(set(run.panels["threads"]))
-    quoted = {}
+    quoted: dict[str, object] = {}
     for name, (setup, loaded, r, w) in panels.items():
-        seen = curves.over_t(run.counted(setup, int(loads[-1] if loaded else loads[0]), r, w))
-        quoted[name] = 100 * float(seen["p"].iloc[0])
+        counted = run.counted(setup, int(loads[-1] if loaded else loads[0]), r, w)
+        quoted[name] = _first_share(curves.over_t(counted))
+        if name == "far_written":
+            first = counted[counted["asked_t_ms"] == counted["asked_t_ms"].min()]
+            stale = first.loc[first["versions_behind"] > 0, "reads"].sum()
+            quoted[f"{name}_counts"] = f"{stale:,} of {first['reads'].sum():,}"
     for setup in _SETUPS:
         quoted[f"longest_{setup}"] = float(run.results.manifest["numbers"]["t_ms"][setup][-1])
     return quoted
@@ -176,17 +191,17 @@ def ways_values(run: StalenessRun, table: pd.DataFrame) -> dict[str, float]:
     }  # fmt: skip
 
 
-def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, float | int]:
+def written_values(run: StalenessRun, asked_t_ms: float) -> dict[str, object]:
     """Return what the prose quotes of versions: how many are written in a row, how long after (ms), and per cent
     of reads
     then that had the last one, with the probe alone.
     """
     panels = run.panels[run.panels["versions"] > 1]
     written = int(panels["versions"].iloc[0])
-    quoted: dict[str, float | int] = {"written": written, "after": asked_t_ms}
+    quoted: dict[str, object] = {"written": written, "after": asked_t_ms}
     for setup in _SETUPS:
         seen = curves.over_k(run.counted(setup, 0, 1, 1, written), asked_t_ms, 1)
-        quoted[f"after_{setup}"] = 100 * float(seen["p"].iloc[0])
+        quoted[f"after_{setup}"] = _first_share(seen)
     return quoted
 
 

@@ -1,8 +1,12 @@
 """Which settings no other beats in both latency and freshness."""
 
+import re
+
 import numpy as np
 import pandas as pd
+import pytest
 
+from cassbook.book.chapter import open_record
 from cassbook.book.chapters import staleness_measured
 from cassbook.staleness import curves
 
@@ -39,3 +43,14 @@ def test_what_is_said_of_three_and_five_replicas_is_of_the_probe_alone_far_apart
     assert (quoted["five_strong_ms"], quoted["five_weakest_ms"], quoted["five_weakest_t"]) == (20.0, 5.0, 60.0)
     assert (quoted["least_reads"], quoted["five_least_reads"]) == (20, 20)
     assert (quoted["repaired_ms"], quoted["unrepaired_ms"]) == (27.0, 12.0)
+
+
+def test_a_share_that_is_quoted_has_its_bounds_and_its_counts():
+    quoted = staleness_measured.stale_values(open_record("stale-three-2.1.20"))
+    assert re.fullmatch(r"100 \(at least 9\d\.\d+\)", quoted["far_written"])
+    assert re.fullmatch(r"0 of [\d,]+", quoted["far_written_counts"])
+    assert re.fullmatch(r"[\d.]+ \[[\d.]+, [\d.]+\]", quoted["near_idle"])
+
+
+def test_the_bound_of_none_is_that_of_so_many_reads():
+    assert staleness_measured.most_stale(0, 1000) == pytest.approx(100 * (1 - 0.025 ** (1 / 1000)))
