@@ -175,7 +175,7 @@ def of_run(
 def _read(manifest: Path) -> dict[str, object]:
     try:
         return dict(json.loads(manifest.read_text(encoding="utf-8")))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{manifest}: is damaged ({error})") from None
 
 

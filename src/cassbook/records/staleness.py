@@ -31,13 +31,15 @@ class StalenessRun:
     Raises
     ------
     InputError
-        If no such record exists, or it is not complete.
+        If no such record exists, it is not complete, or it is of another kind.
     """
 
     def __init__(self, name_or_path: str) -> None:
         self.results = Results(name_or_path)
         self.panels = self.results.rows
         self.name = Path(name_or_path).name
+        if not {*KEYS, "n", "read_ms", "write_ms"} <= set(self.panels.columns) or not self.results.has_table("counted"):
+            raise self.results.of_another("record of `cassbook experiment staleness-three` or `staleness-five`")
 
     @property
     def has_traces(self) -> bool:

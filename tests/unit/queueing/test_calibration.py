@@ -352,5 +352,7 @@ def test_jobs_that_are_none_are_refused(text):
 
 
 def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="is no record of `cassbook experiment calibration`"):
+    with pytest.raises(
+        InputError, match="and no record of `cassbook experiment calibration`; what reads it: `cassbook stale"
+    ):
         CalibrationRun("stale-five-2.1.20")
