@@ -60,6 +60,15 @@ def test_a_refusal_says_which_commands_read_the_record(tmp_path):
     assert "`cassbook chapter adapting -p shift=" in ride.stderr
 
 
+@pytest.mark.parametrize("command", ["stale", "advise", "export"])
+def test_several_deployments_are_refused_with_what_works(command, tmp_path):
+    refused = run(command, "distance-2.1.20", tmp_path)
+    assert refused.exit_code == 2
+    assert "pick one deployment. `cassbook show` has each apart; `cassbook deploy DEPLOYMENT` predicts one" in (
+        refused.stderr
+    )
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize("record", RECORDS, ids=lambda path: path.name)
