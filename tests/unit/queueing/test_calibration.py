@@ -319,6 +319,7 @@ def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
     assert refused.exit_code == 2
     assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
     assert "Use --cores 2; or " in refused.output
+    assert "A fall was measured only up to as many jobs as cores (2), and beyond that" in refused.output
     # With 48 it falls to the end, also where one number of jobs is asked for; 4 are soon busy, and it rises again.
     one = CliRunner().invoke(main, [*asked, "--concurrency", "45"])
     again = re.search(r"--concurrency (\d+) and more, where it rises", refused.output)
