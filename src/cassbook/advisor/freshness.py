@@ -74,6 +74,8 @@ class Freshness:
         How many pairs of a traced write and a traced read were counted for it; 0 without traces.
     waits : tuple of Wait
         What was counted at the wait that is t, or at those on either side of it; empty for a prediction from latencies.
+    reads_ms, writes_ms : tuple of float
+        Mean latencies by cluster start of the probe; empty for a prediction from latencies.
     """
 
     r: int
@@ -86,6 +88,13 @@ class Freshness:
     predicted_stale: Estimate | None = None
     pairings: int = 0
     waits: tuple[Wait, ...] = ()
+    reads_ms: tuple[float, ...] = ()
+    writes_ms: tuple[float, ...] = ()
+
+    def middle_ms(self, side: str) -> float:
+        """Latency of a `read` or a `write`: the median of cluster starts, or the mean where there are none."""
+        starts, mean = (self.reads_ms, self.read_ms) if side == "read" else (self.writes_ms, self.write_ms)
+        return float(np.median(starts)) if starts else mean.value
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,7 +184,7 @@ def of_run(
 def _read(manifest: Path) -> dict[str, object]:
     try:
         return dict(json.loads(manifest.read_text(encoding="utf-8")))
-    except ValueError as error:
+    except (ValueError, TypeError) as error:
         raise InputError(f"{manifest}: is damaged ({error})") from None
 
 
@@ -235,20 +244,26 @@ class Probed:
             raise InputError(f"r, w: {self._run.name} did not probe ({r}, {w}); it has {sorted(self.settings)}")
         rows = self._panels[(self._panels["r"] == r) & (self._panels["w"] == w)]
         costs = (Estimate.positive(rows["read_ms"]), Estimate.positive(rows["write_ms"]))
+        reads_ms, writes_ms = (
+            tuple(map(float, self._run.latencies_ms(self._setup, self._threads, r, w, side)))
+            for side in ("read", "write")
+        )
         counted = self._run.counted(self._setup, self._threads, r, w)
         near = curves.stale_near(counted, t_ms)
         waits = tuple(Wait(*row) for row in near[[*_COUNTED]].itertuples(index=False, name=None))
         if r + w > self.n:
             always = Estimate(1.0, 1.0, 1.0, int(rows["reads"].sum()))
-            return Freshness(r, w, always, None, *costs, Estimate(0.0, 0.0, 0.0, always.n), waits=waits)
+            never = Estimate(0.0, 0.0, 0.0, always.n)
+            return Freshness(r, w, always, None, *costs, never, None, 0, waits, reads_ms, writes_ms)
         p, low, high = (float(np.interp(t_ms, near["t_ms"], near[name])) for name in ("p", "low", "high"))
         fresh = Estimate(p, low, high, int(counted["reads"].sum()))
         stale = _rest(fresh)
         if not self._run.has_traces:
-            return Freshness(r, w, fresh, None, *costs, stale, waits=waits)
+            return Freshness(r, w, fresh, None, *costs, stale, None, 0, waits, reads_ms, writes_ms)
         traced = self._run.traced(self._setup, self._threads, r, w)
         missed = traced.stale_estimate(t_ms)
-        return Freshness(r, w, fresh, _rest(missed), *costs, stale, missed, traced.pairings, waits)
+        pairings = traced.pairings
+        return Freshness(r, w, fresh, _rest(missed), *costs, stale, missed, pairings, waits, reads_ms, writes_ms)
 
 
 class FromLatencies:

@@ -21,7 +21,7 @@ from cassbook.book import report_figures as figures
 from cassbook.book.paper_tables import p_text
 from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import NOT_DETERMINED_MEANS, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS, explained
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
@@ -143,7 +143,10 @@ def _answers(one: _Run) -> list[str]:
 
 def _notes(of: Results) -> list[str]:
     """What a reader of the tables must know; marks have a table of their own."""
-    behind = "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent."
+    behind = (
+        "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent; "
+        f"{NOT_DETERMINED_MEANS}."
+    )
     return [behind, *(note for note in of.notes if not note.startswith("Marked "))]
 
 
@@ -366,5 +369,5 @@ def _rows(table: pd.DataFrame, kinds: list[str]) -> Iterator[str]:
 def _class(name: object, column: pd.Series, wide: Sequence[str]) -> str:
     if name in wide:
         return ' class="wide"'
-    figures_only = name not in _TEXT and column.astype(str).str.match(r"[-+\d.,>±]*( .*%)?$").all()
+    figures_only = name not in _TEXT and column.astype(str).str.match(r"[-+\d.,>±]*( .*%| ±n\.d\.)?$").all()
     return ' class="number"' if figures_only else ""

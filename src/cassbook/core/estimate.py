@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -13,10 +13,11 @@ Floats = NDArray[np.float64]
 
 #: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
 FEWEST = 3
-#: Intervals that reach farther are only said to.
-_MOST_PERCENT = 999
 #: Farther off, a figure counts as not determined.
 _KNOWN_PERCENT = 100
+#: What stands behind a value of a narrow column in place of such an interval, and what that means.
+NOT_DETERMINED = "±n.d."
+NOT_DETERMINED_MEANS = f"{NOT_DETERMINED}, not determined, where that is more than {_KNOWN_PERCENT}"
 _NONE = 1e-12
 
 
@@ -154,19 +155,26 @@ class Estimate:
         if np.isnan(self.low):
             return value
         if spec.startswith("±%"):
-            known = not self._reach_percent > _KNOWN_PERCENT
-            return f"{value} {self.reach if known else '(± not determined)'}".rstrip()
+            return f"{value} {'(± not determined)' if self.undetermined else self.reach}".rstrip()
         if spec != number:
             return f"{value} ± {(self.high - self.low) / 2:{number.removeprefix('+')}}"
         return f"{value} [{self.low:{number}}, {self.high:{number}}]"
 
     @property
+    def undetermined(self) -> bool:
+        """Whether the interval reaches farther than the value itself."""
+        return self._reach_percent > _KNOWN_PERCENT
+
+    @property
     def reach(self) -> str:
-        """The farther side of the interval in percent of the value, in a table's words; empty without an interval."""
+        """The farther side of the interval in percent of the value, in a table's words; empty without an interval.
+
+        `NOT_DETERMINED` where that is more than the value itself.
+        """
         percent = self._reach_percent
         if np.isnan(percent):
             return ""
-        return f"±{percent:.0f}%" if percent <= _MOST_PERCENT else f">{_MOST_PERCENT}%"
+        return NOT_DETERMINED if self.undetermined else f"±{percent:.0f}%"
 
     @property
     def _reach_percent(self) -> float:
@@ -186,6 +194,21 @@ class Estimate:
         bounds = {"value": self.value, "low": self.low, "high": self.high}
         return {name: None if np.isnan(x) else float(x) if digits is None else round(x, digits)
                 for name, x in bounds.items()}  # fmt: skip
+
+
+def spread(values: Iterable[float], shown: Callable[[float], str]) -> str:
+    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval.
+
+    >>> spread([4.0, 2.0, 9.0], "{:.1f}".format)
+    '4.0 [2.0, 9.0]'
+    """
+    known = np.asarray([value for value in values if not np.isnan(value)], dtype=float)
+    if not known.size:
+        return "-"
+    if np.isinf(known).any():
+        return "not in time"
+    middle, least, most = (shown(float(of(known))) for of in (np.median, np.min, np.max))
+    return middle if least == most else f"{middle} [{least}, {most}]"
 
 
 def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:

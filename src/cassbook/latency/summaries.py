@@ -35,12 +35,20 @@ __all__ = [
 LEVEL_ORDER = ("ANY", "LOCAL_ONE", "ONE", "TWO", "LOCAL_QUORUM", "QUORUM", "EACH_QUORUM", "THREE", "ALL")
 
 
+#: What works where cells are of several.
+_ONE = {
+    "engine": "pick one engine",
+    "deployment": "pick one deployment. `cassbook show` has each apart; `cassbook deploy DEPLOYMENT` predicts one; a "
+    "run whose profile has one deployment can be averaged; in Python, choose rows of `statistics`",
+}
+
+
 def _usable(cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Cells that have a latency, all of one engine and deployment; says which are left out."""
     for column in ("engine", "deployment"):
         kinds = sorted(set(cell_stats[column])) if column in cell_stats.columns else []
         if len(kinds) > 1:
-            raise InputError(f"cells of {', '.join(map(str, kinds))} cannot be averaged: pick one {column}")
+            raise InputError(f"cells of {', '.join(map(str, kinds))} cannot be averaged: {_ONE[column]}")
     empty = cell_stats["latency_us"].isna()
     if empty.any():
         ids = ", ".join(cell_stats.loc[empty, "cell_id"].astype(str))

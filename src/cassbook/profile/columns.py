@@ -22,6 +22,8 @@ BINDABLE = {
     "size": ("text", "varchar", "ascii", "blob"),
     "between": ("float", "double", "decimal"),
 }
+#: Said of a column of any other type.
+_NO_VALUES = ", for which no values are made"
 #: How a literal of a type that cannot be bound is written.
 _LITERALS = {
     "list": "['a', 'b']", "set": "{'a', 'b'}", "map": "{'a': 1}", "tuple": "(1, 'a')", "inet": "'127.0.0.1'",
@@ -83,10 +85,14 @@ def misfit(sort: str, column: str, typename: str) -> str:
     if fit:
         return f"{column} is {typename}; use {' or '.join(fit)}"
     literal = _LITERALS.get(plain, "{street: 'a', number: 1}")
-    return (
-        f"{column} is {typename}; values are made for {', '.join(_NUMBERS)} alone; write a literal into the statement, "
-        f"such as {literal}"
-    )
+    return f"{column} is {typename}{_NO_VALUES}; write a literal into the statement, such as {literal}"
+
+
+def together(misfits: Iterable[str]) -> str:
+    """Join what `misfit` says of several columns; the types that values are made for are listed once, last."""
+    said = list(dict.fromkeys(filter(None, misfits)))
+    listed = [f"values are made for {', '.join(_NUMBERS)} alone"] if any(_NO_VALUES in each for each in said) else []
+    return "; ".join([*said, *listed])
 
 
 def tables(create: Iterable[str]) -> dict[str, dict[str, str]]:

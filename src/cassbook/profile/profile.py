@@ -369,4 +369,8 @@ def _explain(error: Any) -> str:
     message = error["msg"].removeprefix("Value error, ").removeprefix("Assertion failed, ")
     if error["type"] == "missing":
         return f"{key}: is missing"
-    return f"{key}: {message} (got {error['input']!r})" if error["loc"] else message
+    if not error["loc"]:
+        return message
+    # A section as a whole is long, and its message names what is wrong in it.
+    whole = error["type"] == "value_error" and isinstance(error["input"], dict)
+    return f"{key}: {message}" if whole else f"{key}: {message} (got {error['input']!r})"

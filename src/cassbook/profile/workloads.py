@@ -185,7 +185,7 @@ class OwnWorkload(Section):
     def _values_fit_their_columns(self) -> Self:
         """Refuse values that no column of a type can have, all at once, where `create` says the type."""
         if wrong := self.misfits():
-            raise ValueError("; ".join(wrong))
+            raise ValueError(columns.together(wrong))
         return self
 
     def misfits(self) -> list[str]:

@@ -102,7 +102,7 @@ class CalibrationRun:
         self.results = Results(name_or_path)
         self.cells = self.results.rows
         if "node_cpu_us" not in self.cells:
-            raise InputError(f"{name_or_path}: is no record of `cassbook experiment calibration`")
+            raise self.results.of_another("record of `cassbook experiment calibration`")
         self._fits: dict[tuple[int, str], list[Calibrated]] = {}
 
     @property

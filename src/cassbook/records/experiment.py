@@ -20,6 +20,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.files import check_recorded, hash_of
 from cassbook.core.paths import project_root, runs_dir
+from cassbook.records.readers import experiment_of, unread
 
 #: Columns of text: those that are mostly empty, and names that may look like numbers.
 _WORDS = ("errors", "marks", "condition")
@@ -50,13 +51,17 @@ class Results:
     def __init__(self, name_or_path: str) -> None:
         folder = _folder(name_or_path)
         try:
-            self.manifest: dict[str, Any] = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))
+            self.manifest: dict[str, Any] = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
         except FileNotFoundError:
             raise InputError(f"{folder}: there is no recorded experiment (no manifest.json)") from None
-        except ValueError as error:
+        except (ValueError, TypeError) as error:
             raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
         if not self.manifest.get("complete"):
             raise InputError(f"{folder}: is not complete; `cassbook experiment NAME --resume` resumes it")
+        if "artefacts" not in self.manifest:
+            path, of = folder / "manifest.json", experiment_of(self.manifest)
+            lists = f"{path}: is damaged (it lists no files)"
+            raise InputError(unread(folder, of, "record of tables of rows") if of else lists)
         check_recorded(folder, self.manifest["artefacts"])
         self._folder = folder
         self.files = sorted(self.manifest["artefacts"])
@@ -67,6 +72,13 @@ class Results:
     def name(self) -> str:
         """The name of its folder."""
         return self._folder.name
+
+    def of_another(self, wanted: str) -> InputError:
+        """Return the refusal of a record that is not what is `wanted`: what it is, and which commands read it."""
+        experiment = experiment_of(self.manifest)
+        if experiment is None:
+            return InputError(f"{self._folder}: is no {wanted}")
+        return InputError(unread(self._folder, experiment, wanted))
 
     @property
     def data_hash(self) -> str:

@@ -8,9 +8,8 @@ from typing import Any
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import sha256
-from cassbook.core.paths import runs_dir
 from cassbook.core.schema import READ_VERSIONS
-from cassbook.records.readers import readers
+from cassbook.records.readers import experiment_of, unread
 
 
 def read(folder: Path) -> dict[str, Any]:
@@ -24,7 +23,7 @@ def read(folder: Path) -> dict[str, Any]:
     path = folder / "manifest.json"
     try:
         notes = json.loads(path.read_text())
-        experiment = notes.get("trial")
+        experiment = experiment_of(notes)
         schema_version = notes["schema_version"] if experiment is None else None
         missing = {"complete", "profile", "begun_unix_s", "cluster_starts"} - set(notes)
     except FileNotFoundError:
@@ -32,9 +31,7 @@ def read(folder: Path) -> dict[str, Any]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InputError(f"{path}: is damaged ({error!r}); restore it or measure again") from None
     if experiment is not None:
-        which = f"{folder}: is the record of an experiment, {experiment}, and no run of a profile"
-        named = folder.name if folder.parent == runs_dir() else str(folder)
-        raise InputError(f"{which}; {readers(str(experiment), named)}")
+        raise InputError(unread(folder, experiment, "run of a profile"))
     if schema_version not in READ_VERSIONS:
         known = " and ".join(map(str, READ_VERSIONS))
         raise InputError(f"{path}: has schema version {schema_version}, this cassbook reads {known}")

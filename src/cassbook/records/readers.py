@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from cassbook.core.paths import runs_dir
 
 #: Records of schedules of faults, whose experiments have names that begin so; `show` and `report` read them.
 FAULTS, ADVISED = "faults", "adviser-failing"
@@ -36,6 +40,22 @@ _BEFORE = {name: f"staleness-{name}" for name in ("three", "five", "scenes", "st
 def holds_faults(experiment: str) -> bool:
     """Whether the records of an experiment are of schedules of faults (see `faults.FaultRun`)."""
     return experiment.startswith((FAULTS, ADVISED))
+
+
+#: What the manifest of a ride of the adviser has, which does not name its experiment.
+_RIDE = frozenset({"map", "schedule", "terms", "window_s"})
+
+
+def experiment_of(notes: Mapping[str, Any]) -> str | None:
+    """Return the experiment that a manifest is of; None where it is of none, as a run's."""
+    named = notes.get("trial")
+    return str(named) if named is not None else "adviser-shift" if set(notes) >= _RIDE else None
+
+
+def unread(folder: Path, experiment: str, wanted: str) -> str:
+    """Say that a record is of another experiment than what is `wanted`, and which commands read it."""
+    record = folder.name if folder.resolve().parent == runs_dir().resolve() else str(folder)
+    return f"{folder}: is the record of an experiment, {experiment}, and no {wanted}; {readers(experiment, record)}"
 
 
 def readers(experiment: str, record: str) -> str:

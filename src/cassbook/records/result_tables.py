@@ -12,7 +12,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import survival
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import NOT_DETERMINED_MEANS, Estimate
 from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
@@ -26,7 +26,7 @@ from cassbook.records.run import RecordedRun
 _WIDTH = 120
 _BEHIND = (
     "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
-    "sides: --format json)."
+    f"sides: --format json); {NOT_DETERMINED_MEANS}."
 )
 #: Said of runs of earlier versions.
 _IN_GROUPS = (
@@ -178,7 +178,7 @@ def as_text(run: Shown) -> str:
 
 def _columns(table: pd.DataFrame) -> str:
     """Columns of text; closer together where they would not fit, then with marks and names on lines of their own."""
-    closer = table.replace({" ±": "±", " >": ">"}, regex=True)
+    closer = table.replace({" ±": "±"}, regex=True)
     for drawn, apart in ((table, ()), (closer, ()), (closer, ("marks",)), (closer, ("marks", *_NAMES))):
         lines = _lines(drawn, apart)
         if max(map(len, lines)) <= _WIDTH:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, Floats
 from cassbook.records.experiment import Results
 from cassbook.staleness.from_traces import Traced
 from cassbook.staleness.message_delays import MessageDelays
@@ -31,13 +31,15 @@ class StalenessRun:
     Raises
     ------
     InputError
-        If no such record exists, or it is not complete.
+        If no such record exists, it is not complete, or it is of another kind.
     """
 
     def __init__(self, name_or_path: str) -> None:
         self.results = Results(name_or_path)
         self.panels = self.results.rows
         self.name = Path(name_or_path).name
+        if not {*KEYS, "n", "read_ms", "write_ms"} <= set(self.panels.columns) or not self.results.has_table("counted"):
+            raise self.results.of_another("record of `cassbook experiment staleness-three` or `staleness-five`")
 
     @property
     def has_traces(self) -> bool:
@@ -104,6 +106,19 @@ class StalenessRun:
         if panels.empty:
             raise InputError(f"{self.name}: holds no panel with {wanted}")
         return panels
+
+    def latencies_ms(self, setup: str, threads: int, r: int, w: int, side: str) -> Floats:
+        """Return the mean latency of a panel's reads or writes by cluster start: three are too few for a mean.
+
+        Reads follow their write: those of two replicas or more may wait for a blocking read repair.
+
+        Parameters
+        ----------
+        setup, threads, r, w
+            Of the panel.
+        side : {'read', 'write'}
+        """
+        return self.rows(setup, threads, r, w).sort_values("start")[f"{side}_ms"].to_numpy(float)
 
     def _of(self, table: pd.DataFrame, setup: str, threads: int, r: int, w: int, versions: int) -> pd.DataFrame:
         rows = self.rows(setup, threads, r, w, versions)

@@ -179,11 +179,47 @@ def test_between_two_waits_both_counts_are_said(record):
     )
 
 
-def test_quorums_that_meet_are_never_stale_and_have_no_target(record):
+def test_quorums_that_meet_are_not_stale_while_all_is_well_and_have_no_target(record):
     told = run_json(record, "--r", "2", "--w", "2", "--t", "0")
     assert (told["quorums_meet"], told["target"], told["stale"]["high"]) == (True, None, 0.0)
     text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0"]).output
-    assert "never stale, whatever t: the quorums meet (probed: 0 of 300 reads after 0 ms)" in text
+    assert (
+        "while all is well not stale, whatever t: the quorums meet (probed: 0 of 300 reads after 0 ms; at most 0.0122)"
+        in text
+    )
+
+
+def test_latencies_of_few_starts_are_medians_with_their_range():
+    options = [
+        "--run",
+        "stale-three-5.0.9",
+        "--setup",
+        "far",
+        "--concurrency",
+        "0",
+        "--r",
+        "1",
+        "--w",
+        "1",
+        "--t",
+        "10",
+    ]
+    text = CliRunner().invoke(main, ["stale", *options]).output
+    told = run_json(*options[1:2], *options[2:])
+    reads = told["read_ms_by_start"]
+    assert len(reads) == 3
+    low, middle, high = sorted(reads)
+    assert f"reads that follow their write take {middle:.2f} [{low:.2f}, {high:.2f}] ms" in text
+    assert "(median of 3 cluster starts, with their range)" in text
+    assert "may wait for a blocking read repair" in text
+    change = sorted(told["stronger"][0]["read_ms_by_start"])[1] - middle
+    assert f"reads {change:+.2f} ms" in text
+
+
+def test_a_record_without_traces_says_so():
+    text = CliRunner().invoke(main, ["stale", "--run", "stale-five-2.1.20", "--r", "1", "--w", "1", "--t", "10"]).output
+    assert "its requests were not traced" in text
+    assert "next stronger" in text.partition("not traced")[2]
 
 
 def test_the_default_load_is_the_heaviest_and_the_others_are_named():

@@ -143,6 +143,18 @@ def test_the_loss_of_a_data_centre_is_answered_for_every_level():
     assert "all nodes are in one data centre: its loss stops every level" in alone
 
 
+@pytest.mark.parametrize(
+    ("deployment", "weakest"),
+    [
+        ("{[C], (R1, R2, R3}, {R4, R5, R6})", "ONE/ALL, QUORUM/THREE, LOCAL_QUORUM/EACH_QUORUM, ALL/ONE, THREE/QUORUM"),
+        ("{[C], (R1, R2, R3}, {R4})", "ONE/ALL, QUORUM/TWO, LOCAL_QUORUM/EACH_QUORUM, ALL/ONE, TWO/QUORUM"),
+        ("{[C], ([R1]}, {R2}, {R3})", "ONE/ALL, QUORUM/QUORUM, ALL/ONE"),
+    ],
+)
+def test_the_weakest_levels_of_an_even_number_of_replicas_wait_for_half_on_one_side(deployment, weakest):
+    assert f"acknowledged write of any data centre: {weakest}\n" in deploy(deployment, "--level", "QUORUM").stdout
+
+
 def test_whether_a_read_sees_the_write_of_another_data_centre():
     arguments = (ISSUE, "--level", "LOCAL_QUORUM", "--replication", "eu=3,us=3", "--run", "standard-5.0.9")
     text = deploy(*arguments).stdout
@@ -150,7 +162,7 @@ def test_whether_a_read_sees_the_write_of_another_data_centre():
         "LOCAL_QUORUM reads see every acknowledged LOCAL_QUORUM write of the same data centre, but may miss those of "
         "another until they arrive there (a write in eu waits for 2 of 3 replicas there, a read in us for 2 of 3 there"
     ) in text
-    weakest = "ONE/ALL, QUORUM/QUORUM, LOCAL_QUORUM/EACH_QUORUM, EACH_QUORUM/LOCAL_QUORUM, ALL/ONE"
+    weakest = "ONE/ALL, QUORUM/THREE, LOCAL_QUORUM/EACH_QUORUM, EACH_QUORUM/LOCAL_QUORUM, ALL/ONE, THREE/QUORUM\n"
     assert weakest in text
     found = answer(*arguments)
     assert ["LOCAL_QUORUM", "EACH_QUORUM"] in found["weakest_strong_across"]

@@ -44,10 +44,20 @@ def test_a_table_by_cell_fits_a_terminal_and_explains_itself(shown):
         assert said in shown
 
 
+@pytest.mark.parametrize("run", ["foretold-5.0.9", "standard-5.0.9"])
+def test_an_interval_beyond_the_value_itself_is_said_to_determine_nothing(run):
+    text = cassbook("show", run).stdout
+    assert "±n.d., not determined, where that is more than 100" in " ".join(text.split())
+    assert text.count("±n.d.") > 1
+    assert max(int(reach) for reach in re.findall(r"±(\d+)%", text)) <= 100
+    assert ">999%" not in text
+    assert max(map(len, text.splitlines())) <= 120
+
+
 def test_a_cell_of_many_marks_or_a_long_name_fits_a_terminal_too():
     table = pd.DataFrame(
         {"operation": ["reads 10 %", "WRITE"], "level": ["QUORUM/QUORUM", "LOCAL_QUORUM"], "threads": ["1000", "10"]}
-        | {name: ["1117 >999%", "12.3 ±31%"] for name in ("ops/s", "mean", "p50", "p95", "p99", "p99.9")}
+        | {name: ["1117 ±n.d.", "12.3 ±31%"] for name in ("ops/s", "mean", "p50", "p95", "p99", "p99.9")}
         | {"errors": ["6", "0"], "marks": ["errors,little,lag,clock", ""]}
     )
     lines = result_tables._columns(table).splitlines()

@@ -97,5 +97,6 @@ def test_units_and_bounds():
 
 def test_how_far_an_interval_reaches_is_its_farther_side():
     assert Estimate(100.0, 90.0, 130.0, 3).reach == "±30%"
-    assert Estimate(100.0, 0.0, 5000.0, 3).reach == ">999%"
+    assert Estimate(100.0, 0.0, 200.0, 3).reach == "±100%"
+    assert Estimate(100.0, 50.0, 202.0, 3).reach == Estimate(100.0, 0.0, 5000.0, 3).reach == "±n.d."
     assert Estimate.mean([2.0]).reach == Estimate(0.0, 0.0, 0.0, 3).reach == ""

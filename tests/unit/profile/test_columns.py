@@ -89,7 +89,10 @@ def test_all_columns_that_cannot_be_bound_are_named_at_once_with_the_way_that_wo
     ), "--engine", "5.0.9")  # fmt: skip
     assert said.count("mine.yaml") == 1
     for column in ("pickup is frozen<place>", "tags is set<text>", "stops is list<frozen<place>>", "host is inet"):
-        assert f"{column}; values are made for text" in said
+        assert f"{column}, for which no values are made; write a literal" in said
+    assert said.count("values are made for text, varchar") == 1
+    assert "(got " not in said
+    assert "INSERT INTO" not in said
     assert "write a literal into the statement, such as {street: 'a', number: 1}" in said
     assert "write a literal into the statement, such as '127.0.0.1'" in said
     assert "fleet is text; use distribution and count or size" in said

@@ -319,6 +319,7 @@ def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
     assert refused.exit_code == 2
     assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
     assert "Use --cores 2; or " in refused.output
+    assert "A fall was measured only up to as many jobs as cores (2), and beyond that" in refused.output
     # With 48 it falls to the end, also where one number of jobs is asked for; 4 are soon busy, and it rises again.
     one = CliRunner().invoke(main, [*asked, "--concurrency", "45"])
     again = re.search(r"--concurrency (\d+) and more, where it rises", refused.output)
@@ -352,5 +353,5 @@ def test_jobs_that_are_none_are_refused(text):
 
 
 def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="is no record of `cassbook experiment calibration`"):
+    with pytest.raises(InputError, match="and no record of `cassbook experiment calibration`; what reads it: "):
         CalibrationRun("stale-five-2.1.20")

@@ -11,11 +11,11 @@ from IPython.display import HTML
 
 from cassbook.book.chapters import price
 from cassbook.book.chapters import strong as strong_reads
-from cassbook.book.chapters.failures import counted, spread
+from cassbook.book.chapters.failures import counted
 from cassbook.book.source import Source
 from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, spread
 from cassbook.core.proportion import Proportion, share_text
 from cassbook.records import staleness_results
 from cassbook.records.fault_costs import KILL, by_level, unanswered
@@ -70,7 +70,8 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
         raise InputError(f"probed: a record with {number} replicas; name one with {REPLICAS}, as stale-three-5.0.9")
     prices = _priced(source, "pure")
     fresh = staleness_results.frontier([probed])
-    alone = fresh[fresh["threads"] == fresh["threads"].min()].set_index(["setup", "setting"])
+    threads = int(fresh["threads"].min())
+    alone = fresh[fresh["threads"] == threads].set_index(["setup", "setting"])
     dead = by_level(failing)
     rows = {}
     for r, w in PAIRS:
@@ -81,18 +82,12 @@ def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFr
                 row[f"{_SIDES[operation]}_{figure}"] = _times_one(prices, operation, waits, figure)
             row[f"{_SIDES[operation]}_dead"] = dead[f"{_SIDES[operation]}s", waits]
         for setup in ("near", "far"):
-            seen = alone.loc[(setup, name)]
+            seen: Any = alone.loc[(setup, name)]
             row[setup] = Estimate(seen["p0"], seen["low"], seen["high"], int(seen["least_reads"]))
             row[f"{setup}_ms"] = float(seen["t_999_ms"])
-        row |= {f"far_{side}_ms": _far_ms(probed, r, w, side) for side in _SIDES.values()}
+        row |= {f"far_{side}_ms": probed.latencies_ms("far", threads, r, w, side) for side in _SIDES.values()}
         rows[name] = row | {"reads": REPLICAS - r, "writes": REPLICAS - w, "dead_on": failing.engine}
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("setting")
-
-
-def _far_ms(probed: StalenessRun, r: int, w: int, side: str) -> np.ndarray:
-    """Mean latency of the probe's reads or writes between regions, by cluster start: three are too few for a mean."""
-    panels = probed.panels.query("setup == 'far' and versions == 1 and r == @r and w == @w")
-    return panels.loc[panels["threads"] == panels["threads"].min()].sort_values("start")[f"{side}_ms"].to_numpy()
 
 
 def _times_one(prices: pd.DataFrame, operation: str, waits: int, figure: str) -> Any:
@@ -279,7 +274,7 @@ def values(
 def _far_values(steps: pd.DataFrame, probed: StalenessRun) -> dict[str, object]:
     """What the prose quotes of three regions: medians over cluster starts, each with its range."""
     found: dict[str, object] = {
-        f"far_{name}_{side}": spread(pd.Series(steps.loc[of, f"far_{side}_ms"]), digits.format)
+        f"far_{name}_{side}": spread(np.asarray(steps.loc[of, f"far_{side}_ms"], float), digits.format)
         for name, of, digits in (("weak", "1R-1W", "{:.1f}"), ("safe", SAFE, "{:.0f}"))
         for side in _SIDES.values()
     }

@@ -11,7 +11,7 @@ import pandas as pd
 
 from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.errors import LackingError
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, spread
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import part, while_dead
@@ -47,17 +47,6 @@ def schedules(run: FaultRun) -> pd.DataFrame:
     """Return what each schedule does: index its short name, columns what happens and seconds."""
     rows = {short(setup): (run.title(setup), f"{run.length_s(setup):.0f}") for setup in run.setups}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["what happens", "seconds"]).rename_axis("schedule")
-
-
-def spread(values: pd.Series, shown: Callable[[float], str]) -> str:
-    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval."""
-    known = values.dropna()
-    if known.empty:
-        return "-"
-    if np.isinf(known).any():
-        return "not in time"
-    middle, least, most = shown(known.median()), shown(known.min()), shown(known.max())
-    return middle if least == most else f"{middle} [{least}, {most}]"
 
 
 def by_fault(run: FaultRun, setup: str, number: int = 1) -> pd.DataFrame:

@@ -10,8 +10,6 @@ from cassbook.core.words import counted
 from cassbook.deployment.model import LEVELS, Model
 from cassbook.deployment.visibility import Rows, Wait, wait
 
-#: TWO and THREE would hide QUORUM wherever they do as well.
-_COMMON = ("ONE", "LOCAL_ONE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL")
 _ORDER = ("ONE", "LOCAL_ONE", "TWO", "THREE", "QUORUM", "LOCAL_QUORUM", "EACH_QUORUM", "ALL")
 
 
@@ -60,8 +58,7 @@ class Centres:
         return {"data_centre_loss": losses, "strong": strong, "weakest_strong_across": weakest}
 
     def _pairs(self) -> list[tuple[str, str]]:
-        common = [level for level in _ORDER if level in {*_COMMON, self._level}]
-        return self._rows.pairs(common, [level for level in common if level in self._reads])
+        return self._rows.pairs(_ORDER, self._reads)
 
     def _on_loss(self) -> list[str]:
         losses = self.losses
@@ -117,11 +114,7 @@ class Centres:
 
     def _refused_reads(self) -> list[str]:
         """Name the weakest reads that see the writes of a level at which this version does not read."""
-        seeing = [
-            read
-            for read, write in self._rows.pairs([self._level], [level for level in self._reads if level in _COMMON])
-            if write == self._level
-        ]
+        seeing = [read for read, write in self._rows.pairs([self._level], self._reads) if write == self._level]
         return [f"{self._level} writes are seen in every data centre by reads at {_listed(seeing, 'or')}"]
 
     def _same_level(self) -> list[str]:

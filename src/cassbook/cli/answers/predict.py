@@ -62,7 +62,8 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
     ways.append("calibrate a cluster on such a machine: `cassbook experiment calibration`")
     raise InputError(
         f"{run.name}: response would fall from {falls.before_ms:.2f} ms with {counted(falls.fewer, 'job')} to "
-        f"{falls.after_ms:.2f} ms with {falls.more}, and no cluster gets faster under load; so nothing is predicted. "
+        f"{falls.after_ms:.2f} ms with {falls.more}. A fall was measured only up to as many jobs as cores "
+        f"({run.cores}), and beyond that more load makes no cluster answer faster; so nothing is predicted. "
         f"Outside the calibration: {'; '.join(reasons)}. On its {counted(run.cores, 'core')} a request cost less CPU "
         "the more of them waited for a core; what it costs where they do not wait was not measured. "
         f"Use {'; or '.join(ways)}"

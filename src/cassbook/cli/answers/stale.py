@@ -10,7 +10,7 @@ import numpy as np
 
 from cassbook.advisor.freshness import Freshness, Known, stronger
 from cassbook.core.consistency import survival
-from cassbook.core.estimate import Estimate
+from cassbook.core.estimate import Estimate, spread
 from cassbook.core.proportion import reads_to_show
 from cassbook.records import fault_costs
 
@@ -28,7 +28,7 @@ def text(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> s
         f"{r} of {known.n} replicas read, {w} written, {t_ms:g} ms after the write was acknowledged:",
         *(f"  {line}" for line in _stale(fresh, known.n, t_ms)),
         *(f"  {line}" for line in _held_against(fresh, known.n, target)),
-        f"  reads take {_ms(fresh.read_ms)} ms, writes {_ms(fresh.write_ms)} ms",
+        *(f"  {line}" for line in _taken(fresh)),
         f"  {survival(known.n - r, known.n - w)}",
     ]
     lines += [f"  {line}" for line in _failing(known, [fresh, *more])]
@@ -37,8 +37,8 @@ def text(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> s
     for other in more:
         chance = "; ".join(_stale(other, known.n, t_ms))
         lines.append(
-            f"  {other.r} read, {other.w} written: {chance}; reads {_change(fresh.read_ms, other.read_ms)}, "
-            f"writes {_change(fresh.write_ms, other.write_ms)}; {survival(known.n - other.r, known.n - other.w)}"
+            f"  {other.r} read, {other.w} written: {chance}; reads {_change(fresh, other, 'read')}, "
+            f"writes {_change(fresh, other, 'write')}; {survival(known.n - other.r, known.n - other.w)}"
         )
     return "\n".join(lines)
 
@@ -54,8 +54,8 @@ def _meet(fresh: Freshness, n: int) -> bool:
 def _stale(fresh: Freshness, n: int, t_ms: float) -> list[str]:
     """Say what was counted, what follows at t, and what traces predict."""
     if _meet(fresh, n):
-        probed = f" (probed: {_counted(fresh)})" if fresh.waits else ""
-        return [f"never stale, whatever t: the quorums meet{probed}"]
+        probed = f" (probed: {_counted(fresh)}; {_at_most(fresh)})" if fresh.waits else ""
+        return [f"while all is well not stale, whatever t: the quorums meet{probed}"]
     if not fresh.waits:
         trials = fresh.stale.n
         return [f"predicted stale: {_share(fresh.stale)}, bounds of {trials:,} simulated reads alone"]
@@ -64,7 +64,15 @@ def _stale(fresh: Freshness, n: int, t_ms: float) -> list[str]:
     if fresh.predicted_stale:
         none = f"none of {fresh.pairings:,} pairings of traced requests, " if not fresh.predicted_stale.value else ""
         lines.append(f"its traces predict {none}{_share(fresh.predicted_stale)}")
+    else:
+        lines.append("its requests were not traced")
     return lines
+
+
+def _at_most(fresh: Freshness) -> str:
+    """Bound what was counted of quorums that meet: their share is known to be none while no node fails."""
+    stale, reads = (sum(getattr(wait, name) for wait in fresh.waits) for name in ("stale", "reads"))
+    return _share(Estimate.share(stale, reads))
 
 
 def _counted(fresh: Freshness) -> str:
@@ -121,16 +129,30 @@ def _against(fresh: Freshness, n: int, target: float) -> dict[str, Any] | None:
     return {"share": target, "verdict": verdict, "more_reads": more}
 
 
+def _taken(fresh: Freshness) -> list[str]:
+    """Say how long reads and writes take; of a few cluster starts, the median with their range."""
+    if not fresh.reads_ms:
+        return [f"reads take {_ms(fresh.read_ms)} ms, writes {_ms(fresh.write_ms)} ms"]
+    reads, writes = (spread(starts, "{:.2f}".format) for starts in (fresh.reads_ms, fresh.writes_ms))
+    starts = len(fresh.reads_ms)
+    of = f"median of {starts} cluster starts, with their range" if starts > 1 else "of one cluster start"
+    return [
+        f"reads that follow their write take {reads} ms, writes {writes} ms ({of})",
+        "such reads of 2 or more replicas may wait for a blocking read repair",
+    ]
+
+
 def _ms(value: Estimate) -> str:
     if np.isnan(value.value):
         return "an unknown number of"
     return f"{value:.2f}"
 
 
-def _change(before: Estimate, after: Estimate) -> str:
-    if np.isnan(before.value) or np.isnan(after.value):
+def _change(fresh: Freshness, other: Freshness, side: str) -> str:
+    before, after = (of.middle_ms(side) for of in (fresh, other))
+    if np.isnan(before) or np.isnan(after):
         return "unknown"
-    return f"{after.value - before.value:+.2f} ms (times {after.value / before.value:.2f})"
+    return f"{after - before:+.2f} ms (times {after / before:.2f})"
 
 
 def as_json(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> str:
@@ -157,5 +179,6 @@ def _as_dict(fresh: Freshness, n: int, target: float) -> dict[str, Any]:
         "p_consistent": fresh.p_consistent.as_dict(),
         "predicted": fresh.predicted.as_dict() if fresh.predicted else None,
         "read_ms": fresh.read_ms.as_dict(5), "write_ms": fresh.write_ms.as_dict(5),
+        "read_ms_by_start": list(fresh.reads_ms), "write_ms_by_start": list(fresh.writes_ms),
         "survives": {"reads": n - fresh.r, "writes": n - fresh.w},
     }  # fmt: skip

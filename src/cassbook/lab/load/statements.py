@@ -20,7 +20,7 @@ from cassbook.lab.load import values, wire
 from cassbook.lab.load.routing import Coordinators
 from cassbook.lab.load.workloads import kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
-from cassbook.profile.columns import misfit
+from cassbook.profile.columns import misfit, together
 from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
 
 #: So many requests of a kind are drawn; then they repeat.
@@ -173,8 +173,8 @@ class Statements:
             offered = self._values(one, statement)
             for column in statement.column_metadata:
                 wrong.append(misfit(offered[column.name].sort, column.name, column.type.typename))
-        if found := list(dict.fromkeys(filter(None, wrong))):
-            raise InputError(f"{self._where}: {'; '.join(found)}")
+        if found := together(wrong):
+            raise InputError(f"{self._where}: {found}")
 
     def _refuse_unused(self) -> None:
         given = set(self._workload.values).union(*(operation.values for operation in self._workload.operations))

@@ -14,7 +14,7 @@ from cassandra.util import Date, Time, uuid_from_time
 
 from cassbook.core.errors import InputError
 from cassbook.lab.load import keys, wire
-from cassbook.profile.columns import misfit
+from cassbook.profile.columns import misfit, together
 from cassbook.profile.workloads import Values
 
 #: Random contents in use, as for the usertable's fields.
@@ -93,7 +93,7 @@ def encode(values: Values, drawn: Drawn, column: Any, protocol: int, where: str)
     """
     typename = column.type.typename
     makers: dict[str, Any] = _FROM_NUMBER if values.count else _FROM_CONTENT if values.size else _FROM_RANGE
-    if wrong := misfit(values.sort, column.name, typename):
+    if wrong := together([misfit(values.sort, column.name, typename)]):
         raise InputError(f"{where}: {wrong}")
     make = makers[typename]
     if values.count:

@@ -269,7 +269,7 @@ def test_while_loading_a_population_is_gone_through_in_order():
         (NUMBERS | {"first": 300}, "Byte", "300 is no value for c, a tinyint"),
         ({"size": 4}, "Int32", "c is int; use distribution and count"),
         ({"between": [0, 1]}, "UTF8", "c is text; use distribution and count or size"),
-        (NUMBERS, "InetAddress", "c is inet; values are made for text"),
+        (NUMBERS, "InetAddress", "such as '127.0.0.1'; values are made for text"),
     ],
 )
 def test_a_type_that_values_cannot_have_is_refused(described, typename, named):
