@@ -268,7 +268,7 @@ def test_the_readmes_example_is_what_the_command_says():
 
 
 def test_a_single_replica_is_read_and_written_at_one():
-    """Of one replica all levels are the same, so that cells at another are taken where none at ONE were measured."""
+    """With one replica all levels are the same, so cells at another level are taken where none at ONE were measured."""
     cells = made_runs.run(threads=(10,), shares=(0.5,))
     pure = cells[cells["kind"] == "pure"]
     for level in ("ONE", "ALL"):

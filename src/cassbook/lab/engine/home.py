@@ -87,7 +87,7 @@ def further_options() -> list[str]:
 
 
 def environment(java: Java, prepared: Path, nice: int) -> dict[str, str]:
-    """Return what our launcher is told by variables: where Java and the prepared home are, and the priority."""
+    """Return the variables that our launcher reads: where Java and the prepared home are, and the priority."""
     return {"JAVA_HOME": str(java.home), "CASSBOOK_HOME": str(prepared), "CASSBOOK_NICE": str(nice)}
 
 

@@ -186,7 +186,7 @@ def test_it_is_made_or_a_sentence_says_what_the_run_lacks(run_of, said, run, nam
 
 @pytest.mark.parametrize("name", ["prices", "saturation", "growth", "orders", "by threads", "coefficients"])
 def test_what_one_run_lacks_leaves_the_others_in_the_table(run_of, said, name):
-    """Of a run that has nothing of the kind, a sentence stands beside the table of the other."""
+    """Where one run has nothing of the kind, a sentence stands next to the other run's table."""
     assert text_of(MADE[name]([run_of("mixes only"), STANDARD]))
     assert said == ["Mixes only has no reads or writes alone, only mixes."]
 
