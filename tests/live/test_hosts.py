@@ -138,7 +138,7 @@ def test_todays_release_with_the_one_right_that_is_needed(tmp_path):
         assert there.state() == before
         check_nothing_leaked(tmp_path / "run", done.stdout + done.stderr)
         check_nodetool_of_today()
-    assert "1 of 1 nodes answer (127.0.0.1)" in done.stderr
+    assert "1 of 1 node answers (127.0.0.1)" in done.stderr
     assert "the 2 others there are not touched" in done.stderr  # shop, and the probe's of our own local cluster
     run = RecordedRun(tmp_path / "run")
     assert set(run.cells["engine"]) == {"5.0.9"}
