@@ -31,8 +31,7 @@ from cassbook.advisor.pace import Pace
 from cassbook.advisor.policy import Decision, Policy, Terms
 from cassbook.advisor.regime import Regime, bound_by_others, starting
 from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
-from cassbook.advisor.requests import Advised, OutcomeUnknown, is_read
-from cassbook.advisor.sending import Sender
+from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.sweep_cost import SweepCost, SweepMeter

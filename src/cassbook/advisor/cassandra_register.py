@@ -10,7 +10,7 @@ look finds the other number and is refused. A read at SERIAL would say no more, 
 
 All clients begin with the same coordinator, the first replica of the partition. A transaction that another one gets
 ahead of on one replica waits for the last replica's word: for its whole time-out, if that one is dead and the
-coordinators do not know it yet. A coordinator that stands still says nothing either. So what is not answered in good
+coordinators do not know it yet. A coordinator that hangs says nothing either. So what is not answered in good
 time is asked again through the next coordinator, after a while that is drawn, or the two that got in each other's way
 would meet again. All may make the same change; that is one change, for its condition holds once, or it says the same
 twice.

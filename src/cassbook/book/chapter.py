@@ -33,6 +33,8 @@ from cassbook.records.staleness import StalenessRun
 __all__ = ["Chapter", "check_parameters", "describe", "glue", "glue_each", "of_each", "open_chapter", "show"]
 
 of_each = lacking.of_each
+#: More rows than any table of a page has, and far fewer than samples.
+_MOST_ROWS = 5_000
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
@@ -233,9 +235,10 @@ def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapte
 def show_whole_and_plain() -> None:
     """Let tables show all rows and texts to their end, and warnings say what they say without the path of a file.
 
-    A page folds a long table; a table that pandas has cut cannot be unfolded.
+    A page folds a long table; a table that pandas has cut cannot be unfolded. Without any limit, pandas would write out
+    a series of a million samples whenever it is grouped by, for the message of an error that it catches itself.
     """
-    pd.set_option("display.max_rows", None, "display.max_colwidth", None)
+    pd.set_option("display.max_rows", _MOST_ROWS, "display.max_colwidth", None)
     warnings.formatwarning = _warned
 
 

@@ -7,7 +7,7 @@ what has the kernel show it and go on. This module is imported without Jupyter t
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeVar
@@ -19,6 +19,8 @@ T = TypeVar("T")
 NOT_DETERMINED = "not determined"
 #: A number in text that there is not, alone or with its bounds.
 _NO_NUMBER = re.compile(r"(?<![\w.])[+-]?(?:nan|NaN)(?: ?%)?(?: \[(?:nan|NaN), (?:nan|NaN)\]| \((?:nan|NaN)\))?(?!\w)")
+#: How a `Sentence` begins in HTML.
+_OPENING = '<p class="lacking">'
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,12 @@ class Sentence:
         return self.text
 
     def _repr_html_(self) -> str:
-        return f'<p class="lacking">{escape(self.text)}</p>'
+        return f"{_OPENING}{escape(self.text)}</p>"
+
+
+def is_sentence(output: Mapping[str, str]) -> bool:
+    """Whether what a cell shows, by its kind ('text/html'), is a `Sentence`."""
+    return output.get("text/html", "").startswith(_OPENING)
 
 
 def display(sentence: Sentence) -> None:

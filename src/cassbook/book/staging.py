@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from cassbook.book import captions, notebooks
+from cassbook.book import captions, lacking, notebooks
 
 #: Papermill's two: the defaults, and what it was given.
 _PARAMETERS = {"parameters", "injected-parameters"}
@@ -26,6 +26,7 @@ _PICTURE = "image/"
 def stage(executed: Path, page: Path) -> None:
     """Write the copy of an executed notebook that the book renders."""
     content = nbformat.read(executed, as_version=4)
+    content.cells = [part for cell in content.cells for part in _without_sentences(cell)]
     for cell in content.cells:
         if cell.cell_type == "code":
             tags = list(cell.metadata.get("tags", []))
@@ -37,6 +38,16 @@ def stage(executed: Path, page: Path) -> None:
     _say_what_was_given(content.cells)
     captions.caption(content.cells, page.stem)
     nbformat.write(content, page)
+
+
+def _without_sentences(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Part a cell from the sentences that it shows before its figure: all outputs of one cell get the figure's name."""
+    if "figure" not in cell.metadata.get("mystnb", {}):
+        return [cell]
+    shown = [output for output in cell.outputs if not output.get("metadata", {}).get("scrapbook")]
+    before = [output for output in shown[:-1] if lacking.is_sentence(output.get("data", {}))]
+    cell.outputs = [output for output in cell.outputs if output not in before]
+    return [*(nbformat.v4.new_markdown_cell(output.data["text/html"]) for output in before), cell]
 
 
 def _say_what_was_given(cells: list[nbformat.NotebookNode]) -> None:

@@ -198,10 +198,10 @@ def _empty() -> HdrHistogram:
     return HdrHistogram(1, _HIGHEST, _DIGITS)
 
 
-def _requests(counts: dict[tuple[str, str], float]) -> list[tuple[str, str]]:
+def _requests(keys: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Names and operations that are requests of their own: not read-modify-writes, whose read and write count too."""
-    single = [key for key in counts if key[1] not in (RMW, TOTAL)]
-    return single or [key for key in counts if key[1] != TOTAL]
+    own = [key for key in keys if key[1] != TOTAL]
+    return [key for key in own if key[1] != RMW] or own
 
 
 def _single(tags: list[str]) -> list[str]:
@@ -266,7 +266,7 @@ class _Whole:
             raise InputError(f"{self._where} counts no operation{self._left}")
         tags = [tag for tag in dict.fromkeys([*ok, *errors]) if ok.get(tag) or errors.get(tag)]
         kinds = {tag: str(self._operation(tag)) for tag in tags}
-        requests = [tag for tag in tags if kinds[tag] != RMW] or tags
+        requests = [tag for tag, _ in _requests(kinds.items())]
         n = sum(ok.get(tag, 0.0) for tag in requests)
         if not 0 < n + n_errors < _MOST_OPERATIONS or min([*ok.values(), n_errors]) < 0:
             raise InputError(f"{self._where} counts {n + n_errors:g} operations, which cannot be{self._left}")

@@ -1,4 +1,4 @@
-"""Coordinated omission: what a closed loop does not see of a node that stands still.
+"""Coordinated omission: what a closed loop does not see of a node that hangs.
 
 The same cluster, the same pause, once in a closed loop and once at a fixed rate. Service time counts from when a
 request left, response time from when it was meant to; no statistic holds both.
@@ -31,7 +31,7 @@ class Run(Protocol):
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """With `pauses`: cell_id, from_s and to_s of each node that stood still."""
+        """With `pauses`: cell_id, from_s and to_s of each node that hung."""
 
     @property
     def histograms(self) -> Mapping[str, HdrHistogram]:
@@ -122,7 +122,7 @@ def _counted(run: Run, cell_ids: Iterable[str], kind: str) -> HdrHistogram:
 
 
 def pause_of(run: Run, cell: pd.Series) -> tuple[float, float]:
-    """When the node stood still, in seconds of the cell's steady window."""
+    """When the node hung, in seconds of the cell's steady window."""
     pauses = {pause["cell_id"]: (pause["from_s"], pause["to_s"]) for pause in run.manifest["pauses"]}
     from_s, to_s = pauses[cell["cell_id"]]
     return from_s - cell["steady_from_s"], to_s - cell["steady_from_s"]

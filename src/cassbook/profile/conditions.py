@@ -1,4 +1,4 @@
-"""The parts of a profile that change something: what a cell finds cold, and a node that stands still under it."""
+"""The parts of a profile that change something: what a cell finds cold, and a node that hangs under it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class ColdSection(Section):
 
 
 class PauseSection(Section):
-    """One node stands still, from `after_s` into the steady window on, for `for_s`."""
+    """One node hangs, from `after_s` into the steady window on, for `for_s`."""
 
     node: Positive = 2
     after_s: PositiveSeconds = 1.0

@@ -21,6 +21,7 @@ from cassbook.core.consistency import (
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.core.releases import DEFAULT_ENGINE, release
+from cassbook.profile import columns
 from cassbook.profile.conditions import ColdSection, PacedSection
 from cassbook.profile.distance import DistanceSection
 from cassbook.profile.faults import FaultsSection
@@ -222,6 +223,17 @@ class Profile(Section):
     def _rates_have_a_window(self) -> Self:
         if self.workloads and self.workloads.has_rates and self.load.steady_s is None:
             raise ValueError("workloads.rates_per_s: needs load.steady_s, for a rate is kept up over a time")
+        return self
+
+    @model_validator(mode="after")
+    def _columns_can_be_bound(self) -> Self:
+        """Refuse, all at once, types that the release lacks and values that no column of a type can have."""
+        wrong = []
+        for own in self.workloads.own if self.workloads else ():
+            if said := columns.together([*columns.lacking(own.create, self.engine), *own.misfits()]):
+                wrong.append(f"workloads.own.{own.name}: {said}")
+        if wrong:
+            raise ValueError("; ".join(wrong))
         return self
 
     @model_validator(mode="after")

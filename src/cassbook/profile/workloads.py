@@ -181,13 +181,6 @@ class OwnWorkload(Section):
             raise ValueError(f"the shares of its operations add up to {total:g}, not to 1")
         return self
 
-    @model_validator(mode="after")
-    def _values_fit_their_columns(self) -> Self:
-        """Refuse values that no column of a type can have, all at once, where `create` says the type."""
-        if wrong := self.misfits():
-            raise ValueError(columns.together(wrong))
-        return self
-
     def misfits(self) -> list[str]:
         """Say of all markers whose columns and types are plain which cannot have the values that they are given."""
         known = columns.tables(map(_words, self.create))

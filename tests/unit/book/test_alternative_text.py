@@ -7,6 +7,7 @@ import pytest
 
 from cassbook.book.alternative_text import describe
 from cassbook.book.figure_style import done, panels
+from cassbook.book.lacking import Sentence
 from cassbook.book.staging import stage
 
 
@@ -69,3 +70,18 @@ def test_code_is_folded_parameters_are_hidden_and_pictures_have_words(executed, 
     assert third.metadata["tags"] == ["full-width", "hide-input"]
     assert third.metadata["mystnb"] == {"figure": {"caption": "What?"}, "image": {"alt": "ONE from 1 to 2."}}
     assert [cell.source for cell in (first, second, third, words)] == ["x = 1", "x = 2", "draw()", "Words."]
+
+
+def test_sentences_before_a_figure_leave_its_cell_so_that_one_output_bears_its_name(tmp_path):
+    """All outputs of a cell get the figure's name, and Sphinx refuses a name that two bear."""
+    said = nbformat.v4.new_output("display_data", data={"text/html": Sentence("Measured now has none.")._repr_html_()})
+    drawn = nbformat.v4.new_output("execute_result", data={"image/png": "", "text/plain": "1 panel."})
+    cell = nbformat.v4.new_code_cell("draw()", outputs=[said, said, drawn])
+    cell.metadata["mystnb"] = {"figure": {"caption": "What?", "name": "fig-what"}}
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_markdown_cell("# Title"), cell])
+    nbformat.write(notebook, tmp_path / "executed.ipynb")
+    stage(tmp_path / "executed.ipynb", tmp_path / "page.ipynb")
+    *before, figure = nbformat.read(tmp_path / "page.ipynb", as_version=4).cells[1:]
+    assert [one.source for one in before] == ['<p class="lacking">Measured now has none.</p>'] * 2
+    assert [list(output.data) for output in figure.outputs] == [["image/png", "text/plain"]]
+    assert figure.metadata["mystnb"]["figure"]["name"] == "fig-what"

@@ -162,6 +162,7 @@ def test_tables_are_whole_and_warnings_have_no_path_where_a_page_is_made(monkeyp
         html = table.to_html()
         assert "..." not in html
         assert html.count("to its very end") == 200
+        assert repr(pd.Series(range(100_000))).count("\n") < 20, "pandas writes out what a frame is grouped by"
     said = warnings.formatwarning("order 4 fitted on 5 thread counts", CassbookWarning, "/somewhere/regression.py", 7)
     assert said == "CassbookWarning: order 4 fitted on 5 thread counts\n"
 

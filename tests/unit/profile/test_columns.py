@@ -129,6 +129,11 @@ def test_a_type_that_the_release_lacks_is_refused_with_those_that_have_it(tmp_pa
     assert "near is vector<float,3>; Cassandra has vector from 5.0 on, not in 3.11.4: use --engine 5.0.9" in refused(
         tmp_path, vectors, "--engine", "3.11.4"
     )
+    statement = "INSERT INTO rides (day, host) VALUES (?, ?)"
+    given = {name: {"distribution": "uniform", "count": 9} for name in ("day", "host")}
+    both = refused(tmp_path, own(values=given, operations=[{"kind": "INSERT", "share": 1.0, "statement": statement}]))
+    assert "rides.day is date; Cassandra has date from 2.2 on" in both
+    assert "host is inet, for which no values are made" in both
     (tmp_path / "mine.yaml").write_text(yaml.safe_dump(own()))
     assert plan(load_profile(str(tmp_path / "mine.yaml"), engine="2.2.4"))
 

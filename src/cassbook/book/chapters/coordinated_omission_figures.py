@@ -1,4 +1,4 @@
-"""What the two kinds of load show of a node that stands still."""
+"""What the two kinds of load show of a node that hangs."""
 
 from __future__ import annotations
 

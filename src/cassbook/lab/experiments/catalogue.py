@@ -116,11 +116,11 @@ CATALOGUE: Catalogue = {
         14, "distance.conditions:two_centres", before="two-centres",
     ),
     "distance-speculation": Entry(
-        "What does a speculative retry spare reads when the replica they wait for stands still now and then?",
+        "What does a speculative retry spare reads when the replica they wait for hangs now and then?",
         13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
     ),
     "distance-timeouts": Entry(
-        "Which time-out gives up soon, but not too soon, when nodes stand still and ways become longer?",
+        "Which time-out gives up soon, but not too soon, when nodes hang and ways become longer?",
         10, "distance.conditions:timeouts", before="timeouts",
     ),
     "calibration": Entry(
@@ -139,7 +139,7 @@ CATALOGUE: Catalogue = {
         20, "faults.setups:kill",
     ),
     "faults-pause": Entry(
-        "A node stands still and is not dead, once for long and then again and again: who waits for it?",
+        "A node hangs without being dead, once for long and then again and again: who waits for it?",
         10, "faults.setups:pause",
     ),
     "faults-restart": Entry(

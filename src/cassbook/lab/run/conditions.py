@@ -1,4 +1,4 @@
-"""Cells that need something done to them first, or meanwhile: cold starts, fixed rates, a node that stands still.
+"""Cells that need something done to them first, or meanwhile: cold starts, fixed rates, a node that hangs.
 
 They come at the end of each block, for they disturb it: the paced cells first, in random order, then the cold ones,
 each condition leaving the cluster further from warm than the one before.
@@ -251,7 +251,7 @@ def note(notes: dict[str, Any], kind: str, entry: dict[str, Any]) -> None:
 def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Iterator[None]:
     """Around the run of a loop: pause a node for a while, counted from the start of the steady window.
 
-    When it stood still is recorded under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
+    When it hung is recorded under 'pauses' in the manifest, in seconds since the run began. Whatever ends the
     block, the node goes on.
 
     Raises

@@ -17,7 +17,6 @@ from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
 from cassbook.lab.run.cell import Cell, Group, groups
-from cassbook.profile import columns
 from cassbook.profile.profile import Profile
 
 #: What 2 cores with three nodes on them deliver; used for forecasts only.
@@ -37,15 +36,12 @@ def plan(profile: Profile) -> list[list[Cell]]:
     Raises
     ------
     InputError
-        For a profile of faults, which has no cells, and for tables with types that its release lacks.
+        For a profile of faults, which has no cells.
     """
     if profile.faults is not None:
         raise InputError(
             f"profile: {profile.name} is a schedule of faults; `cassbook experiment faults --profile` records it"
         )
-    for own in profile.workloads.own if profile.workloads else ():
-        if lacking := columns.lacking(own.create, profile.engine):
-            raise InputError(f"workloads.own.{own.name}: {'; '.join(lacking)}")
     return [_block(profile, block) for block in range(1, profile.blocks + 1)]
 
 

@@ -17,7 +17,7 @@ def kill() -> FaultTrial:
 
 
 def pause() -> FaultTrial:
-    """A node stands still, once for long; another flaps."""
+    """A node hangs, once for long; another flaps."""
     return of_names("faults-pause")
 
 

@@ -199,7 +199,7 @@ def _hint(stage: _Stage) -> None:
     process = stage.cluster.node_process(_LATE)
     process.suspend()
     try:
-        _until(lambda: _unavailable(stage), "the node that stands still is not taken for dead")
+        _until(lambda: _unavailable(stage), "the node that hangs is not taken for dead")
         stage.write(_WRITER, "QUORUM")
     finally:
         process.resume()
