@@ -8,7 +8,6 @@ from cassbook.claims.d16 import network
 from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
-    OTHER_MODELS,
     RATE_TEXT,
     REDUCTIONS_TEXT,
     RESPONSE,
@@ -28,14 +27,12 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import Interval, exactly, largest, middle, percent_below, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.rules import straight
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 from cassbook.queueing.network import Law
-
-untestable = untestable_in(__name__)
 
 #: What QUORUM and ALL are said to lose of the throughput at ONE, percent.
 _LEAST_LOST, _MOST_LOST = 40.0, 60.0
@@ -43,29 +40,6 @@ _LEAST_LOST, _MOST_LOST = 40.0, 60.0
 _ALIKE_PERCENT = 5.0
 
 # Section 5.1: validation
-
-
-untestable(
-    "d16-nodes",
-    "section 5.1",
-    "a Cassandra cluster composed of four nodes with a replication factor of 3",
-    "four nodes ... 3",
-    "A setting; the claims on the ring and on remote requests use it and find nothing against it.",
-)
-untestable(
-    "d16-machines",
-    "section 5.1",
-    "workload generator YCSB is installed on a separate virtual machine with 4 CPUs and 4 GBs of memory",
-    "4 CPUs and 4 GBs",
-    "A description; the claims on servers of a queue use the number of CPUs.",
-)
-untestable(
-    "d16-version",
-    "section 5.1",
-    "The operating system is Debian 8 with Sun Java 1.8 and Cassandra version 2.2.4",
-    "Debian 8 ... Java 1.8 ... 2.2.4",
-    "A setting; the calibrated network is measured on the same release.",
-)
 
 
 @claim(
@@ -91,16 +65,6 @@ def number_of_records() -> Untestable:
         f"No size of the data is printed. At 1 KB a record it is {middle(data_gb()):.0f} GB, and with its copies "
         f"{figure(data_per_node_gb(), 0)} GB a node; see d16-forensic-disk-space and d16-forensic-memory."
     )
-
-
-untestable(
-    "d16-repeated",
-    "section 5.1",
-    "Each experiment on the real system is repeated three times and it has the duration of 30 minutes, plus 5 minutes "
-    "of warm-up",
-    "three times ... 30 minutes, plus 5 minutes",
-    "A setting of the experiments; no number of requests and no time of a single run is printed to hold it against.",
-)
 
 
 @claim(
@@ -250,34 +214,7 @@ def other_bottleneck() -> Answer:
     )
 
 
-untestable(
-    "d16-scylla-faster",
-    "section 5.2",
-    "Comparing ScyllaDB with Cassandra QUORUM results, it is possible to observe that ScyllaDB is able to achieve "
-    "better performance",
-    "better performance",
-    "Both sides stand in Figures 5, 6, 8 and 9, which are lost. By the same section ScyllaDB's machines had another "
-    "CPU and a larger bandwidth of network and disk, so that some of it may be theirs.",
-)
-untestable(
-    "d16-scylla-errors",
-    "section 5.2",
-    "the average relative error is 8% for the throughput and 12.9% for the response time",
-    "8% ... 12.9%",
-    "Measured and simulated values stand in Figures 8 and 9, which are lost; no demand of ScyllaDB is printed. The "
-    "chapter that reproduces the network says which demands such errors would need.",
-)
-
-
 # Section 5.3: replicated queries
-
-untestable(
-    "d16-jmt",
-    "section 5.3",
-    "This extension is now integrated in the stable release of JMT version 0.9.3",
-    "0.9.3",
-    "A statement about the simulator; ours is another one, which the chapter on the model holds against analysis.",
-)
 
 
 @claim(
@@ -359,13 +296,3 @@ def _identical(percent: float) -> str:
 def largest_error() -> Interval:
     """Largest average of Tables 4 and 5."""
     return largest(all_errors())
-
-
-untestable(
-    "d16-more-accurate",
-    "section 6",
-    "The proposed model appears generally more accurate than existing models in the literature that also consider the "
-    "YCSB benchmark",
-    "more accurate than existing models",
-    OTHER_MODELS,
-)

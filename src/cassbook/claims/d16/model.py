@@ -8,7 +8,6 @@ from cassbook import published
 from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
-    OTHER_MODELS,
     RESPONSE,
     THROUGHPUT,
     all_errors,
@@ -22,12 +21,10 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count, Untestable
 from cassbook.claims.wording import figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
-
-untestable = untestable_in(__name__)
 
 #: Section 4.5: 'a normal query size is around 128 bytes'.
 QUERY_BYTES = 128
@@ -62,22 +59,6 @@ def mean_response_error() -> Answer:
     """Mean of Table 5 over its levels."""
     off = errors(RESPONSE).values()
     return Answer(mean(off), note=f"The largest of the three is {middle(largest(off)):.2f}%.")
-
-
-untestable(
-    "d16-more-robust",
-    "section 1",
-    "increasing prediction robustness compared to existing models",
-    "increasing prediction robustness",
-    OTHER_MODELS,
-)
-untestable(
-    "d16-related-40",
-    "section 2",
-    "for some particular configuration the error between real system and simulation can grow over 40%",
-    "over 40%",
-    "A statement about another paper, [25], whose numbers are not repeated here.",
-)
 
 
 # Section 3: Cassandra
@@ -140,14 +121,6 @@ def proxy_requests() -> Answer:
 
 # Section 4: the model
 
-untestable(
-    "d16-concurrent-reads",
-    "section 4",
-    "This limit is static and set by default to 32 requests in the configuration file of each Cassandra node",
-    "32 requests",
-    "A default of the software; the configuration file is not printed, and no printed number depends on it.",
-)
-
 
 @claim(
     "d16-three-stations",
@@ -170,23 +143,6 @@ def stations_of_a_node() -> str:
 def stations_of_the_client() -> str:
     """Stations of the client in Table 3."""
     return in_words(sum("client's" in station.name for station in stations("ONE")))
-
-
-untestable(
-    "d16-three-types",
-    "section 4.5",
-    "Analysing the IP address of different packets, we categorised three types of read requests",
-    "three types",
-    "A description: local, remote incoming, and remote, whose two phases are measured apart. No packet is printed.",
-)
-untestable(
-    "d16-single-job",
-    "section 4.5",
-    "all the demand estimation tasks have been taken with a single job in the system",
-    "a single job",
-    "A setting. Demands that fall with the load, as ours do, would then be foretold too high; the chapter on the "
-    "calibrated network measures them at several loads.",
-)
 
 
 @claim(

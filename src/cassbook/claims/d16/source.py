@@ -27,10 +27,6 @@ REDUCTIONS_TEXT = (
 #: Section 5.1: 'The keyspace is filled with 15 million of records'.
 MILLION_RECORDS = "15"
 THROUGHPUT, RESPONSE = "d16_table4", "d16_table5"
-OTHER_MODELS = (
-    "Of other models the paper prints one number, 'over 40%' for some configuration of [25]. Missing are the average "
-    "errors of [13] and [25], or what they predict for this cluster."
-)
 MS_PER_S = 1000
 BYTES_PER_KB = 1000
 

@@ -23,10 +23,8 @@ from cassbook.claims.interval import (
     middle,
     possibly_at_most,
 )
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
-
-untestable = untestable_in(__name__)
 
 # Conclusions
 
@@ -142,35 +140,3 @@ def degraded_latency() -> Answer:
         note=f"{middle(least(far)):.1f} to {middle(largest(far)):.1f} times ONE in (c) and (d), at most "
         f"{middle(near):.2f} times in (a) and (b).",
     )
-
-
-untestable(
-    "g21-asynchronous",
-    "Conclusions",
-    "asynchronous database requests instead of synchronous ones which block the client",
-    "asynchronous",
-    "Advice for (b); no asynchronous client was measured.",
-)
-untestable(
-    "g21-timeouts-at-run-time",
-    "Conclusions",
-    "Setting timeouts dynamically at runtime can help effectively balance performance, availability, and "
-    "fault-tolerance",
-    "dynamically at runtime",
-    "Advice, from another paper; no time-out was varied.",
-)
-untestable(
-    "g21-timeouts",
-    "Conclusions",
-    "can cause timeout exceptions",
-    "timeout exceptions",
-    "No count of errors and no time-out setting is printed.",
-)
-untestable(
-    "g21-middleware",
-    "Conclusions",
-    "Deployment of a middleware application in the same region as a Cassandra cluster ... can mitigate the dominant "
-    "impact of high network delays",
-    "mitigate",
-    "Advice; no deployment with a middleware, and none with asynchronous requests, was measured.",
-)

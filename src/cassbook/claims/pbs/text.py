@@ -12,11 +12,9 @@ from functools import cache
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong, strong_pairs
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.wording import figure
-
-untestable = untestable_in(__name__)
 
 #: Section 2.2 calls its three couples so.
 CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
@@ -24,9 +22,6 @@ CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "wri
 WEAK_CASES: tuple[QuorumPair, ...] = ((1, 2), (2, 1), (1, 1))
 #: Replication factors over which a general rule is tried: up to the paper's 8 nodes.
 FACTORS = range(1, 9)
-LOST = (
-    "The latencies stand in Figure 1, which is lost; only their ratio is printed, so it has nothing to be held against."
-)
 
 
 def spelled(couple: QuorumPair) -> str:
@@ -94,49 +89,6 @@ def weak_may_overlap() -> Answer:
     return Answer(
         never, {"need not overlap": may_miss}, f"Chance that a read meets the replicas the write waited for: {listed}."
     )
-
-
-# The set-up
-
-untestable(
-    "pbs-nodes",
-    "section 2.1",
-    "Our Cassandra cluster has 8 nodes and a replication factor of 3",
-    "8 nodes ... 3",
-    "A setting, repeated in section 3; no printed number depends on the number of nodes.",
-)
-untestable(
-    "pbs-operations",
-    "section 2.1",
-    "runs 10 000 write operations (test data's keys chosen at random) followed by 10 000 read operations",
-    "10 000 write operations ... 10 000 read operations",
-    "A setting; neither a duration nor a throughput is printed to hold it against.",
-)
-
-
-untestable(
-    "pbs-version",
-    "section 2.1",
-    "The version of Cassandra used in our experiments is 1.2.0",
-    "1.2.0",
-    "A setting; ours of the chapter on the predictor is the same release.",
-)
-untestable(
-    "pbs-machine",
-    "section 2.1",
-    "system has bi-core Intel i7 CPU, 8 GB of memory, a HDD with a rotational speed of 7200 rpm and runs a Linux 3.7.1 "
-    "kernel",
-    "bi-core ... 8 GB ... 7200 rpm ... 3.7.1",
-    "A description of the machine. Eight nodes share its two cores, which by itself makes the last of three answers "
-    "late; the chapter on the study's latencies measures the same on two cores of ours.",
-)
-untestable(
-    "pbs-standard-replication",
-    "section 2.1",
-    "3 is a standard in real Cassandra cluster deployments",
-    "3",
-    "A statement about other clusters.",
-)
 
 
 # Case 1: strong consistency
@@ -227,22 +179,6 @@ def crossing(write: int) -> Interval:
     lost = slowdown("READ", read + 1) - slowdown("READ", read)
     gained = slowdown("WRITE", write) - slowdown("WRITE", write - 1)
     return 1 / (1 + gained / lost)
-
-
-untestable(
-    "pbs-write-9.4",
-    "section 2.2",
-    "write latency in the read-intensive configuration is 9.4 times worse than in the write-intensive configuration",
-    "9.4 times",
-    LOST,
-)
-untestable(
-    "pbs-read-2.4",
-    "section 2.2",
-    "read latency in the read-intensive configuration is only 2.4 times better than in the write-intensive",
-    "2.4 times",
-    LOST,
-)
 
 
 @claim(

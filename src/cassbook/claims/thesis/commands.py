@@ -7,14 +7,12 @@ from itertools import pairwise
 
 from cassbook import published
 from cassbook.claims.interval import exactly, middle
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 from cassbook.claims.thesis.results import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
 from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
-
-untestable = untestable_in(__name__)
 
 LOADS = (
     "ycsb.bat load cassandra-cql -p hosts=localhost -P workloads/workloadc recordcount=25000",
@@ -113,15 +111,6 @@ def reads_of_workload_c() -> float:
     """Share of reads of workload C in Table 3.1."""
     shares = published.table("thesis_table3_1").set_index("workload")["read_percent"]
     return float(shares[shares.index.str.startswith("C")].iloc[0])
-
-
-untestable(
-    "thesis-100-writes",
-    "appendix, experiment 1",
-    "Command to load workload a which is parameterized to execute 100% writes",
-    "100%",
-    "The changed workload file is not printed; workload A of Table 3.1 is half reads.",
-)
 
 
 @claim(
