@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.latency.saturation import AICC_MARGIN
-
-Floats = NDArray[np.float64]
 
 #: Of both papers: 'The operation count within each thread was set to 1000'.
 REQUESTS_PER_THREAD = 1000

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 #: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
 FEWEST = 3

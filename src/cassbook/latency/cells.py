@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES, UNKNOWN_THREADS, without_aside
+from cassbook.core.types import Floats
 from cassbook.latency import uncertainty
 
 #: Columns of the cells that stay next to their statistics.
@@ -51,7 +52,6 @@ _FIRST = (
 )
 
 _Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 def _is(column: pd.Series, *labels: str) -> _Mask:

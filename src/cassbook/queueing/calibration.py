@@ -35,12 +35,11 @@ from scipy.optimize import least_squares, nnls
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
+from cassbook.core.units import US_PER_MS
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Demands, Network, Operation, Readings
 
-Floats = NDArray[np.float64]
-
-_US = 1000.0
 #: Parts of the nodes' cost, in the order of the equation, and those of each operation that can be distinguished.
 PARTS = ("coordinator", "local", "elsewhere", "waiting")
 _FREE = {"READ": ("coordinator", "local", "elsewhere"), "UPDATE": ("coordinator", "elsewhere", "waiting")}
@@ -271,8 +270,8 @@ def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
     many = cells[cells["jobs"] == cells.groupby(list(KIND))["jobs"].max().min()]
     whose = split(traced)
     write = bool((cells["operation"] == "UPDATE").all())
-    costs = parts(many.assign(node_ms=many["node_cpu_us"] / _US), whose["replica_part"] if write else None)
-    return Costs(**costs, client=float(many["client_cpu_us"].median()) / _US, **whose)
+    costs = parts(many.assign(node_ms=many["node_cpu_us"] / US_PER_MS), whose["replica_part"] if write else None)
+    return Costs(**costs, client=float(many["client_cpu_us"].median()) / US_PER_MS, **whose)
 
 
 def by_response(

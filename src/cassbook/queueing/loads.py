@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, Routing, ring_shares
 from cassbook.queueing.stations import Station, machines, stations, steps
-
-Floats = NDArray[np.float64]
 
 #: Stages of every request, and those of each one that is sent to another node.
 ALONE = (*range(event_loop.CLIENT, event_loop.PARSE + 1), *range(event_loop.END, event_loop.CLIENT_IN + 1))

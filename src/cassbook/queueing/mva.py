@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from cassbook.core.compiled import records
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.mva_recursion import Model, recursion, waited
 from cassbook.queueing.network import Network, Routing
 from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, taken
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

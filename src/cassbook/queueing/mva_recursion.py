@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.compiled import compiled
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
-
-Floats = NDArray[np.float64]
 
 _POINTS = 64  # of the integral over the time between fork and join
 _ALIKE, _NEVER = 1e-9, 1e-12

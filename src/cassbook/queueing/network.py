@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.core.words import counted
-
-Floats = NDArray[np.float64]
 
 #: Classes of the paper's Table 1 that take CPU, by what they are called there.
 CPU_CLASSES = (

@@ -9,10 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, Operation, Readings, ring_shares
-
-Floats = NDArray[np.float64]
 
 _KINDS = {"constant": event_loop.CONSTANT, "exponential": event_loop.EXPONENTIAL, "erlang": event_loop.ERLANG,
           "hyper": event_loop.HYPER}  # fmt: skip

@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: Its default.
 TRIALS = 10_000
 

@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import binomial_bounds
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: P(consistent) at times (ms by the client's clock), of reads through coordinator `reader` after writes through
 #: `writer`.
 Predictor = Callable[[Floats, int, int], Floats]

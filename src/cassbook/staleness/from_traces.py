@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate, binomial_bounds
+from cassbook.core.types import Floats
 from cassbook.staleness.message_delays import MessageDelays
 from cassbook.staleness.wars import Wars, empirical
-
-Floats = NDArray[np.float64]
 
 _DRAWS = 200
 _HALF_A_PAIRING = 0.5

@@ -26,8 +26,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
+from cassbook.core.units import US_PER_MS
 
 #: Columns of a trace's events: as in system_traces.events, with the event's place in its order of recording.
 EVENTS = ("session_id", "source", "source_elapsed", "activity")
@@ -41,7 +41,6 @@ _APPLYING = re.compile(r"Adding to \S+ memtable")
 _LOOKED = re.compile(r"Merging memtable|Merging data from memtables|Merged data from memtables")
 _LOOKING = re.compile(r"Executing single-partition query")
 _ASKS = frozenset({"MUTATION", "MUTATION_REQ", "READ", "READ_REQ"})
-_US = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +150,7 @@ def asked_of(
     """
     return [
         Asked(str(row["session_id"]), str(row["kind"]), nodes[int(row["coordinator"])], replicas[str(row["key"])],
-              float(row["latency_ms"]), duration_us / _US)
+              float(row["latency_ms"]), duration_us / US_PER_MS)
         for row, duration_us in zip(traced.to_dict("records"), durations_us, strict=True)
         if duration_us is not None
     ]  # fmt: skip
@@ -264,7 +263,7 @@ class _TraceEvents:
 
     def __init__(self, events: pd.DataFrame) -> None:
         self._rows = [
-            (str(source), elapsed / _US, activity)
+            (str(source), elapsed / US_PER_MS, activity)
             for source, elapsed, activity in zip(
                 events["source"], events["source_elapsed"], events["activity"], strict=True
             )

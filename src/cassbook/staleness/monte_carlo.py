@@ -17,9 +17,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cassbook.core.random import evenly, exponential, streams
+from cassbook.core.types import Floats
 from cassbook.staleness.wars import EMPIRICAL, EXPONENTIAL, PARETO, Mixture, Wars
-
-Floats = NDArray[np.float64]
 
 #: Parts that each power of two is cut into: a bin is at most 1 / 512 of its value wide.
 SUBDIVISIONS = 512

@@ -34,11 +34,10 @@ from scipy.special import ndtri
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.staleness import monte_carlo as compiled
 from cassbook.staleness.wars import Delay, Mixture, Wars, wars_of
-
-Floats = NDArray[np.float64]
 
 _CHUNK = 200_000  # trials of a sampler at a time
 _Z = float(ndtri(0.975))

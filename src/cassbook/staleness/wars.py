@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: Draws so many times: (rng, shape) to ms.
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 

@@ -21,10 +21,9 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.tools import add_constant
 
 from cassbook.core.errors import LackingError
+from cassbook.core.types import Floats
 from cassbook.latency.validation import Share
 from cassbook.thesis.formulas import WRITE_CONSISTENCY, scaled
-
-Floats = NDArray[np.float64]
 
 _ASKED_AT = 2
 _WORKLOAD = ["read_share", "threads"]

@@ -17,6 +17,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
+from cassbook.core.units import US_PER_MS
 from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
@@ -25,7 +26,6 @@ from cassbook.records.schedule_runs import ScheduleRuns, by_switch
 Blocks = list[pd.DataFrame]
 
 _REPLICAS = 3
-_MS = 1000.0
 NAIVE = "naive"
 #: What the page calls those who set levels; a fixed setting has its name.
 REGIMES = {payback.ADAPTIVE: "the adviser", NAIVE: "the paper's switching", payback.FREE: "a switch that costs nothing"}
@@ -155,7 +155,7 @@ def terms_of(rides: ScheduleRuns) -> Terms:
 
 
 def _ms(value: Estimate) -> str:
-    return f"{value.times(1 / _MS):.1f}"
+    return f"{value.times(1 / US_PER_MS):.1f}"
 
 
 def _ratios(figures: pd.DataFrame) -> pd.Series:
@@ -169,7 +169,7 @@ def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
     starred.
     """
     phases = rides.phases[rides.phases["phase"] > 0]
-    table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
+    table = starred(phases.pivot_table("mean_us", "phase", "actor") / US_PER_MS, "{:.1f}")
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
     return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
 
@@ -227,7 +227,7 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
     ratio = forecasts / forecasts[payback.ADAPTIVE]
     table = pd.DataFrame(
         {
-            "forecast, ms": (forecasts / _MS).map("{:.1f}".format),
+            "forecast, ms": (forecasts / US_PER_MS).map("{:.1f}".format),
             "measured, ms": measured["estimate"].map(_ms),
             "forecast, times the adviser's": ratio.map("{:.2f}".format),
             "measured, times the adviser's": measured["ratio"].map("{:.2f}".format),

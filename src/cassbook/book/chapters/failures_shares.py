@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cassbook.core.proportion import PERCENT, Proportion
+from cassbook.core.proportion import Proportion
+from cassbook.core.units import PERCENT
 from cassbook.records.faults import VARIANT
 
 _MILLION = 1_000_000

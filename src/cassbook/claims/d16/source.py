@@ -10,6 +10,7 @@ from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, middle, numbers_in
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.units import MS_PER_S
 
 #: Section 5.1: 'a Cassandra cluster composed of four nodes with a replication factor of 3'.
 NODES = 4
@@ -27,7 +28,6 @@ REDUCTIONS_TEXT = (
 #: Section 5.1: 'The keyspace is filled with 15 million of records'.
 MILLION_RECORDS = "15"
 THROUGHPUT, RESPONSE = "d16_table4", "d16_table5"
-MS_PER_S = 1000
 BYTES_PER_KB = 1000
 
 

@@ -30,6 +30,7 @@ from cassbook.claims.interval import (
 from cassbook.claims.rules import SATURATED
 from cassbook.claims.statement import Count
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import MS_PER_S
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
 
 #: (scenario, operation, level).
@@ -46,7 +47,6 @@ TABLE_OF = {"READ": "g21_table3", "WRITE": "g21_table4"}
 TITLE = {"READ": "Table 3", "WRITE": "Table 4"}
 #: 'The highest Cassandra throughput achieved at peak workload': the last row of Tables 3 and 4.
 PEAK_THREADS = 1000
-MS_PER_S = 1000
 HALF = exactly(1) / 2
 
 
