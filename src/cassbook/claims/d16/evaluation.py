@@ -53,12 +53,7 @@ def record_size(fields: int = 10, length: int = 100) -> Interval:
     return exactly(fields * length) / BYTES_PER_KB
 
 
-@claim(
-    "d16-records",
-    "section 5.1",
-    "The keyspace is filled with 15 million of records",
-    "15 million of records",
-)
+@claim("d16-records", "section 5.1", "The keyspace is filled with 15 million of records", "15 million of records")
 def number_of_records() -> Untestable:
     """What the number of records implies of the data, of which the paper prints no size."""
     return Untestable(

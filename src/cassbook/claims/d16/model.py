@@ -73,12 +73,7 @@ def share_of_keys() -> Answer:
     )
 
 
-@claim(
-    "d16-one-fewest",
-    "section 3",
-    "CL ONE involves the fewest operations and it is the fastest",
-    "ONE",
-)
+@claim("d16-one-fewest", "section 3", "CL ONE involves the fewest operations and it is the fastest", "ONE")
 def least_work() -> Answer:
     """The level whose reads ask the least CPU time of the nodes, by Table 2."""
     demand = {level: cpu_demand_per_request(level) for level in LEVELS}
@@ -157,12 +152,7 @@ def classes_of_table() -> str:
     return in_words(len(published.as_text("d16_table1")))
 
 
-@claim(
-    "d16-remote-share",
-    "section 4.4",
-    "The proportion of read-remote requests is equal to (N - RF)/N",
-    "(N - RF)/N",
-)
+@claim("d16-remote-share", "section 4.4", "The proportion of read-remote requests is equal to (N - RF)/N", "(N - RF)/N")
 def remote_share() -> Answer:
     """Rings of 1 to 8 nodes and every replication factor on which a count of coordinators gives (N - RF)/N."""
     right = sum(ring_shares(n, rf)[1] * n == n - rf for n, rf in RINGS)
@@ -174,10 +164,7 @@ def remote_share() -> Answer:
 
 
 @claim(
-    "d16-query-size",
-    "section 4.5",
-    "We have observed that a normal query size is around 128 bytes",
-    "around 128 bytes",
+    "d16-query-size", "section 4.5", "We have observed that a normal query size is around 128 bytes", "around 128 bytes"
 )
 def query_size() -> Untestable:
     """What Table 3 implies of the sizes of query and response, whose ratio it fixes if both pass the same network."""

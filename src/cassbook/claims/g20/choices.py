@@ -7,22 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cassbook.claims.g20.source import (
-    SETTINGS,
-    SHARES,
-    MixKey,
-    estimate,
-    mixed_from_pure,
-    table4,
-    underlined,
-    winners,
-)
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    middle,
-    percent_above,
-)
+from cassbook.claims.g20.source import SETTINGS, SHARES, MixKey, estimate, mixed_from_pure, table4, underlined, winners
+from cassbook.claims.interval import Interval, exactly, middle, percent_above
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.latency.regression import MODEL_TITLES

@@ -16,16 +16,7 @@ from cassbook.claims.g20.source import (
     underlined,
     winners,
 )
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    largest,
-    least,
-    mean,
-    middle,
-    percent_above,
-    percent_below,
-)
+from cassbook.claims.interval import Interval, exactly, largest, least, mean, middle, percent_above, percent_below
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_pairs
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count

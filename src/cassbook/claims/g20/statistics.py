@@ -7,14 +7,7 @@ from itertools import combinations, pairwise, product
 from scipy.stats import spearmanr
 
 from cassbook import published
-from cassbook.claims.g20.source import (
-    COLUMNS,
-    OPERATIONS,
-    Column,
-    benchmarks,
-    r_squared,
-    spelled,
-)
+from cassbook.claims.g20.source import COLUMNS, OPERATIONS, Column, benchmarks, r_squared, spelled
 from cassbook.claims.interval import (
     Interval,
     as_printed,
@@ -52,12 +45,7 @@ def almost_linear() -> Answer:
     )
 
 
-@claim(
-    "g20-cv-workload",
-    "section IV.A",
-    "the higher the workload, the higher the latency variation",
-    "the higher",
-)
+@claim("g20-cv-workload", "section IV.A", "the higher the workload, the higher the latency variation", "the higher")
 def variation_rises() -> Answer:
     """Steps from one thread count to the next at which the coefficient of variation does not fall."""
     steps: dict[tuple[Column, int], bool] = {}

@@ -6,18 +6,8 @@ from itertools import product
 
 from cassbook.claims.g20.cells import OF_ITSELF
 from cassbook.claims.g20.slowdowns import average_slowdown, mends
-from cassbook.claims.g20.source import (
-    OPERATIONS,
-    SHARES,
-    benchmarks,
-    slowdowns,
-    winners,
-)
-from cassbook.claims.interval import (
-    largest,
-    low,
-    middle,
-)
+from cassbook.claims.g20.source import OPERATIONS, SHARES, benchmarks, slowdowns, winners
+from cassbook.claims.interval import largest, low, middle
 from cassbook.claims.quorum_pairs import (
     REPLICATION_FACTOR,
     chance_to_meet,
@@ -72,10 +62,7 @@ _PLAN = {"III": "benchmarking", "IV": "data analysis", "V": "settings", "VI": "m
 
 
 @claim(
-    "g20-plan",
-    "section I",
-    "some practical lessons learnt from our work are summarized in Section VI",
-    "Section VI",
+    "g20-plan", "section I", "some practical lessons learnt from our work are summarized in Section VI", "Section VI"
 )
 def section_of_lessons() -> Answer:
     """The section whose title speaks of lessons learnt."""

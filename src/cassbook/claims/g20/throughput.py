@@ -5,20 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from cassbook import published
-from cassbook.claims.g20.source import (
-    COLUMNS,
-    benchmarks,
-)
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    high,
-    largest,
-    low,
-    mean,
-    middle,
-    percent_below,
-)
+from cassbook.claims.g20.source import COLUMNS, benchmarks
+from cassbook.claims.interval import Interval, exactly, high, largest, low, mean, middle, percent_below
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import MORE_STRICTLY, SATURATED, within
 from cassbook.claims.statement import Answer, Count

@@ -17,13 +17,7 @@ from cassbook.claims.g21.source import (
     throughputs,
     times_one,
 )
-from cassbook.claims.interval import (
-    largest,
-    mean,
-    middle,
-    percent_above,
-    percent_below,
-)
+from cassbook.claims.interval import largest, mean, middle, percent_above, percent_below
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer
 

@@ -179,12 +179,7 @@ def mirrored() -> Answer:
 
 
 @claim(
-    "g21-table1-round-trip",
-    "Table 1, caption",
-    "AWS inter-region latency, ms",
-    "",
-    kind="forensic",
-    asked="round trip",
+    "g21-table1-round-trip", "Table 1, caption", "AWS inter-region latency, ms", "", kind="forensic", asked="round trip"
 )
 def round_trip() -> Answer:
     """Whether Table 1 as round trips, or doubled as one way, leaves each spread scenario a placement."""

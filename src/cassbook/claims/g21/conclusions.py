@@ -17,12 +17,7 @@ from cassbook.claims.g21.source import (
     threads,
     throughputs,
 )
-from cassbook.claims.interval import (
-    largest,
-    least,
-    middle,
-    possibly_at_most,
-)
+from cassbook.claims.interval import largest, least, middle, possibly_at_most
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 

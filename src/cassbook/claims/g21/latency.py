@@ -131,12 +131,7 @@ _A_ALL = (
 )
 
 
-@claim(
-    "g21-a-all",
-    "section 2.3, Tables 3 and 4",
-    _A_ALL,
-    "36% and 22%",
-)
+@claim("g21-a-all", "section 2.3, Tables 3 and 4", _A_ALL, "36% and 22%")
 def strong_in_a() -> Answer:
     """By how many percent the mean latency in (a) at ALL is above ONE, reads and writes: one reading for both."""
     averages = {name: (reads, other_averages("WRITE")[name]) for name, reads in other_averages("READ").items()}

@@ -31,14 +31,7 @@ def _rising(operation: str) -> Count:
     return Count(sum(possibly_at_most(fewer, more) for fewer, more in steps), len(steps))
 
 
-@claim(
-    "pbs-forensic-write-order",
-    "sections 2.2 and 2.3",
-    _WRITES,
-    "",
-    kind="forensic",
-    asked="W=1 < W=2 < W=3",
-)
+@claim("pbs-forensic-write-order", "sections 2.2 and 2.3", _WRITES, "", kind="forensic", asked="W=1 < W=2 < W=3")
 def writes_rise() -> Answer:
     """Steps of W at which the printed write latency rises."""
     ratio = figure(slowdown("WRITE", 3) / slowdown("WRITE", 2), 2)
@@ -66,28 +59,14 @@ def least_for_three() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-read-order",
-    "sections 2.2 and 2.3",
-    _READS,
-    "",
-    kind="forensic",
-    asked="R=1 < R=2 < R=3",
-)
+@claim("pbs-forensic-read-order", "sections 2.2 and 2.3", _READS, "", kind="forensic", asked="R=1 < R=2 < R=3")
 def reads_rise() -> Answer:
     """Steps of R at which the printed read latency rises."""
     ratio = figure(slowdown("READ", 3) / slowdown("READ", 2), 2)
     return Answer(_rising("READ"), note=f"R=3 over R=2 is {ratio}.")
 
 
-@claim(
-    "pbs-forensic-read-sublinear",
-    "sections 2.2 and 2.3",
-    _READS,
-    "",
-    kind="forensic",
-    asked="at most R times",
-)
+@claim("pbs-forensic-read-sublinear", "sections 2.2 and 2.3", _READS, "", kind="forensic", asked="at most R times")
 def reads_at_most_linear() -> Count:
     """Read ratios that do not exceed R: the slowest of R answers of one law takes at most R times the mean answer."""
     counts = range(2, REPLICATION_FACTOR + 1)
@@ -196,13 +175,7 @@ def exponential_reads() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-write-weibull",
-    "sections 2.2 and 2.3",
-    _WRITES,
-    "9.4 times",
-    kind="forensic",
-)
+@claim("pbs-forensic-write-weibull", "sections 2.2 and 2.3", _WRITES, "9.4 times", kind="forensic")
 def weibull_writes() -> Answer:
     """Write ratio for W=3 by the Weibull law that gives 3.5 for W=2."""
     return Answer(

@@ -47,12 +47,7 @@ def quorums_are_strong() -> Count:
     return Count(sum(strong((n // 2 + 1, n // 2 + 1), n) for n in FACTORS), len(FACTORS))
 
 
-@claim(
-    "pbs-quorum",
-    "sections 1 and 2.2",
-    "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case",
-    "(R=2, W=2)",
-)
+@claim("pbs-quorum", "sections 1 and 2.2", "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case", "(R=2, W=2)")
 def quorum_of_three() -> str:
     """The couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
     quorum = REPLICATION_FACTOR // 2 + 1
@@ -94,12 +89,7 @@ def weak_may_overlap() -> Answer:
 # Case 1: strong consistency
 
 
-@claim(
-    "pbs-strong-couples",
-    "section 2.2",
-    "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3",
-    "R + W > 3",
-)
+@claim("pbs-strong-couples", "section 2.2", "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3", "R + W > 3")
 def couples_of_case_1() -> Count:
     """Couples of section 2.2 with R + W > 3."""
     return Count(sum(strong(couple, REPLICATION_FACTOR) for couple in CASES.values()), len(CASES))

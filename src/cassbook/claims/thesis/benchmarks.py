@@ -16,12 +16,7 @@ from cassbook.claims.ycsb import YCSB_WORKLOADS
 # Chapter 3: benchmarks
 
 
-@claim(
-    "thesis-option-p",
-    "section 3.2, step 5",
-    "-p indicated to load the property file",
-    "-p",
-)
+@claim("thesis-option-p", "section 3.2, step 5", "-p indicated to load the property file", "-p")
 def option_of_the_file() -> Answer:
     """The option of the command above the sentence behind which a file stands."""
     command = ["load", "cassandra-cql", "-p", "hosts=localhost", "-P", "workloads/workloada"]
@@ -77,12 +72,7 @@ def table_of_workloads() -> Answer:
     )
 
 
-@claim(
-    "thesis-workloads-six",
-    "section 3.3",
-    "6 different YCSB workloads are used for testing both the databases",
-    "6",
-)
+@claim("thesis-workloads-six", "section 3.3", "6 different YCSB workloads are used for testing both the databases", "6")
 def workloads_elsewhere() -> Answer:
     """Core workloads that YCSB comes with."""
     return Answer(len(YCSB_WORKLOADS), note="The sentence is about another paper; section 3.1 of this one counts five.")

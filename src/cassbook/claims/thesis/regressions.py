@@ -6,15 +6,7 @@ from itertools import combinations, product
 from math import prod
 
 from cassbook import published
-from cassbook.claims.interval import (
-    Interval,
-    as_printed,
-    exactly,
-    high,
-    interval,
-    low,
-    possibly_at_most,
-)
+from cassbook.claims.interval import Interval, as_printed, exactly, high, interval, low, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count

@@ -10,13 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from cassbook import published
-from cassbook.claims.interval import (
-    Interval,
-    high,
-    low,
-    middle,
-    possibly_at_most,
-)
+from cassbook.claims.interval import Interval, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_pairs
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
@@ -168,10 +162,7 @@ def chance_1r1w() -> Interval:
 @claim("thesis-three-settings", "section 4.3.2", "All the three combinations follow the rule", "All the three")
 def settings_of_experiment() -> Answer:
     """Settings of the experiment with R + W > 3."""
-    return Answer(
-        compared_settings(),
-        note="The formula below the sentence is lost; section 2.3.1 prints it as R+W>N.",
-    )
+    return Answer(compared_settings(), note="The formula below the sentence is lost; section 2.3.1 prints it as R+W>N.")
 
 
 @claim(
