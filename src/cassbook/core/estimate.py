@@ -110,20 +110,6 @@ class Estimate:
         low, high = binomial_bounds(yes / n, n)
         return cls(yes / n, float(low), float(high), round(n))
 
-    @classmethod
-    def mean_share(cls, shares: Iterable[float]) -> Estimate:
-        """Mean of independent shares, none of which is below 0 or above 1, as `mean`.
-
-        For shares that were counted use `proportion.Proportion`, whose bounds hold for none and for all.
-
-        Raises
-        ------
-        ValueError
-            As `mean`.
-        """
-        mean = cls.mean(shares).at_least(0.0)
-        return cls(mean.value, mean.low, float(np.minimum(mean.high, 1.0)), mean.n)
-
     def times(self, factor: float) -> Estimate:
         """Return the same figure in another unit; `factor` is positive."""
         return Estimate(self.value * factor, self.low * factor, self.high * factor, self.n)

@@ -71,12 +71,6 @@ def _bin_s(moments_s: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.floor(moments_s / WIDTH_S) * WIDTH_S)
 
 
-def failed_share(bins: pd.DataFrame) -> float:
-    """Return the part of requests that were not answered; NaN where there were none."""
-    total = bins["n"].sum()
-    return float(1 - bins["ok"].sum() / total) if total else math.nan
-
-
 def recovered_after_s(bins: pd.DataFrame, since_s: float, most_failed: float = 0.01, for_s: float = 2.0) -> float:
     """Return how long after a moment requests are answered again, as they were before the fault.
 
