@@ -44,7 +44,7 @@ def judge(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     records : DataFrame
         From `records.records`, with three or more thread counts.
     scale : str
-        A key of `scales.SCALES`.
+        A key of `formulas.SCALES`.
 
     Returns
     -------

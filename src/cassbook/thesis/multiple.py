@@ -53,7 +53,7 @@ class Regression:
 
     @property
     def coefficients(self) -> pd.Series:
-        """By term."""
+        """Column coefficient of `table`, by term."""
         return self.table["coefficient"]
 
 
