@@ -22,13 +22,9 @@ BRANCH = tuple(range(event_loop.ASK_OUT, event_loop.RETURN + 1))
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Service demands per request, all visits together.
+    """Service demands per request of a network, all visits together.
 
     Speculative retries depend on how late answers are, and are not in them.
-
-    Attributes
-    ----------
-    network : Network
     """
 
     network: Network
@@ -40,7 +36,7 @@ class Loads:
 
     @cached_property
     def _all(self) -> dict[str, float]:
-        """The same with stations at which nobody waits."""
+        """As `ms`, with stations at which nobody waits."""
         total = dict.fromkeys((station.name for station in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])
         for number, weight in enumerate(weights / weights.sum()):
@@ -59,7 +55,7 @@ class Loads:
 
     @cached_property
     def per_server_ms(self) -> dict[str, float]:
-        """By station, the same over its servers: the time it needs between two requests when it is full.
+        """By station, `ms` over its servers: the time it needs between two requests when it is full.
 
         With `slowdown` the least of it over the jobs that may be there.
         """
@@ -76,7 +72,7 @@ class Loads:
 
     @property
     def most_per_s(self) -> float:
-        """Requests per second that no number of jobs brings about more of."""
+        """Requests per second that no number of jobs can exceed."""
         return MS_PER_S / self.per_server_ms[self.bottleneck]
 
 
@@ -98,7 +94,7 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
 
 @lru_cache
 def _visits(routing: Routing, wanted: int) -> tuple[Floats, Floats]:
-    """How often a machine does what is done once for a request, and once for each node that is asked.
+    """How often each machine works for a request: what is done once, and what is done for each node asked.
 
     By whether the coordinator holds the row, role, and machine, the client's last; shape (2, 3, nodes + 1).
     """

@@ -211,13 +211,13 @@ class Network:
 
     @property
     def routing(self) -> Routing:
-        """What decides which nodes a request meets."""
+        """The fields that decide which nodes a request meets."""
         among_replicas = self.readings.targets == "replicas"
         return Routing(self.nodes, self.replication, self.shares, self.token_aware, among_replicas)
 
 
 class Routing(NamedTuple):
-    """Of a `Network`; `among_replicas` says that a coordinator asks replicas only."""
+    """What decides which nodes a request meets; `among_replicas`: a coordinator asks replicas only."""
 
     nodes: int
     replication: int
@@ -227,7 +227,7 @@ class Routing(NamedTuple):
 
 
 def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:
-    """Parts of the ring, shape (nodes,), that sum to 1."""
+    """Return the parts of the ring, shape (nodes,), that sum to 1."""
     parts = np.asarray(shares or np.ones(nodes), dtype=float)
     return np.asarray(parts / parts.sum())
 

@@ -186,7 +186,7 @@ def simulate(
         Default: those of the paper's Tables 2 and 3 at that level.
     seed, requests : int
     **options
-        Of `printed.network` and `Network`.
+        As `paper.network` takes.
 
     Raises
     ------
