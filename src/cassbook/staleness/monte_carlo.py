@@ -134,7 +134,7 @@ def _fill(times, s, delay, packed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _move(times, s, far_ms, farther):  # type: ignore[no-untyped-def]
-    """Put replicas where they are: one near for the write and one for the read, and each with its own offset."""
+    """Move replicas to where they are: one near for the write and one for the read, and each with its own offset."""
     n = times.shape[1]
     if far_ms > 0.0:
         for half in range(2):
@@ -224,13 +224,7 @@ def _packed(delays: tuple[Mixture, ...]) -> tuple[NDArray[Any], ...]:
 def parametric(
     wars: Wars, n: int, r: int, w: int, trials: int, seed: int, mode: int = ALL_ASKED, repair_chance: float = 0.0
 ) -> NDArray[np.int64]:
-    """Run trials of distributions.
-
-    Returns
-    -------
-    ndarray, shape (3, BINS)
-        Counts of needed time, read and write latency.
-    """
+    """Run trials of distributions; counts of needed time, read and write latency, shape (3, BINS)."""
     delays = tuple(delay for delay in wars.delays if isinstance(delay, Mixture))
     threads = numba.get_num_threads()
     histograms = np.zeros((threads, 3, BINS), np.int64)

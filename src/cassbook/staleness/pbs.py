@@ -46,7 +46,7 @@ _MOST_REPLICAS = 64
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What so many trials have shown; every quantile to 1 / 512 of its value.
+    """Counts of so many trials; every quantile to 1 / 512 of its value.
 
     Attributes
     ----------
@@ -70,7 +70,7 @@ class Prediction:
         return self._part(compiled.NEEDED, t_ms)
 
     def p_consistent_estimate(self, t_ms: float) -> Estimate:
-        """The same with its interval, by the number of trials."""
+        """`p_consistent` with its interval, by the number of trials."""
         return Estimate.share(self.p_consistent(t_ms) * self.trials, self.trials)
 
     def t_visibility(self, p: float) -> float:
@@ -86,7 +86,7 @@ class Prediction:
         return self._quantile(compiled.NEEDED, p)
 
     def t_visibility_estimate(self, p: float) -> Estimate:
-        """The same with its interval, by the number of trials."""
+        """`t_visibility` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.NEEDED, p)
 
     def read_latency(self, q: float) -> float:
@@ -94,7 +94,7 @@ class Prediction:
         return self._quantile(compiled.READ, q)
 
     def read_latency_estimate(self, q: float) -> Estimate:
-        """The same with its interval."""
+        """`read_latency` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.READ, q)
 
     def write_latency(self, q: float) -> float:
@@ -102,7 +102,7 @@ class Prediction:
         return self._quantile(compiled.WRITE, q)
 
     def write_latency_estimate(self, q: float) -> Estimate:
-        """The same with its interval."""
+        """`write_latency` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.WRITE, q)
 
     def _part(self, what: int, ms: float) -> float:
