@@ -100,7 +100,9 @@ def _paper_of(identity: str) -> Paper:
 
 
 def papers_of(ids: Iterable[str]) -> tuple[Paper, ...]:
-    """Papers whose claims these are, by how they begin; all papers where there is none, or one begins with none."""
+    """Return the papers whose claims these are, by how ids begin; all papers where there is no id, or one begins with
+    none.
+    """
     keys = {_key_of(identity) for identity in ids}
     return papers_named(keys if keys <= set(PAPERS) else ())
 
@@ -153,7 +155,7 @@ def _answer(result: Answer | Untestable | Value) -> Answer | Untestable:
 
 
 def about_measurements() -> Iterator[tuple[Statement, Callable[[Study], Answer | Untestable]]]:
-    """Return claims about what a cluster does, with the functions that a run can be put to as well."""
+    """Return the claims about what a cluster does, with the functions that take a run as well."""
     _load()
     for entry in _entries:
         if "study" in inspect.signature(entry.function).parameters:
@@ -197,7 +199,7 @@ def ledger(
     Raises
     ------
     InputError
-        If two claims have one id, a claim rests on one that there is not, or a printed table is missing.
+        If two claims have one id, a claim rests on one that does not exist, or a printed table is missing.
     LaboratoryError
         If a claim cannot be recomputed, e.g. because a printed table is cut short; it names the function.
     """
@@ -232,7 +234,7 @@ _WORST: tuple[Verdict, ...] = ("not_reproduced", "other_reading", "untestable", 
 
 
 def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[str, Evidence]) -> Finding:
-    """Put to a finding the verdicts that are not its own: of what it rests on, and of our records."""
+    """Add to a finding the verdicts that are not its own: of what it rests on, and of our records."""
     rests_on = finding.rests_on.split(", ") if finding.rests_on else []
     if missing := [identity for identity in rests_on if identity not in by_id]:
         raise InputError(f"claim {finding.id!r} rests on {missing[0]!r}, which there is not")
@@ -247,13 +249,7 @@ def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[st
 
 
 def with_ids(findings: Iterable[Finding], ids: Iterable[str]) -> list[Finding]:
-    """Those of the findings that are asked for by id.
-
-    Raises
-    ------
-    InputError
-        For an id that is not among them; the message names the nearest.
-    """
+    """Select the findings with these ids; for one that is not among them an InputError names the nearest."""
     known = {finding.id: finding for finding in findings}
     wanted = list(ids)
     for identity in wanted:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
-from cassbook.claims.d16 import network
+import numpy as np
+
 from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
@@ -29,15 +31,51 @@ from cassbook.claims.interval import Interval, exactly, largest, middle, percent
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import straight
-from cassbook.claims.statement import Answer, Count, Untestable
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.statement import Answer, Count, Untestable, figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
-from cassbook.queueing.network import Law
+from cassbook.queueing import paper
+from cassbook.queueing.mva import Analysed, analyse
+from cassbook.queueing.network import Law, Readings
+from cassbook.queueing.paper import JOBS
 
 #: What QUORUM and ALL are said to lose of the throughput at ONE, percent.
 _LEAST_LOST, _MOST_LOST = 40.0, 60.0
 #: A change that is nearly none.
 _ALIKE_PERCENT = 5.0
+#: Jobs of Figures 5 to 10.
+_FEWEST, _MOST = 5, 100
+
+
+@lru_cache
+def _at(level: str, law: Law) -> Analysed:
+    return analyse(paper.network(level, readings=Readings(law=law)), _MOST)
+
+
+def _reductions(law: Law) -> dict[str, float]:
+    """Percent of the throughput at ONE that is lost at QUORUM and at ALL, with 45 jobs."""
+    per_s = {level: float(_at(level, law).throughput_per_s[JOBS - 1]) for level in LEVELS}
+    return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
+
+
+def _straightness() -> dict[str, float]:
+    """R² of a line through response times over 5 to 100 jobs, by level."""
+    r_squared = {}
+    for level in LEVELS:
+        network = _at(level, Law())
+        r_squared[level] = float(
+            np.corrcoef(network.jobs[_FEWEST - 1 :], network.response_ms[_FEWEST - 1 :])[0, 1] ** 2
+        )
+    return r_squared
+
+
+def _gain_alone(law: Law) -> float:
+    """Percent that asking all three replicas at QUORUM, and waiting for two, gains of throughput with one job."""
+    two, three = (
+        analyse(paper.network("QUORUM", ask_all=ask_all, readings=Readings(law=law)), 1).throughput_per_s[0]
+        for ask_all in (False, True)
+    )
+    return float(100 * (three / two - 1))
+
 
 # Section 5.1: validation
 
@@ -83,7 +121,7 @@ def saturation_rate() -> Answer:
 @claim("d16-reductions", "section 5.1", REDUCTIONS_TEXT, "more than 40% and up to 60%")
 def reductions() -> Answer:
     """Levels at which the network of Tables 2 and 3 loses between 40% and 60% of its throughput at ONE, 45 jobs."""
-    lost = {law: network.reductions(Law(law)) for law in ("exponential", "constant")}
+    lost = {law: _reductions(Law(law)) for law in ("exponential", "constant")}
     kept = {law: Count(sum(_LEAST_LOST < x <= _MOST_LOST for x in by.values()), len(by)) for law, by in lost.items()}
     exponential, constant = (" and ".join(f"{x:.1f}% at {level}" for level, x in by.items()) for by in lost.values())
     return Answer(
@@ -125,7 +163,7 @@ def cpu_per_request() -> Answer:
 )
 def response_over_jobs() -> Answer:
     """Whether a line explains the response times of the network of Tables 2 and 3 over 5 to 100 jobs."""
-    explained = network.straightness()
+    explained = _straightness()
     text = ", ".join(f"{part:.4f} at {level}" for level, part in explained.items())
     return Answer(
         "linearly" if straight(min(explained.values())) else "not linearly",
@@ -264,7 +302,7 @@ def replicated_queries() -> Answer:
 )
 def replication_alone() -> Answer:
     """Whether throughput at QUORUM with one job changes by less than 5% when all three replicas are asked."""
-    exponential, constant = (network.gain_alone(Law(kind)) for kind in ("exponential", "constant"))
+    exponential, constant = (_gain_alone(Law(kind)) for kind in ("exponential", "constant"))
     alike = _identical(exponential)
     return Answer(
         alike,

@@ -39,8 +39,7 @@ from cassbook.claims.interval import (
 )
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.statement import Answer, Count, figure, in_words
 from cassbook.core.consistency import LEVELS
 
 _SERVERS = (

@@ -22,8 +22,7 @@ from cassbook.claims.d16.source import (
 from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count, Untestable
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.statement import Answer, Count, Untestable, figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 
 #: Section 4.5: 'a normal query size is around 128 bytes'.

@@ -90,16 +90,9 @@ def remote_requests(level: str, asked: int | None = None) -> float:
 
 
 def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
-    """CPU time of all nodes together for one read, in ms.
+    """CPU time of all nodes together for one read, in ms; `asked` replicas, by default as many as the level waits for.
 
     A local request parses, asks the other replicas and ends; a remote one asks one more (sections 4.1 to 4.3).
-
-    Parameters
-    ----------
-    level : str
-        ONE, QUORUM or ALL.
-    asked : int, optional
-        Replicas asked if not as many as the level waits for (section 5.3).
     """
     demand = cpu_demands()
     local, remote = map(float, ring_shares(NODES, REPLICATION_FACTOR))
@@ -111,19 +104,11 @@ def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A kind of station of the model.
-
-    Attributes
-    ----------
-    demand_ms : Interval
-        Service that one read asks of all stations of the kind together.
-    servers : int
-        Their servers together.
-    """
+    """A kind of station of the model."""
 
     name: str
-    demand_ms: Interval
-    servers: int
+    demand_ms: Interval  # service that one read asks of all stations of the kind together
+    servers: int  # of all of them together
 
     @property
     def capacity_per_s(self) -> Interval:
@@ -156,7 +141,7 @@ def stations(level: str) -> tuple[Station, ...]:
 
 
 def station(level: str, name: str) -> Station:
-    """One station of `stations`."""
+    """Station of a level by its name."""
     return next(s for s in stations(level) if s.name == name)
 
 

@@ -31,16 +31,8 @@ def sampling_error_percent(key: MixKey) -> float:
 def chances(from_run_to_run_percent: float = 0) -> NDArray[np.float64]:
     """Chance of each cell of Table V to agree in its printed digit with the mix of pure means, if measured apart.
 
-    The true mean is granted to be exactly the mix of the pure ones, which favours agreement most.
-
-    Parameters
-    ----------
-    from_run_to_run_percent : float
-        Standard deviation of a run's mean compared with its sampling error.
-
-    Returns
-    -------
-    ndarray, shape (144,)
+    Shape (144,). The true mean is granted to be exactly the mix of the pure ones, which favours agreement most; the
+    argument is the standard deviation of a run's mean compared with its sampling error.
     """
     chance = []
     for key in table4():

@@ -34,7 +34,7 @@ HALF_US = 0.5
 
 @cache
 def benchmarks() -> Study:
-    """Tables I and II."""
+    """Tables I and II as printed."""
     return Study.printed()
 
 
@@ -68,15 +68,7 @@ def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) 
 def fitted(column: Column, threads: float, order: int = 4, without: int | None = None) -> Interval:
     """Least squares polynomial of a printed column at a number of threads: a weighted sum of the printed cells.
 
-    Parameters
-    ----------
-    column : (operation, level)
-    threads : float
-        Where.
-    order : int
-        1 to 4.
-    without : int, optional
-        A thread count that is left out of the fit.
+    Orders are 1 to 4; `without` is a thread count that is left out of the fit.
     """
     x, y = _latencies(column)
     kept = x != without
@@ -121,7 +113,7 @@ def r_squared(column: Column, order: int) -> Interval:
 
 
 def mix(reads: Interval, writes: Interval, read_share: str) -> Interval:
-    """Equations (8) to (10)."""
+    """Mix of reads and writes by equations (8) to (10)."""
     share = exactly(read_share)
     return share * reads + (1 - share) * writes
 
@@ -181,5 +173,5 @@ def winners(read_share: str) -> dict[int, str]:
 
 
 def spelled(values: Iterable[Interval]) -> str:
-    """Percentages for a note."""
+    """Spell percentages for a note."""
     return ", ".join(f"{middle(v):.1f} %" for v in values)

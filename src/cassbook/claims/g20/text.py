@@ -16,9 +16,8 @@ from cassbook.claims.quorum_pairs import (
     strong_pairs,
 )
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count, Untestable
+from cassbook.claims.statement import Answer, Count, Untestable, in_words
 from cassbook.claims.study import Study
-from cassbook.claims.wording import in_words
 from cassbook.claims.ycsb import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 

@@ -40,12 +40,13 @@ def order_everywhere() -> Count:
     return count(cases)
 
 
-@claim(
-    "g21-conclusion-single-throughput",
+_SINGLE = (
     "Conclusions",
     "the single datacentre/region Cassandra deployment offers the best performance for all consistency settings",
-    "the best performance",
 )
+
+
+@claim("g21-conclusion-single-throughput", *_SINGLE, "the best performance")
 def best_throughput() -> Count:
     """Operations and levels at which (a) has the highest throughput of Table 2."""
     rates = throughputs()
@@ -54,12 +55,7 @@ def best_throughput() -> Count:
     )
 
 
-@claim(
-    "g21-conclusion-single-latency",
-    "Conclusions",
-    "the single datacentre/region Cassandra deployment offers the best performance for all consistency settings",
-    "the best performance",
-)
+@claim("g21-conclusion-single-latency", *_SINGLE, "the best performance")
 def best_latency() -> Answer:
     """Rows and levels of Tables 3 and 4 in which (a) has the least latency."""
 

@@ -172,7 +172,7 @@ def percent_of_one(operation: str, printed: str) -> Interval:
 
 
 def both(values: Iterable[Interval], unit: str = "", digits: int = 1) -> str:
-    """Numbers for a note."""
+    """Spell two numbers for a note, reads and writes."""
     return " and ".join(f"{middle(v):.{digits}f}{unit}" for v in values)
 
 

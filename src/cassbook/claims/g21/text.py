@@ -42,8 +42,7 @@ from cassbook.claims.interval import (
 )
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import MORE_STRICTLY, SATURATED, within
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import in_words
+from cassbook.claims.statement import Answer, Count, in_words
 
 #: Figures 2 and 3 are lost; threads that never wait send this much.
 PROXY = "threads / mean latency of Tables 3 and 4 for the throughput of the lost figures"

@@ -15,8 +15,7 @@ from cassbook.claims.interval import Interval, exactly, high, interval, low, mid
 from cassbook.claims.pbs.text import slowdown
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
+from cassbook.claims.statement import Answer, Count, figure
 
 _WRITES = "write latency in the read-intensive configuration is 9.4 times worse ... 3.5 times worse than when W=1"
 _READS = (
@@ -73,14 +72,10 @@ def reads_at_most_linear() -> Count:
     return Count(sum(possibly_at_most(slowdown("READ", n), n) for n in counts), len(counts))
 
 
-@claim(
-    "pbs-forensic-read-concave",
-    "sections 2.2 and 2.3",
-    "read latency in the read-intensive configuration is only 2.4 times better",
-    "2.4 times",
-    relation="above",
-    kind="forensic",
-)
+_GAIN = ("sections 2.2 and 2.3", "read latency in the read-intensive configuration is only 2.4 times better")
+
+
+@claim("pbs-forensic-read-concave", *_GAIN, "2.4 times", relation="above", kind="forensic")
 def most_for_three() -> Answer:
     """Largest ratio for R=3 that 1.7 for R=2 allows: the mean of the slowest of n answers is concave in n."""
     second = slowdown("READ", 2)
@@ -185,13 +180,7 @@ def weibull_writes() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-read-weibull",
-    "sections 2.2 and 2.3",
-    "read latency in the read-intensive configuration is only 2.4 times better",
-    "2.4 times",
-    kind="forensic",
-)
+@claim("pbs-forensic-read-weibull", *_GAIN, "2.4 times", kind="forensic")
 def weibull_reads() -> Answer:
     """Read ratio for R=3 by the Weibull law that gives 1.7 for R=2."""
     shape = {operation: figure(shapes(operation), 2) for operation in ("READ", "WRITE")}

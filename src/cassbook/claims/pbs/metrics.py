@@ -8,8 +8,7 @@ from cassbook.claims.interval import Interval, high, middle
 from cassbook.claims.pbs.text import WEAK_CASES, slowdown, spelled
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
+from cassbook.claims.statement import Answer, Count, figure
 
 # Case 2: weak consistency
 

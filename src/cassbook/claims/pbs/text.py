@@ -1,6 +1,6 @@
 """The study on ccm with the PBS predictor: its rules and its trade-offs.
 
-The figures are lost, and with them every latency. Four ratios stand in the text; `pbs_forensics` puts them to one
+The figures are lost, and with them every latency. Four ratios stand in the text; `forensics` compares them with one
 another.
 """
 
@@ -13,8 +13,7 @@ from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong, strong_pairs
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
+from cassbook.claims.statement import Answer, Count, figure
 
 #: Section 2.2 calls its three couples so.
 CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
@@ -25,7 +24,7 @@ FACTORS = range(1, 9)
 
 
 def spelled(couple: QuorumPair) -> str:
-    """As this study writes a couple.
+    """Spell a couple as this study writes it.
 
     >>> spelled((1, 3))
     '(R=1, W=3)'
@@ -49,7 +48,7 @@ def quorums_are_strong() -> Count:
 
 @claim("pbs-quorum", "sections 1 and 2.2", "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case", "(R=2, W=2)")
 def quorum_of_three() -> str:
-    """The couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
+    """Couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
     quorum = REPLICATION_FACTOR // 2 + 1
     return spelled((quorum, quorum))
 
@@ -123,14 +122,8 @@ def possible_couples() -> Answer:
 
 @cache
 def slowdown(operation: str, replicas: int) -> Interval:
-    """Printed latency of an operation that waits for `replicas`, as a multiple of its latency when it waits for one.
-
-    Parameters
-    ----------
-    operation : str
-        'READ' or 'WRITE'.
-    replicas : int
-        1 to 3.
+    """Printed latency of READ or WRITE that waits for 1 to 3 replicas, as a multiple of its latency when it waits for
+    one.
     """
     if replicas == 1:
         return exactly(1)
@@ -151,10 +144,7 @@ def mean_latency(couple: QuorumPair, write_share: float) -> Interval:
 def break_even_share(read_to_write: float = 1) -> Interval:
     """Share of writes at which (R=1, W=3) and (R=3, W=1) take equally long.
 
-    Parameters
-    ----------
-    read_to_write : float
-        Latency of a read at R=1 over that of a write at W=1; the study prints neither.
+    `read_to_write` is the latency of a read at R=1 over that of a write at W=1; the study prints neither.
     """
     gained = exactly(read_to_write) * (slowdown("READ", REPLICATION_FACTOR) - 1)
     return 1 / (1 + (slowdown("WRITE", REPLICATION_FACTOR) - 1) / gained)
@@ -188,12 +178,10 @@ def reads_gain_less() -> Answer:
     )
 
 
-@claim(
-    "pbs-trade-off",
-    "section 2.2",
-    "In other cases, a write-intensive configuration is a better trade-off",
-    "write-intensive",
-)
+_OTHERWISE = ("section 2.2", "In other cases, a write-intensive configuration is a better trade-off")
+
+
+@claim("pbs-trade-off", *_OTHERWISE, "write-intensive")
 def better_of_two() -> Answer:
     """The faster of the read-intensive and the write-intensive couple for as many writes as reads."""
     two = ("read-intensive", "write-intensive")
@@ -206,13 +194,7 @@ def better_of_two() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-middle",
-    "section 2.2",
-    "In other cases, a write-intensive configuration is a better trade-off",
-    "write-intensive",
-    kind="forensic",
-)
+@claim("pbs-forensic-middle", *_OTHERWISE, "write-intensive", kind="forensic")
 def best_of_three() -> Answer:
     """The fastest of the three couples at the share of writes where the outer two are equal, and the faster of those.
 

@@ -8,10 +8,9 @@ from itertools import pairwise
 from cassbook import published
 from cassbook.claims.interval import exactly, middle
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
+from cassbook.claims.statement import Answer, Count, figure
 from cassbook.claims.thesis.results import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
-from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
 
 LOADS = (
@@ -146,12 +145,10 @@ def commands_that_run() -> Answer:
     )
 
 
-@claim(
-    "thesis-records-loaded",
-    "section 4.3.1 and appendix",
-    "25,000 records are used for loading and execution",
-    "loading",
-)
+_RECORDS = ("section 4.3.1 and appendix", "25,000 records are used for loading and execution")
+
+
+@claim("thesis-records-loaded", *_RECORDS, "loading")
 def records_loaded() -> Answer:
     """Load commands that set recordcount to 25000 with -p, the way that section 3.2 gives properties."""
     with_p = sum(properties(command).get("recordcount") == "25000" for command in LOADS)
@@ -160,12 +157,7 @@ def records_loaded() -> Answer:
     return Answer(Count(with_p, len(LOADS)), lost, finding="misprint")
 
 
-@claim(
-    "thesis-records-executed",
-    "section 4.3.1 and appendix",
-    "25,000 records are used for loading and execution",
-    "execution",
-)
+@claim("thesis-records-executed", *_RECORDS, "execution")
 def operations_executed() -> Answer:
     """Run commands that set a number of operations."""
     given = sum("operationcount" in properties(repaired(command)) for command in RUNS)

@@ -9,10 +9,9 @@ from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, interval, low, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
+from cassbook.claims.statement import Answer, Count, figure
 from cassbook.claims.thesis.results import MIXES
 from cassbook.claims.thesis.text import THREAD_COUNTS
-from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
 
 # Section 4.4: regressions

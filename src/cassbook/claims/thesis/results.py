@@ -13,10 +13,9 @@ from cassbook import published
 from cassbook.claims.interval import Interval, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_pairs
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
+from cassbook.claims.statement import Answer, Count, in_words
 from cassbook.claims.thesis.text import READ_RATES, rates
 from cassbook.claims.typos import repairs
-from cassbook.claims.wording import in_words
 from cassbook.core.consistency import LEVELS, setting_waiting_for
 
 #: Section 4.3.2: read and write percent of each mix.

@@ -5,8 +5,7 @@ from __future__ import annotations
 from cassbook.claims.interval import Interval, exactly, low, middle, numbers_in
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, fewest_missing, pairs, strong
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import in_words
+from cassbook.claims.statement import Answer, Count, in_words
 from cassbook.core.consistency import replicas_waited_for
 
 #: Appendix: 'a total of 12 options'.
