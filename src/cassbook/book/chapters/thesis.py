@@ -23,19 +23,9 @@ _ZERO = 1e-12
 
 
 def findings(records: pd.DataFrame) -> pd.DataFrame:
-    """Return in how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
+    """Return in how many workloads what section 4.3.2 finds holds here: text as '3 of 12', one row per finding.
 
-    It does not say whether it counts all requests, or its reads or writes; so each is counted.
-
-    Parameters
-    ----------
-    records : DataFrame
-        From `records.records`.
-
-    Returns
-    -------
-    DataFrame of str
-        Index finding; columns 'all requests', 'reads', 'writes'.
+    It does not say whether it counts all requests, or its reads or writes; so each is counted, in a column of its own.
     """
     table = counted(records)
     table["of"] = table["right"].astype(str) + " of " + table["total"].astype(str)
