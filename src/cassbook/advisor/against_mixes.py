@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.core.units import PERCENT, US_PER_MS
 from cassbook.latency import mix_excess, mixing, policies
 from cassbook.latency.mixing import WORKLOAD
@@ -98,7 +98,7 @@ def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.
     return policies.regrets(measured, chosen | policies.fixed_choices(workloads))
 
 
-def _at(latency_map: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:
+def _at(latency_map: LatencyMap, mixes: pd.DataFrame) -> Floats:
     """Mean latency of a map at the setting, read_share and threads of each row, ms."""
     shares, threads = (pd.Index(sorted(mixes[name].unique())) for name in WORKLOAD)
     names = pd.Index([setting.name for setting in latency_map.settings])
@@ -107,7 +107,7 @@ def _at(latency_map: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(latency_map.means_us(threads, shares)[at]) / US_PER_MS
 
 
-def _parts(latency_map: LatencyMap, mixes: pd.DataFrame) -> NDArray[np.float64]:
+def _parts(latency_map: LatencyMap, mixes: pd.DataFrame) -> Floats:
     """Weighted mean of a map's two pure workloads for each row, ms."""
     reads_ms, writes_ms = (_at(latency_map, mixes.assign(read_share=share)) for share in (_READS, _WRITES))
     return np.asarray(mixing.mixed(reads_ms, writes_ms, mixes["read_share"].to_numpy()))

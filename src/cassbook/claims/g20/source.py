@@ -7,12 +7,12 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
 from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
+from cassbook.core.types import Floats
 
 #: (operation, level).
 Column: TypeAlias = tuple[str, str]
@@ -45,12 +45,12 @@ def table(name: str, key: tuple[str, ...], value: str) -> dict[tuple[str, ...], 
     return dict(zip(rows[list(key)].itertuples(index=False, name=None), rows[value], strict=True))
 
 
-def _design(threads: NDArray[np.float64], order: int, scale: float) -> NDArray[np.float64]:
+def _design(threads: Floats, order: int, scale: float) -> Floats:
     return np.vander(threads / scale, order + 1, increasing=True)
 
 
 @cache
-def _latencies(column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _latencies(column: Column) -> tuple[Floats, Floats]:
     """Threads and printed latencies (centres) of one column."""
     texts = table(TABLE_OF[column[0]], ("level", "threads"), "latency_us")
     rows = sorted((int(threads), float(text)) for (level, threads), text in texts.items() if level == column[1])
@@ -58,7 +58,7 @@ def _latencies(column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return np.array(threads, dtype=float), np.array(latency_us)
 
 
-def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) -> Interval:
+def _linear_form(weights: Floats, latency_us: Floats) -> Interval:
     """Range of a weighted sum of printed latencies, each of which may be half a microsecond off."""
     centre, spread = float(weights @ latency_us), HALF_US * float(np.abs(weights).sum())
     return interval(centre - spread, centre + spread)

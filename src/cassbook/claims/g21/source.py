@@ -12,7 +12,6 @@ from itertools import product
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import (
@@ -30,6 +29,7 @@ from cassbook.claims.interval import (
 from cassbook.claims.rules import SATURATED
 from cassbook.claims.statement import Count
 from cassbook.core.consistency import LEVELS
+from cassbook.core.types import Floats
 from cassbook.core.units import MS_PER_S
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
 
@@ -103,7 +103,7 @@ def closed_loop_rates(column: Column) -> dict[int, Interval]:
     return {n: exactly(n) * MS_PER_S / cell for n, cell in latencies()[column].items()}
 
 
-def centres(cells: Mapping[int, Interval]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def centres(cells: Mapping[int, Interval]) -> tuple[Floats, Floats]:
     """Thread counts and printed values."""
     return np.array(list(cells), dtype=float), np.array([middle(cell) for cell in cells.values()])
 
