@@ -37,12 +37,12 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
             found[statement.id] = Evidence(f"not in this run: enough figures ({error})", "untestable", engine, run)
         else:
             if isinstance(answer, Answer) and answer.value is not None:
-                measured, verdict = _told(statement, answer, parts)
+                measured, verdict = _compared(statement, answer, parts)
                 found[statement.id] = Evidence(measured, verdict, engine, run)
     return found
 
 
-def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
+def _compared(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
     value = answer.value
     assert value is not None  # noqa: S101 - the caller looked
     if isinstance(value, str | Count) or counted(value):

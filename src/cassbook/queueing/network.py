@@ -86,8 +86,8 @@ class Demands:
         for name, ms in demands_ms.items():
             if not (np.isfinite(ms) and ms >= 0):
                 raise InputError(f"demands: {name} is {ms!r} ms; it must be 0 or more")
-        beside = self.disk_ms + self.request_ms + self.data_ms
-        if not (beside or (self.cpu_ms["read-remote-ID"] and self.cpu_ms["read-local"] + self.client_ms)):
+        elsewhere_ms = self.disk_ms + self.request_ms + self.data_ms
+        if not (elsewhere_ms or (self.cpu_ms["read-remote-ID"] and self.cpu_ms["read-local"] + self.client_ms)):
             raise InputError("demands: zero everywhere; a request that takes no time can be made without end")
 
 

@@ -104,7 +104,7 @@ def printed(equation: str) -> pd.Series:
     return terms.set_index("term")["coefficient"].astype(float)
 
 
-def beside(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
+def with_printed(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
     """Return the table of a `multiple.Regression`, index term in words, with a first column of printed coefficients."""
     table = formula(records, equation, scale).table
     numbers = printed(equation).to_numpy()

@@ -89,7 +89,7 @@ def test_scales():
 
 
 def test_the_printed_coefficients_stand_beside_ours(mixes):
-    table = formulas.beside(mixes, "2", "0 to 1")
+    table = formulas.with_printed(mixes, "2", "0 to 1")
     assert table["printed"].tolist() == [0.5173, -3.876, 3.5528, 0.3473, 0.0739]
     assert list(table.index) == ["constant", "read latency", "write latency", "threads", "proportion of writes"]
 

@@ -41,7 +41,7 @@ def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> p
     DataFrame of str
         Index term; columns printed, coefficient, standard error, t, p, '95 %' (normal theory), 'bootstrap' (95 %), VIF.
     """
-    table = formulas.beside(records, equation, scale)
+    table = formulas.with_printed(records, equation, scale)
     shown = {name: table[name].map(spec.format).replace("nan", "") for name, spec in _DIGITS.items()}
     for title, prefix in (("95 %", ""), ("bootstrap", "bootstrap_")):
         bounds = zip(table[f"{prefix}low"], table[f"{prefix}high"], strict=True)

@@ -228,13 +228,13 @@ def _best_fit(scenario: str) -> str:
     placement = Arrangement(client, tuple(replicas))
     excess_ms = {x: middle(placement.bound(x, distances())) - middle(cell) for x, cell in floors(scenario).items()}
     level = max(excess_ms, key=lambda x: excess_ms[x])
-    told = (
+    relation = (
         "it is one of these" if admitted([placement], floors(scenario), distances()) else
         f"it is none of these, since at {level} its ways are {excess_ms[level]:.1f} ms longer than the least latency"
     )  # fmt: skip
     return (
         f"The chapters draw the placement that fits all latencies best, with the client in {client}, within "
-        f"{best['rms_percent']:.0f}% of them; {told}."
+        f"{best['rms_percent']:.0f}% of them; {relation}."
     )
 
 
