@@ -26,8 +26,9 @@ from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
-from cassbook.core.types import Floats
 from cassbook.latency import percentile_validation, percentiles, uncertainty
+
+Floats = NDArray[np.float64]
 
 _REPLICAS = 3
 _DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told")

@@ -10,11 +10,13 @@ from typing import cast
 import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
+from numpy.typing import NDArray
 
 from cassbook.core.consistency import Setting
 from cassbook.core.errors import InputError
-from cassbook.core.types import Floats
 from cassbook.latency import percentile_mixing, percentiles
+
+Floats = NDArray[np.float64]
 
 COLUMNS = ["setting", "block", "read_share", "threads", "cell_id", "operations", "marks"]
 

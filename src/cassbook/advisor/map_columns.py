@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cassbook.core.consistency import Setting
-from cassbook.core.types import Floats
 from cassbook.latency import percentiles
 from cassbook.latency.summaries import mixed_cells, pure_cells
+
+Floats = NDArray[np.float64]
 
 _OF_CELLS = ("cell_id", "operations", "marks")
 

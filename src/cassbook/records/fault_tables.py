@@ -12,11 +12,11 @@ import pandas as pd
 
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
-from cassbook.core.units import PERCENT
 from cassbook.records.fault_summary import FAULT, OBSERVERS, PHASES, UNANSWERED, not_struck, summary
 from cassbook.records.faults import OPERATIONS, FaultRun
 
 _WIDTH = 120
+_PERCENT = 100
 #: Columns of words, which stand to the left; those that are the same in a whole schedule are left out.
 _WORDS = ("setting", "driver", "table", "operation")
 #: The column of words that may be long.
@@ -94,19 +94,19 @@ def _shown(own: pd.DataFrame) -> pd.DataFrame:
 
 def _percent(row: dict[Any, Any]) -> str:
     """Percent not answered with its bounds: '0 (at most 0.10)', '66.4 [57.9, 74.1]'."""
-    share = Estimate(row["share"], row["low"], row["high"], 0).times(PERCENT)
+    share = Estimate(row["share"], row["low"], row["high"], 0).times(_PERCENT)
     if not row["unanswered"]:
         return f"0 (at most {share.high:.2g})"
     if row["unanswered"] == row["due"]:
         return f"100 (at least {share.low:.4g})"
-    digits = 1 if 1 <= share.value <= PERCENT - 1 else 2
+    digits = 1 if 1 <= share.value <= _PERCENT - 1 else 2
     least = 10.0**-digits
     text = f"{share:.{digits}f}".replace(f"[{0:.{digits}f},", f"[<{least:.{digits}f},")
-    return text.replace(f" {PERCENT:.{digits}f}]", f" >{PERCENT - least:.{digits}f}]")
+    return text.replace(f" {_PERCENT:.{digits}f}]", f" >{_PERCENT - least:.{digits}f}]")
 
 
 def _ms(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:,.0f}" if value >= PERCENT else f"{value:.1f}"
+    return "-" if np.isnan(value) else f"{value:,.0f}" if value >= _PERCENT else f"{value:.1f}"
 
 
 def _kinds(row: dict[Any, Any]) -> str:

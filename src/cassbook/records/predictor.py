@@ -8,9 +8,9 @@ from functools import cache
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from cassbook.core.estimate import Estimate
-from cassbook.core.types import Floats
 from cassbook.records.experiment import Results
 from cassbook.records.staleness import PART
 from cassbook.staleness import cassandra12, curves, pbs
@@ -18,6 +18,7 @@ from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.from_traces import Traced, as_wars
 from cassbook.staleness.message_delays import MessageDelays
 
+Floats = NDArray[np.float64]
 #: P(consistent) at times, ms by the client's clock.
 Said = Callable[[Floats], Floats]
 

@@ -17,7 +17,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
-from cassbook.core.units import US_PER_MS
+from cassbook.core.proportion import Proportion
 from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
@@ -26,6 +26,7 @@ from cassbook.records.schedule_runs import ScheduleRuns, by_switch
 Blocks = list[pd.DataFrame]
 
 _REPLICAS = 3
+_MS = 1000.0
 NAIVE = "naive"
 #: What the page calls those who set levels; a fixed setting has its name.
 REGIMES = {payback.ADAPTIVE: "the adviser", NAIVE: "the paper's switching", payback.FREE: "a switch that costs nothing"}
@@ -56,12 +57,17 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
             "what can be missed": ", ".join(broken) or "nothing",
-            "by the paper's switch": f"{plain['violations']:,.0f} of {plain['reads']:,.0f}",
+            "by the paper's switch": missed(plain),
             "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
-            "by the safe one": f"{safe['violations']:,.0f} of {safe['reads']:,.0f}",
+            "by the safe one": missed(safe),
             "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
+
+
+def missed(sums: pd.Series) -> str:
+    """Say how many of how many reads missed an acknowledged write; with a bound where none did."""
+    return Proportion.independent(int(sums["violations"]), int(sums["reads"])).counts_bounded
 
 
 def lost(switches: pd.DataFrame) -> dict[str, int]:
@@ -106,7 +112,7 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
         columns[title] = figures["estimate"].map(_ms)
         columns[f"times the adviser's {title.partition(',')[0]}"] = _ratios(figures)
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
-    columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']:,} of {sums['reads']:,}", axis=1)
+    columns["missed writes"] = watch.apply(missed, axis=1)
     return pd.DataFrame(columns).loc[order].rename(index=REGIMES).rename_axis("regime")
 
 
@@ -155,7 +161,7 @@ def terms_of(rides: ScheduleRuns) -> Terms:
 
 
 def _ms(value: Estimate) -> str:
-    return f"{value.times(1 / US_PER_MS):.1f}"
+    return f"{value.times(1 / _MS):.1f}"
 
 
 def _ratios(figures: pd.DataFrame) -> pd.Series:
@@ -169,7 +175,7 @@ def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
     starred.
     """
     phases = rides.phases[rides.phases["phase"] > 0]
-    table = starred(phases.pivot_table("mean_us", "phase", "actor") / US_PER_MS, "{:.1f}")
+    table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
     return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
 
@@ -227,7 +233,7 @@ def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame
     ratio = forecasts / forecasts[payback.ADAPTIVE]
     table = pd.DataFrame(
         {
-            "forecast, ms": (forecasts / US_PER_MS).map("{:.1f}".format),
+            "forecast, ms": (forecasts / _MS).map("{:.1f}".format),
             "measured, ms": measured["estimate"].map(_ms),
             "forecast, times the adviser's": ratio.map("{:.2f}".format),
             "measured, times the adviser's": measured["ratio"].map("{:.2f}".format),

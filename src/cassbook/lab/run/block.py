@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
@@ -15,7 +16,6 @@ from cassandra.cluster import Session
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import DISTURBED, WARM_UP, Mark
-from cassbook.core.types import Log
 from cassbook.core.words import counted
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
@@ -48,6 +48,7 @@ _TRIES = 4
 #: Steal and other processes' CPU alone decide, never a latency; what was measured first is kept, as of kind DISTURBED.
 MOST_DISTURBED = 10
 
+Log = Callable[[str], None]
 AnyCluster = CassandraCluster | ExistingCluster
 
 

@@ -17,7 +17,6 @@ import numpy as np
 import pandas as pd
 from cassandra import ConsistencyLevel
 
-from cassbook.core.units import US_PER_S
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.calibration.compilers import Compilers, warm_up
 from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
@@ -33,6 +32,7 @@ from cassbook.queueing.phases import Event, phases
 
 _WARM_UP_THREADS = 32
 _BURST_S = 3.0
+_US = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,9 +173,7 @@ class _Cells:
         with self._times.watched():
             samples = self._bench.run(table, operations, cell.level, cell.jobs, bound, window)
         columns, cpu = figures(samples, window), self._times.between(window.steady_from, window.steady_to)
-        each = {
-            name.replace("_s", "_us"): round(cpu.pop(name) * US_PER_S / columns["n_ok"], 2) for name in list(cpu)[:3]
-        }
+        each = {name.replace("_s", "_us"): round(cpu.pop(name) * _US / columns["n_ok"], 2) for name in list(cpu)[:3]}
         return {"nodes": self._cluster.spec.nodes, **asdict(cell), **columns, **each, "busy": round(cpu["busy"], 4)}
 
     def trace(self) -> pd.DataFrame:
@@ -193,11 +191,11 @@ class _Cells:
                 bound.consistency_level = getattr(ConsistencyLevel, level)
                 trace = self._bench.session.execute(bound, trace=True).get_query_trace()
                 events = [
-                    Event(event.source, event.source_elapsed.total_seconds() * US_PER_S, event.description)
+                    Event(event.source, event.source_elapsed.total_seconds() * _US, event.description)
                     for event in trace.events
                     if event.source_elapsed is not None
                 ]
-                if traced := phases(trace.coordinator, trace.duration.total_seconds() * US_PER_S, events):
+                if traced := phases(trace.coordinator, trace.duration.total_seconds() * _US, events):
                     serve = float(np.mean(traced.serve_us)) if traced.serve_us else float("nan")
                     rows.append(
                         (operation, level, traced.local, traced.parse_us, serve, traced.end_us, traced.duration_us)

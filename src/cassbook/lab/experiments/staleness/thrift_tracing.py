@@ -23,10 +23,29 @@ _CONCURRENCY = 24
 def fetch(
     cluster: StudyCluster, traced: pd.DataFrame, replicas: Mapping[str, tuple[str, ...]]
 ) -> tuple[list[Asked], pd.DataFrame]:
-    """Fetch the traces of requests; arguments, result and error as of `tracing.fetch`, which uses the driver.
+    """Fetch the traces of requests (as `tracing.fetch` does with the driver).
 
     Each trace is on one node, and the others write to it one event after another: at a distance they fall behind, and
     nothing can be read before they are `DistantCluster.together`.
+
+    Parameters
+    ----------
+    cluster : StudyCluster
+    traced : DataFrame
+        `probe.History.traced`.
+    replicas : mapping
+        By key, what nodes call those that hold the row.
+
+    Returns
+    -------
+    list of Asked
+    DataFrame
+        `traces.EVENTS`.
+
+    Raises
+    ------
+    LaboratoryError
+        If traces do not come.
     """
     with _Asking(cluster) as ask:
         ids = traced["session_id"].tolist()
