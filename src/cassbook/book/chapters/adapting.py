@@ -17,6 +17,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
+from cassbook.core.proportion import Proportion
 from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
@@ -56,12 +57,17 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
             "what can be missed": ", ".join(broken) or "nothing",
-            "by the paper's switch": f"{plain['violations']:,.0f} of {plain['reads']:,.0f}",
+            "by the paper's switch": missed(plain),
             "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
-            "by the safe one": f"{safe['violations']:,.0f} of {safe['reads']:,.0f}",
+            "by the safe one": missed(safe),
             "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
+
+
+def missed(sums: pd.Series) -> str:
+    """Say how many of how many reads missed an acknowledged write; with a bound where none did."""
+    return Proportion.independent(int(sums["violations"]), int(sums["reads"])).counts_bounded
 
 
 def lost(switches: pd.DataFrame) -> dict[str, int]:
@@ -106,7 +112,7 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
         columns[title] = figures["estimate"].map(_ms)
         columns[f"times the adviser's {title.partition(',')[0]}"] = _ratios(figures)
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
-    columns["missed writes"] = watch.apply(lambda sums: f"{sums['violations']:,} of {sums['reads']:,}", axis=1)
+    columns["missed writes"] = watch.apply(missed, axis=1)
     return pd.DataFrame(columns).loc[order].rename(index=REGIMES).rename_axis("regime")
 
 
