@@ -93,6 +93,11 @@ class Proportion(Estimate):
         return f"{self.yes:,} of {self.of:,}"
 
     @property
+    def counts_bounded(self) -> str:
+        """Both counts, with the bound of a share at none or all: '0 of 2,408 (at most 0.15 %)', '4 of 600'."""
+        return f"{self.counts} ({self.bounds()} %)" if self.exact else self.counts
+
+    @property
     def exact(self) -> bool:
         """Whether none or all were counted, so that only one side has a bound."""
         return self.yes in {0, self.of}

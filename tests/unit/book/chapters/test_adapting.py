@@ -58,7 +58,7 @@ def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):
     assert (row["by the paper's switch"], row["at worst after, ms"], row["by the safe one"]) == (
         "4 of 200",
         "250",
-        "0 of 200",
+        "0 of 200 (at most 1.8 %)",
     )
     assert row["it takes, s"] == "3.5"  # of two
     assert table.loc[("1R-3W", "2R-2W"), "what can be missed"] == "other clients"
