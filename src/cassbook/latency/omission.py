@@ -14,12 +14,12 @@ import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
-from cassbook.core.units import MS_PER_S, US_PER_MS
 from cassbook.latency import histograms
 
 CONDITIONS = ("healthy", "paused_node")
 QUANTILES = {"median, ms": 0.5, "p99, ms": 0.99, "p99.9, ms": 0.999, "worst, ms": 1.0}
 _COLUMNS = ["cell_id", "started_s", "intended_s", "latency_us", "outcome", "phase"]
+_MS = 1000.0
 
 
 class Run(Protocol):
@@ -79,12 +79,12 @@ def seen(run: Run, cell: pd.Series) -> list[Seen]:
     """
     samples = run.samples(_COLUMNS, [cell["cell_id"]])
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
-    started_s, service_ms = steady["started_s"].to_numpy(), steady["latency_us"].to_numpy() / US_PER_MS
+    started_s, service_ms = steady["started_s"].to_numpy(), steady["latency_us"].to_numpy() / _MS
     intended_s = steady["intended_s"].to_numpy(dtype=float)
     load = _load(cell["rate_per_s"], cell["threads"])
     kinds = [Seen(load, "service", started_s - cell["steady_from_s"], service_ms)]
     if not np.isnan(cell["rate_per_s"]):
-        response_ms = service_ms + (started_s - intended_s) * MS_PER_S
+        response_ms = service_ms + (started_s - intended_s) * _MS
         kinds.append(Seen(load, "response", intended_s - cell["steady_from_s"], response_ms))
     return kinds
 
@@ -105,7 +105,7 @@ def table(run: Run) -> pd.DataFrame:
         level, condition, rate_per_s, threads = cast("tuple[str, str, float, int]", key)
         for kind in ("service",) if np.isnan(rate_per_s) else ("service", "response"):
             counted = _counted(run, group["cell_id"], kind)
-            quantiles = {name: f"{histograms.quantile_us(counted, q) / US_PER_MS:.1f}" for name, q in QUANTILES.items()}
+            quantiles = {name: f"{histograms.quantile_us(counted, q) / _MS:.1f}" for name, q in QUANTILES.items()}
             label = f"{_load(rate_per_s, threads)}, {kind} time"
             rows.append((level, condition, label, f"{counted.get_total_count()}", *quantiles.values()))
     return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
@@ -146,4 +146,4 @@ def hidden(run: Run | None, level: str, quantile: float = 0.99) -> tuple[float, 
     if run is None or closed.empty or paced.empty:
         return float("nan"), float("nan")
     service, response = _counted(run, closed["cell_id"], "service"), _counted(run, paced["cell_id"], "response")
-    return histograms.quantile_us(service, quantile) / US_PER_MS, histograms.quantile_us(response, quantile) / US_PER_MS
+    return histograms.quantile_us(service, quantile) / _MS, histograms.quantile_us(response, quantile) / _MS
