@@ -36,10 +36,10 @@ def convert(path: Path) -> Path:
         return _foldered(path)
     try:
         notes = dict(json.loads((path / manifest.NAME).read_text(encoding="utf-8")))
+        if "kind" not in notes:
+            manifest.write(path, _converted(path, notes))
     except (OSError, ValueError, TypeError) as error:
         raise InputError(f"{path}: holds no manifest to convert ({error})") from None
-    if "kind" not in notes:
-        manifest.write(path, _converted(path, notes))
     return path
 
 

@@ -123,7 +123,7 @@ def test_what_a_record_cannot_answer_is_said(record, options, message):
 
 
 def test_other_mistakes(record, tmp_path):
-    with pytest.raises(InputError, match="recorded runs here: "):
+    with pytest.raises(InputError, match="recorded here: "):
         of_run("no-such-run")
     with pytest.raises(InputError, match="is no record of the probe"):
         of_run("quick-2.1.20", setup="near")

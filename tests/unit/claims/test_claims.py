@@ -498,7 +498,7 @@ def test_a_run_without_reads_and_writes_alone_is_answered_for():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "nowhere"], "nowhere is no run folder"),
+        (["--run", "nowhere"], "nowhere: there is no record"),
         (["--id", "g20-speed"], "there is no 'g20-speed'; the nearest are g20-speedup"),
         (["--paper", "g19"], "'g19' is unknown; use one of g20, pbs, g21, thesis, d16"),
     ],

@@ -195,7 +195,7 @@ def test_a_run_interrupted_before_its_first_cell_does_not_block_its_command(tmp_
 
 
 def test_resume_refuses_what_it_cannot_go_on_with(tmp_path, profile):
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="there is no record"):
         RunStore.resume(tmp_path, profile)
     store = RunStore.create(tmp_path / "run", profile)
     with pytest.raises(InputError, match="another process"):
