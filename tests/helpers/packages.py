@@ -10,7 +10,7 @@ from tests.helpers.data import ROOT
 PIP = ("-m", "pip", "--disable-pip-version-check")
 #: All that a build reads; copied, so that it leaves nothing behind in the checkout.
 FILES = ("pyproject.toml", "README.md", "LICENSE", "LICENSE-TEXT-AND-DATA")
-FOLDERS = ("src", "profiles", "data/published", "data/runs")
+FOLDERS = ("src", "profiles", "data/published", "data/records")
 
 
 def run_command(*command: str | Path, **options) -> str:

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from cassbook.core.files import sha256
-from cassbook.core.paths import runs_dir
+from cassbook.core.paths import records_dir
 from cassbook.records import digest
 
 #: Says which cells stay, given those of the whole run.
@@ -20,7 +20,7 @@ Choose = Callable[[pd.DataFrame], pd.Series]
 
 def cut(folder: Path, choose: Choose, name: str = "standard-2.1.20", relabel: dict[str, str] | None = None) -> Path:
     """Write a run with some cells of a recorded run; `relabel` gives columns of its cells another value."""
-    recorded = runs_dir() / name
+    recorded = records_dir() / name
     (folder / "samples").mkdir(parents=True)
     cells = pd.read_csv(recorded / "cells.csv", dtype="str", keep_default_na=False)
     typed = cells.assign(**{c: pd.to_numeric(cells[c]) for c in ("threads", "read_share", "block", "rate_per_s")})
@@ -43,7 +43,7 @@ def cut(folder: Path, choose: Choose, name: str = "standard-2.1.20", relabel: di
         (folder / digest.SLICES).unlink(missing_ok=True)
     notes = json.loads((recorded / "manifest.json").read_text())
     written = (path for path in folder.rglob("*") if path.is_file())
-    notes["artefacts"] = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(written)}
+    notes["sums"] = {path.relative_to(folder).as_posix(): sha256(path) for path in sorted(written)}
     (folder / "manifest.json").write_text(json.dumps(notes))
     return folder
 

@@ -117,7 +117,7 @@ def test_a_register_that_cannot_be_is_refused(session, keyspace, table, wrong):
 def test_switches_are_recorded(cluster, latency_map, tmp_path):
     """Reads go wrong for 0.4 s in one direction, which a busy machine can sleep through, and for 1 s in the other."""
     experiment = SwitchExperiment(latency_map, PLAN, pairs=(("3R-1W", "1R-3W"), ("1R-3W", "3R-1W")))
-    switches = by_switch(recorded_switches(str(probed(tmp_path, experiment, cluster))))
+    switches = by_switch(recorded_switches(str(probed(tmp_path, "adviser-switches", experiment, cluster))))
     naive, safe = switches.loc["naive"], switches.loc["safe"]
     assert len(naive) == len(safe) == 2
     assert naive["violations"].sum() > 0
@@ -132,7 +132,7 @@ def test_switches_are_recorded(cluster, latency_map, tmp_path):
 def test_a_shifting_load_is_recorded_under_every_actor(cluster, latency_map, tmp_path):
     schedule, actors = (Phase(2, 20, 0.9), Phase(2, 20, 0.1)), ("adaptive", "naive", "2R-2W")
     experiment = ShiftExperiment(latency_map, Terms(dwell_s=1.0, survive=0), 60, schedule, actors, (Phase(1, 10, 0.5),))
-    runs = ScheduleRuns(probed(tmp_path, experiment, cluster))
+    runs = ScheduleRuns(probed(tmp_path, "adviser-shift", experiment, cluster))
     assert len(runs.phases) == 9
     assert (runs.phases["n"] > 20).all()
     assert runs.phases["errors"].sum() == 0

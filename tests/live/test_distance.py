@@ -97,7 +97,7 @@ def todays_traces_are_understood(cluster, far, folder):
     trial = StalenessTrial(
         {"far": Setup(far)}, {"far": (0.0, 60.0)}, (0,), 3.0, versions=2, warm_up_s=4.0, settings=((1, 1),)
     )
-    run = StalenessRun(str(probed(folder, trial, cluster)))
+    run = StalenessRun(str(probed(folder, "staleness-three", trial, cluster)))
     traced = run.traced("far", 0, 1, 1)
     assert len(traced.writes) > 5
     assert run.panels["traces_left_out"].sum() <= len(traced.writes) / 4

@@ -36,7 +36,7 @@ def test_each_setting_makes_its_own_of_a_pause_a_cut_and_a_kill(tmp_path):
     (setup,) = trial.setups.values()
     with setup.cluster("2.1.20", lambda _: None) as cluster:
         (tmp_path / "record").mkdir()
-        run = FaultRun(str(probed(tmp_path / "record", trial, cluster)))
+        run = FaultRun(str(probed(tmp_path / "record", "faults", trial, cluster)))
     check_gone(cluster)
     assert not cluster.relay.alive
     name = "faults-short"

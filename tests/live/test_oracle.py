@@ -38,7 +38,7 @@ def test_the_predictor_of_the_studys_version_answers_and_is_held_against_reads(t
         seconds=3.0, versions_seconds=3.0, traced_seconds=3.0, pause_ms=100.0, trials=1000,
     )  # fmt: skip
     with setup.cluster("1.2.0", lambda _: None) as cluster:
-        run = OracleRun(str(probed(tmp_path, trial, cluster)))
+        run = OracleRun(str(probed(tmp_path, "staleness-oracle", trial, cluster)))
         assert listening(cluster) == {f"127.0.0.{node}" for node in range(1, 5)}
         ports = [jmx.standard_port(1)]
         with (

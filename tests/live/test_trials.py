@@ -113,7 +113,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     )  # fmt: skip
     cluster.move(beside())
     try:
-        run = StalenessRun(str(probed(tmp_path, trial, cluster)))
+        run = StalenessRun(str(probed(tmp_path, "staleness-three", trial, cluster)))
     finally:
         cluster.move(where())
     reads, stale = staleness_results.strong_checked(run)

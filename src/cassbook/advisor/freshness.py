@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,11 +14,12 @@ import pandas as pd
 from cassbook.core.consistency import check_replicas, level_waiting_for, levels
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.core.paths import runs_dir
 from cassbook.ingest.folder import open_run
 from cassbook.latency.cells import WRITES
 from cassbook.latency.histograms import merged, quantile_us
 from cassbook.latency.summaries import pure_cells
+from cassbook.records.kinds import RUN
+from cassbook.records.manifest import kind_of
 from cassbook.records.run import RecordedRun
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves, pbs
@@ -170,22 +170,14 @@ def of_run(
     InputError
         If it is no run, or has no such setup, load or workload.
     """
-    folder = Path(name_or_path) if Path(name_or_path).is_dir() else runs_dir() / name_or_path
-    manifest = folder / "manifest.json"
-    if manifest.is_file() and "trial" in _read(manifest):
+    name = Path(name_or_path).name
+    if kind_of(name_or_path) not in (None, RUN):
         if workload is not None:
-            raise InputError(f"workload: {folder.name} is a record of the probe and has none; leave --workload out")
-        return Probed(StalenessRun(str(folder)), setup, threads)
+            raise InputError(f"workload: {name} is a record of the probe and has none; leave --workload out")
+        return Probed(StalenessRun(name_or_path), setup, threads)
     if setup is not None:
-        raise InputError(f"setup: {folder.name} is no record of the probe and has none; leave --setup out")
+        raise InputError(f"setup: {name} is no record of the probe and has none; leave --setup out")
     return FromLatencies(open_run(name_or_path), threads, workload)
-
-
-def _read(manifest: Path) -> dict[str, object]:
-    try:
-        return dict(json.loads(manifest.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{manifest}: is damaged ({error})") from None
 
 
 def _chosen(what: str, wanted: object, known: Sequence[object], run: str) -> object:

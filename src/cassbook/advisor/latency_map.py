@@ -117,7 +117,7 @@ class LatencyMap:
         workload: str | Sequence[str] | None = None,
         by: str = "mean",
     ) -> LatencyMap:
-        """Take the map of a run: its name in data/runs, its folder, or a folder of logs.
+        """Take the map of a run: its name in data/records, its folder, or a folder of logs.
 
         Parameters
         ----------

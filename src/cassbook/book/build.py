@@ -31,6 +31,7 @@ from cassbook.core.words import counted
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
+from cassbook.records.kinds import RUN
 
 _WORKERS = 2
 #: Executed copies of a chapter that are kept, newest first: with the recorded runs, and with a fresh one.
@@ -54,7 +55,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     Parameters
     ----------
     recorded, today : str, optional
-        Runs in `data/runs`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks' own.
+        Runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks' own.
     fresh : Path, optional
         A run to show next to them.
     log : callable
@@ -328,7 +329,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
 def _resumable(folder: Path, profile: dict[str, Any]) -> bool:
     """Whether a folder holds an interrupted run of just this profile."""
     try:
-        notes = manifest.read(folder)
+        notes = manifest.read(folder, RUN)
     except InputError:
         return False
     return not notes["complete"] and notes["profile"] == profile

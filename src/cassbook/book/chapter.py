@@ -23,12 +23,9 @@ from cassbook.book.source import FRESH, PUBLISHED, Source, recorded_sources, run
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LackingError
 from cassbook.ingest.folder import open_run
-from cassbook.records.calibration import CalibrationRun
-from cassbook.records.experiment import Results
-from cassbook.records.faults import ADVISED, AdvisedRun, FaultRun, holds_faults
-from cassbook.records.predictor import OracleRun
-from cassbook.records.schedule_runs import ScheduleRuns, recorded_switches
-from cassbook.records.staleness import StalenessRun
+from cassbook.records import manifest, open_record
+from cassbook.records.kinds import KINDS, RUN, TABLES, read_by
+from cassbook.records.manifest import kind_of
 
 __all__ = ["Chapter", "check_parameters", "describe", "glue", "glue_each", "of_each", "open_chapter", "show"]
 
@@ -38,27 +35,6 @@ _MOST_ROWS = 5_000
 _THOUSANDS = re.compile(r"\d{1,3}(,\d{3})+")
 #: Papermill puts this above the cell of parameters that it adds.
 _INJECTED = "# Parameters"
-#: How the record of an experiment is opened, by what its manifest calls the experiment; older ones have no prefix.
-_RUN, _SWITCHES, _SCHEDULE = "run of a profile", "record of switches", "schedule run"
-_FAULTS = "faults"
-_OPENERS: Mapping[str, Callable[[str], Any]] = {
-    _RUN: run_of,
-    _SWITCHES: recorded_switches,
-    _SCHEDULE: ScheduleRuns,
-    "three": StalenessRun,
-    "five": StalenessRun,
-    "study": Results,
-    "scenes": Results,
-    "oracle": OracleRun,
-    "calibration": CalibrationRun,
-    "adviser-shift": ScheduleRuns,
-    "adviser-switches": recorded_switches,
-    "interleaving-designs": Results,
-    "interleaving-carry-over": Results,
-    "interleaving-same": Results,
-    _FAULTS: FaultRun,
-    ADVISED: AdvisedRun,
-}
 
 
 class Chapter:
@@ -128,7 +104,7 @@ class Chapter:
         given = self._value(name)
         if usual := self._defaults.get(name):
             check_kind(name, given, usual)
-        value = open_record(given)
+        value = run_of(given) if kind_of(given) in (None, RUN) else open_record(given)
         self.__dict__[name] = value
         return value
 
@@ -144,58 +120,30 @@ class Chapter:
         return self._given[name]
 
 
-def open_record(name_or_path: str) -> Any:
-    """Open a record as what its manifest says it is.
-
-    Parameters
-    ----------
-    name_or_path : str
-        Of a record in `data`, or a path.
-
-    Returns
-    -------
-    Source, Results, StalenessRun, OracleRun, CalibrationRun, ScheduleRuns or DataFrame
-        A run of a profile is a `Source`; recorded switches of setting are a table.
-
-    Raises
-    ------
-    InputError
-        If it cannot be found or read.
-    """
-    kind = _kind(name_or_path)
-    if kind not in _OPENERS:
-        raise InputError(f"{name_or_path}: is the record of {kind!r}; a chapter shows one of {', '.join(_OPENERS)}")
-    return _OPENERS[kind](name_or_path)
-
-
 def check_kind(parameter: str, name_or_path: str, usual: str) -> None:
     """Check that a record is of the kind that a chapter reads under a parameter, as its default is.
 
     Raises
     ------
     LackingError
-        If it is of another kind.
+        If it is of another kind, or its tables are those of another experiment.
     """
-    kind, wanted = _kind(name_or_path), _kind(usual)
-    alike = _OPENERS.get(kind) is _OPENERS.get(wanted) is not Results
-    if kind != wanted and not alike:
-        named = [
-            f"a {name}" if name in (_RUN, _SWITCHES, _SCHEDULE) else f"a record of {name}" for name in (kind, wanted)
+    given, wanted = (_notes(name) for name in (name_or_path, usual))
+    if given["kind"] != wanted["kind"] or (given["kind"] == TABLES and given["experiment"] != wanted["experiment"]):
+        said = [
+            f"a record of {notes['experiment']}" if "experiment" in notes else f"a {KINDS[RUN].noun}"
+            for notes in (given, wanted)
         ]
-        raise LackingError(f"{parameter}: {name_or_path} is {named[0]}, not {named[1]} like {usual}")
+        raise LackingError(
+            f"{parameter}: {name_or_path} is {said[0]}, not {said[1]} like {usual}; "
+            f"{read_by(given.get('experiment'), name_or_path)}"
+        )
 
 
-def _kind(name_or_path: str) -> str:
-    """What a record is, by its manifest: the key of `_OPENERS`."""
-    folder, notes = fingerprint.record(name_or_path)
-    if folder is None or "profile" in notes:
-        return _RUN
-    if folder.suffix == ".json":
-        return _SWITCHES
-    if "schedule" in notes and "trial" not in notes:
-        return _SCHEDULE
-    kind = str(notes.get("trial"))
-    return _FAULTS if kind != ADVISED and holds_faults(kind) else kind.removeprefix("staleness-")
+def _notes(name_or_path: str) -> dict[str, Any]:
+    """Return the manifest of a record; that of a run where there is none, as of logs or of what is not there."""
+    folder = manifest.find(name_or_path)
+    return {"kind": RUN} if folder is None else manifest.read(folder)
 
 
 def open_chapter(slug: str, *, data_hash: str = "", **parameters: Any) -> Chapter:

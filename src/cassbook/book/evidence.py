@@ -7,9 +7,9 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from cassbook.book import fingerprint
 from cassbook.book.source import Source
 from cassbook.core.schema import without_aside
+from cassbook.records import manifest
 from cassbook.records.experiment import Results
 from cassbook.records.run import RecordedRun
 
@@ -48,7 +48,7 @@ def describe(sources: Sequence[Source | Results | Record | str]) -> Evidence:
 
 def _described(source: Source | Results | Record | str) -> tuple[str, dict[str, str]]:
     if isinstance(source, str):
-        _, notes = fingerprint.record(source)
+        notes = manifest.read(manifest.located(source))
         named = {"record": source, "Cassandra": notes.get("engine", ""), "measured, UTC": _when(notes)}
         return source, named | {"machine": machine_of(notes) if "machine" in notes else ""}
     if not isinstance(source, Source):
@@ -68,7 +68,7 @@ def _of_experiment(results: Results) -> tuple[str, dict[str, str]]:
     facts = _facts(results.name, notes, notes["starts"], len(results.rows), f"{seconds:g}" if seconds else "")
     marked = results.rows["marks"] != "" if "marks" in results.rows else pd.Series(dtype=bool)
     facts |= {"marked cells": str(int(marked.sum())), "data hash": results.data_hash[:12]}
-    return f"{notes['trial']}, {notes['engine']}", facts
+    return f"{notes['experiment']}, {notes['engine']}", facts
 
 
 def _facts(name: str, notes: Mapping[str, Any], blocks: int, cells: int, seconds: str) -> dict[str, str]:

@@ -19,11 +19,10 @@ from cassbook.book import notebooks
 from cassbook.core import paths
 from cassbook.core.paths import LOGS_INDEX
 from cassbook.ingest.folder import open_run
+from cassbook.records import manifest
 
 _PACKAGE = "cassbook"
 _DIGITS = 16
-#: Where records are, by name.
-_RECORDS = ("runs", "trials", "rides")
 
 
 def of_chapter(notebook: Path, given: Mapping[str, Any]) -> str:
@@ -64,39 +63,15 @@ def of_chapter(notebook: Path, given: Mapping[str, Any]) -> str:
     return digest.hexdigest()[:_DIGITS]
 
 
-def record(name_or_path: str) -> tuple[Path | None, dict[str, Any]]:
-    """Find a record by its name in `data` or its path.
-
-    Returns
-    -------
-    Path or None
-        Its folder, or the file of one that is a single file; None where nothing of the name exists.
-    dict
-        Its manifest; empty where it has none.
-    """
-    root = paths.project_root()
-    places = [Path(name_or_path), root / name_or_path]
-    places += [root / "data" / kind / f"{name_or_path}{suffix}" for kind in _RECORDS for suffix in ("", ".json")]
-    for place in places:
-        if place.is_file() and place.suffix == ".json":
-            return place, {}
-        manifest = place / "manifest.json"
-        if manifest.is_file():
-            return place, dict(json.loads(manifest.read_text(encoding="utf-8")))
-    return None, {}
-
-
 def _depends(value: str) -> list[Path]:
-    """Files that a parameter's value stands for: a manifest, which holds the sums of its record, or a record's file.
+    """Files that a parameter's value stands for: the manifest of a record, which holds the sums of its files.
 
-    A version of Cassandra ('2.1.20') stands for every experiment that was recorded with it.
+    A version of Cassandra ('2.1.20') stands for every record of it.
     """
-    place, _ = record(value) if value else (None, {})
-    if place is None:
-        return sorted((paths.project_root() / "data" / "trials").glob(f"*-{value}/manifest.json")) if value else []
-    if place.is_file():
-        return [place]
-    return [place / "manifest.json", *sorted(place.glob("b*-*.json"))]  # schedule runs have no sums
+    folder = manifest.find(value) if value else None
+    if folder is not None:
+        return [folder / manifest.NAME]
+    return sorted(paths.records_dir().glob(f"*-{value}/{manifest.NAME}")) if value else []
 
 
 def _printed() -> list[Path]:

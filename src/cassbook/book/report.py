@@ -288,7 +288,7 @@ def _marks(table: pd.DataFrame) -> list[str]:
 
 def _manifest(one: _Run) -> list[str]:
     """Machine, versions and profile; the whole manifest without the sums of its files behind a fold."""
-    manifest = {name: value for name, value in one.run.manifest.items() if name != "artefacts"}
+    manifest = {name: value for name, value in one.run.manifest.items() if name != "sums"}
     machine, versions = manifest.get("machine", {}), manifest.get("versions", {})
     profile = manifest.get("profile", {})
     table, load = profile.get("table", {}), profile.get("load", {})

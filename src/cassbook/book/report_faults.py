@@ -38,7 +38,7 @@ def about(run: FaultRun, anchor: str, table: Callable[[pd.DataFrame], str]) -> l
         lines += [f"<h4>{text(fault)}</h4>", f"<p>{text(who[:1].upper() + who[1:])}.</p>", table(words)]
     lines += ["<h3>Promises kept</h3>", *_list(fault_tables.kept(run))]
     lines += ["<h3>How to read the tables</h3>", *_list(fault_tables.notes(run)), "<h3>Machine and manifest</h3>"]
-    manifest = {name: value for name, value in run.results.manifest.items() if name != "artefacts"}
+    manifest = {name: value for name, value in run.results.manifest.items() if name != "sums"}
     whole = text(json.dumps(manifest, indent=2, ensure_ascii=False, default=str))
     return [*lines, "<details><summary>The whole manifest</summary>", f"<pre>{whole}</pre>", "</details>"]
 

@@ -48,14 +48,12 @@ def experiment(
 
 def _summarise(path: Path) -> None:
     """Print what was recorded of faults, and which commands read a record."""
-    from cassbook.records import fault_tables, faults
-    from cassbook.records.readers import readers
+    from cassbook.records import fault_tables, faults, manifest
+    from cassbook.records.kinds import read_by
 
     if (failing := faults.opened(str(path))) is not None:
         log(f"\n{fault_tables.as_text(failing)}\n")
-    manifest = path / "manifest.json"
-    if manifest.is_file():
-        log(readers(json.loads(manifest.read_text(encoding="utf-8"))["trial"], str(path)))
+    log(read_by(manifest.read(path)["experiment"], str(path)))
 
 
 def _record(

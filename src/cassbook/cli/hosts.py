@@ -151,8 +151,9 @@ def placed_clients(
     from cassbook.lab.run.remote import Clients
     from cassbook.lab.run.workers import Workers
     from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
 
-    begun_with = manifest.read(folder)["profile"]["load"]["client_processes"] if resume else None
+    begun_with = manifest.read(folder, RUN)["profile"]["load"]["client_processes"] if resume else None
     with Workers(asked, log) as workers:
         for line in workers.described():
             log(line)
@@ -203,10 +204,11 @@ def announce(
     from cassbook.lab.run.hosts import written
     from cassbook.lab.run.plan import plan
     from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
 
     cells = [cell for block in plan(profile) for cell in block]
     if resume:
-        cluster.take_up(manifest.read(folder).get("existing_cluster", {}).get("run", cluster.run))
+        cluster.take_up(manifest.read(folder, RUN).get("existing_cluster", {}).get("run", cluster.run))
         done = set(read_cells(folder / "cells.csv")["cell_id"]) if (folder / "cells.csv").exists() else set()
         cells = [cell for cell in cells if cell.cell_id not in done]
     cluster.check_keyspace()

@@ -86,8 +86,9 @@ def _left_without_cells(folder: Path, profile: Profile) -> bool:
     """Whether a folder's run of this very profile ended before its first cell: its keyspace may still be there."""
     from cassbook.lab.run.store import begun_without_cells
     from cassbook.records import manifest
+    from cassbook.records.kinds import RUN
 
-    return begun_without_cells(folder) and manifest.read(folder)["profile"] == profile.model_dump(mode="json")
+    return begun_without_cells(folder) and manifest.read(folder, RUN)["profile"] == profile.model_dump(mode="json")
 
 
 def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool, dry_run: bool, form: str) -> None:

@@ -1,4 +1,4 @@
-"""Where things lie: the project's own files, the cache, the recorded runs."""
+"""Where things lie: the project's own files, the cache, the records."""
 
 from __future__ import annotations
 
@@ -57,12 +57,12 @@ def checkout() -> Path:
     return root
 
 
-def runs_dir() -> Path:
-    """Return the folder of the recorded runs: the checkout's, else the tables of them that an installed wheel has."""
+def records_dir() -> Path:
+    """Return the folder of the records: the checkout's, else what an installed wheel has of them."""
     root = project_root()
-    return root / "data" / "runs" if (root / "_toc.yml").is_file() else resource("data/runs")
+    return root / "data" / "records" if (root / "_toc.yml").is_file() else resource("data/records")
 
 
 def is_packaged(folder: Path) -> bool:
-    """Whether a folder is part of an installed wheel, which has the tables of recorded runs and no samples."""
+    """Whether a folder is part of an installed wheel, which has the tables of records and no samples."""
     return folder.resolve().is_relative_to(_PACKAGE)

@@ -79,13 +79,13 @@ class LogFolder(RecordedRun):
         )
         described_by = [LOGS_INDEX] if self._described else []
         files = {*index["file"], *index.loc[index["stress_profile"] != "", "stress_profile"]}
-        artefacts = {name: sha256(folder / name) for name in (*described_by, *sorted(files))}
+        sums = {name: sha256(folder / name) for name in (*described_by, *sorted(files))}
         #: As a run's, as far as logs say; what they do not is not in it.
         self.manifest: dict[str, Any] = {
-            "schema_version": SCHEMA_VERSION,
+            "schema": SCHEMA_VERSION,
             "complete": True,
             "engine": ", ".join(sorted(set(index["engine"]))),
-            "artefacts": artefacts,
+            "sums": sums,
         }
         self._tables: dict[str, list[Figures | Histograms]] = {}
         self._formats = {name: self._format(name) for name in index["file"]}
@@ -321,7 +321,7 @@ class LogFolder(RecordedRun):
         """The samples of a cell, made now if they are not kept yet."""
         logs = self.index[self.index["cell_id"] == cell_id]
         ramp_s = float(logs["ramp_s"].iloc[0])
-        sums = [self.manifest["artefacts"][name] for name in logs["file"]]
+        sums = [self.manifest["sums"][name] for name in logs["file"]]
         key = json.dumps([_READER, SCHEMA_VERSION, cell_id, ramp_s, sums, self._options.skip_damaged])
         kept = cache_dir() / "logs" / f"{hashlib.sha256(key.encode()).hexdigest()}.parquet"
         if not kept.is_file():

@@ -1,1 +1,11 @@
 """Readers of recorded runs and experiments, one per kind of record; nothing here starts anything."""
+
+from typing import TYPE_CHECKING
+
+from cassbook.core.faces import lazy
+
+if TYPE_CHECKING:
+    from cassbook.records.opening import open_record
+
+__all__ = ["open_record"]
+__getattr__ = lazy(__name__, {"open_record": "opening"})

@@ -18,6 +18,7 @@ from cassbook.queueing.calibration import Calibrated, Question, calibrate
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.experiment import Results
+from cassbook.records.kinds import CALIBRATION
 
 #: What calibration sees; all else is held out: QUORUM, two replicas, a third replica asked. Of clusters of another
 #: number of nodes it sees only by how much their work takes longer.
@@ -83,7 +84,7 @@ class CalibrationRun:
 
     Parameters
     ----------
-    name_or_path : str
+    name_or_path : str or Path
 
     Attributes
     ----------
@@ -97,12 +98,10 @@ class CalibrationRun:
         If there is none, or it is of another kind.
     """
 
-    def __init__(self, name_or_path: str) -> None:
-        self.name = Path(name_or_path).name
-        self.results = Results(name_or_path)
+    def __init__(self, name_or_path: str | Path) -> None:
+        self.results = Results(name_or_path, CALIBRATION)
+        self.name = self.results.name
         self.cells = self.results.rows
-        if "node_cpu_us" not in self.cells:
-            raise self.results.of_another("record of `cassbook experiment calibration`")
         self._fits: dict[tuple[int, str], list[Calibrated]] = {}
 
     @property

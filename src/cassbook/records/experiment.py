@@ -6,7 +6,6 @@ and `schedule_runs`, build on it.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,8 @@ from pyarrow import ArrowException
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.files import check_recorded, hash_of
-from cassbook.core.paths import project_root, runs_dir
-from cassbook.records.readers import experiment_of, unread
+from cassbook.records import manifest
+from cassbook.records.kinds import KINDS, RUN, TABLES
 
 #: Columns of text: those that are mostly empty, and names that may look like numbers.
 _WORDS = ("errors", "marks", "condition")
@@ -31,8 +30,10 @@ class Results:
 
     Parameters
     ----------
-    name_or_path : str
-        In `data/trials` or `data/runs`, or a folder.
+    name_or_path : str or Path
+        In `data/records`, or a folder.
+    *kinds : str
+        Of which the record must be; by default it may be of any that has rows.
 
     Attributes
     ----------
@@ -45,27 +46,20 @@ class Results:
     Raises
     ------
     InputError
-        If there is no such folder, it is not complete, or differs from its manifest's sums.
+        If there is no such record, it is of another kind or not complete, or differs from its manifest's sums.
     """
 
-    def __init__(self, name_or_path: str) -> None:
-        folder = _folder(name_or_path)
-        try:
-            self.manifest: dict[str, Any] = dict(json.loads((folder / "manifest.json").read_text(encoding="utf-8")))
-        except FileNotFoundError:
-            raise InputError(f"{folder}: there is no recorded experiment (no manifest.json)") from None
-        except (ValueError, TypeError) as error:
-            raise InputError(f"{folder}/manifest.json: is damaged ({error})") from None
-        if not self.manifest.get("complete"):
+    def __init__(self, name_or_path: str | Path, *kinds: str) -> None:
+        folder = manifest.located(name_or_path, *kinds)
+        self.manifest = manifest.read(folder, *(kinds or [kind for kind in KINDS if kind != RUN]))
+        if not self.manifest["complete"]:
             raise InputError(f"{folder}: is not complete; `cassbook experiment NAME --resume` resumes it")
-        if "artefacts" not in self.manifest:
-            path, of = folder / "manifest.json", experiment_of(self.manifest)
-            lists = f"{path}: is damaged (it lists no files)"
-            raise InputError(unread(folder, of, "record of tables of rows") if of else lists)
-        check_recorded(folder, self.manifest["artefacts"])
+        check_recorded(folder, self.manifest["sums"])
         self._folder = folder
-        self.files = sorted(self.manifest["artefacts"])
+        self.files = sorted(self.manifest["sums"])
         parts = [_rows(folder / name) for name in self.files if name.endswith(".csv")]
+        if not parts:  # the first records of the adviser are JSON
+            raise InputError(manifest.unread(folder, self.manifest, KINDS[TABLES].noun))
         self.rows = pd.concat(parts, ignore_index=True)
 
     @property
@@ -73,17 +67,10 @@ class Results:
         """The name of its folder."""
         return self._folder.name
 
-    def of_another(self, wanted: str) -> InputError:
-        """Return the refusal of a record that is not what is `wanted`: what it is, and which commands read it."""
-        experiment = experiment_of(self.manifest)
-        if experiment is None:
-            return InputError(f"{self._folder}: is no {wanted}")
-        return InputError(unread(self._folder, experiment, wanted))
-
     @property
     def data_hash(self) -> str:
         """One hash over all files."""
-        return hash_of(self.manifest["artefacts"])
+        return hash_of(self.manifest["sums"])
 
     def has_table(self, name: str) -> bool:
         """Return whether the rows have such a table with them."""
@@ -137,18 +124,6 @@ class Results:
                 raise InputError(f"the experiment has no row with {dict(which)}")
             parts.append(rows.groupby("start")[value].mean())
         return Estimate.ratio((parts[0] / parts[1]).dropna())
-
-
-def find(name_or_path: str) -> Path | None:
-    """Return the folder of a record, by its path or its name in `data`; None where there is none."""
-    places = (Path(name_or_path), runs_dir() / name_or_path, project_root() / "data" / "trials" / name_or_path)
-    return next((place for place in places if place.is_dir()), None)
-
-
-def _folder(name_or_path: str) -> Path:
-    if folder := find(name_or_path):
-        return folder
-    raise InputError(f"{name_or_path}: there is no recorded experiment of that name in data, and no such folder")
 
 
 def _rows(path: Path) -> pd.DataFrame:

@@ -8,9 +8,9 @@ from functools import cache
 import pandas as pd
 
 from cassbook.core.consistency import setting, setting_waiting_for
-from cassbook.core.paths import runs_dir
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import between
+from cassbook.records import manifest
 from cassbook.records.faults import OPERATIONS, FaultRun
 
 #: Records of `cassbook experiment faults-all`: of a version before 4.0, and of one since.
@@ -55,7 +55,7 @@ def record_for(engine: str) -> str | None:
     if not major.isdigit():
         return None
     name = BEFORE_4 if int(major) < _FROM else SINCE_4
-    return name if (runs_dir() / name / "manifest.json").is_file() else None
+    return name if manifest.find(name) else None
 
 
 def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[str]:

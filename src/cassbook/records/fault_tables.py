@@ -183,7 +183,7 @@ def as_markdown(run: FaultRun) -> str:
 def as_json(run: FaultRun) -> str:
     """JSON: record, experiment, engine, schedules (name and title), faults (rows of `summary`), kept, notes."""
     content = {
-        "record": run.results.name, "experiment": run.results.manifest["trial"], "engine": run.engine,
+        "record": run.results.name, "experiment": run.results.manifest["experiment"], "engine": run.engine,
         "schedules": [{"name": setup, "title": run.title(setup)} for setup in run.setups],
         "faults": json.loads(summary(run).to_json(orient="records", double_precision=6)),
         "kept": kept(run), "notes": notes(run),

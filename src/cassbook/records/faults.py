@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import setting
-from cassbook.core.errors import InputError, LackingError
+from cassbook.core.errors import LackingError
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
-from cassbook.records import experiment
 from cassbook.records.experiment import Results
-from cassbook.records.readers import ADVISED, holds_faults
+from cassbook.records.kinds import ADVISED, FAULTS
+from cassbook.records.manifest import kind_of
+from cassbook.records.opening import open_record
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
@@ -38,7 +39,7 @@ class FaultRun:
 
     Parameters
     ----------
-    name_or_path : str
+    name_or_path : str or Path
 
     Attributes
     ----------
@@ -57,10 +58,10 @@ class FaultRun:
         If it is no record of faults; see `Results` for others.
     """
 
-    def __init__(self, name_or_path: str) -> None:
-        self.results = results = Results(name_or_path)
-        if "profiles" not in results.manifest.get("numbers", {}):
-            raise InputError(f"{name_or_path}: is no record of `cassbook experiment faults-*`")
+    KINDS: tuple[str, ...] = (FAULTS, ADVISED)
+
+    def __init__(self, name_or_path: str | Path) -> None:
+        self.results = results = Results(name_or_path, *self.KINDS)
         self.struck = results.table("struck").drop(columns="panel")
         self.notices = results.table_or_empty("notices", [*_ROW, "observer", "node", "state", "at_s"]).drop(
             columns="panel"
@@ -247,10 +248,11 @@ class AdvisedRun(FaultRun):
         As `FaultRun`.
     """
 
+    KINDS = (ADVISED,)
     #: The table that the advisers switch.
     SAFE = "safe"
 
-    def __init__(self, name_or_path: str) -> None:
+    def __init__(self, name_or_path: str | Path) -> None:
         super().__init__(name_or_path)
         self.steps = self.results.table("steps").drop(columns="panel")
         self._replies = self.results.table_or_empty("replies", [*_ROW, "table", "operation", "ended_s"])
@@ -326,7 +328,7 @@ class AdvisedRun(FaultRun):
         return pd.DataFrame(rows, columns=columns)
 
 
-def opened(name_or_path: str) -> FaultRun | None:
+def opened(name_or_path: str | Path) -> FaultRun | None:
     """Open a record of faults, of any schedules; None for whatever is something else.
 
     Raises
@@ -334,16 +336,7 @@ def opened(name_or_path: str) -> FaultRun | None:
     InputError
         If it is one, and not complete or damaged.
     """
-    folder = experiment.find(name_or_path)
-    if folder is None or not (folder / "manifest.json").is_file():
-        return None
-    try:
-        kind = json.loads((folder / "manifest.json").read_text(encoding="utf-8")).get("trial")
-    except (ValueError, AttributeError):
-        return None
-    if not isinstance(kind, str) or not holds_faults(kind):
-        return None
-    return (AdvisedRun if kind == ADVISED else FaultRun)(name_or_path)
+    return open_record(name_or_path) if kind_of(name_or_path) in FaultRun.KINDS else None
 
 
 def _in_force_s(steps: pd.DataFrame, told: Any) -> float:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.estimate import Estimate
+from cassbook.records import kinds
 from cassbook.records.experiment import Results
 from cassbook.records.staleness import PART
 from cassbook.staleness import cassandra12, curves, pbs
@@ -33,7 +35,7 @@ class OracleRun:
 
     Parameters
     ----------
-    name_or_path : str
+    name_or_path : str or Path
 
     Raises
     ------
@@ -41,8 +43,8 @@ class OracleRun:
         If no such record exists, or it is not complete.
     """
 
-    def __init__(self, name_or_path: str) -> None:
-        self.results = Results(name_or_path)
+    def __init__(self, name_or_path: str | Path) -> None:
+        self.results = Results(name_or_path, kinds.ORACLE)
         self.panels = self.results.rows
         self._answers = self.results.table("answers")
         self._counted = self.results.table("counted")

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import csv
-import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from cassbook.core.paths import runs_dir
-
-#: Trials of `cassbook experiment staleness-*` that `cassbook stale` reads.
-_STALENESS = ("three", "five")
+from cassbook.records import manifest
+from cassbook.records.kinds import CALIBRATION, STALENESS
 
 
 def answering(replicas: int) -> list[str]:
@@ -28,26 +25,21 @@ def answering(replicas: int) -> list[str]:
     """
     nodes = f"R1..R{replicas}" if replicas > 1 else "R1"
     return [
-        *(part for folder in sorted(runs_dir().glob("*/manifest.json")) for part in _of_record(folder, replicas)),
+        *(part for name, notes in manifest.recorded() for part in _of_record(name, notes, replicas)),
         f'`cassbook deploy "{{[C], ([{nodes}])}}" --replication {replicas}` says what each level survives',
         f"a profile with `cluster: {{replication_factor: {replicas}}}` has `cassbook run` measure latency with it",
     ]
 
 
-def _of_record(path: Path, replicas: int) -> Iterator[str]:
-    try:
-        manifest: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return  # a damaged record is reported by whoever opens it
-    name, setups = path.parent.name, manifest.get("setups", {})
-    if not manifest.get("complete"):
+def _of_record(name: str, notes: Mapping[str, Any], replicas: int) -> Iterator[str]:
+    if not notes["complete"]:
         return
-    if manifest.get("profile", {}).get("cluster", {}).get("replication_factor") == replicas:
+    if notes.get("profile", {}).get("cluster", {}).get("replication_factor") == replicas:
         yield f"`cassbook advise --run {name}` recommends a setting"
-    elif manifest.get("trial") in _STALENESS and any(one.get("replication") == replicas for one in setups.values()):
+    elif notes["kind"] == STALENESS and any(one.get("replication") == replicas for one in notes["setups"].values()):
         waits = replicas // 2 + 1
         yield f"`cassbook stale --run {name} --r 1 --w {waits} --t 100` says how stale reads are"
-    elif manifest.get("trial") == "calibration" and replicas in _calibrated(path.parent):
+    elif notes["kind"] == CALIBRATION and replicas in _calibrated(manifest.located(name)):
         yield f"`cassbook predict --run {name} --replication {replicas}` predicts throughput and response time"
 
 

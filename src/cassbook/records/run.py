@@ -14,10 +14,11 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.files import check_recorded, hash_of
-from cassbook.core.paths import is_packaged, runs_dir
+from cassbook.core.paths import is_packaged
 from cassbook.core.schema import SAMPLES, read_cells
 from cassbook.latency import slices, summaries
-from cassbook.records import digest, experiment, manifest
+from cassbook.records import digest, manifest
+from cassbook.records.kinds import RUN
 
 
 class RecordedRun:
@@ -26,7 +27,7 @@ class RecordedRun:
     Parameters
     ----------
     name_or_path : str or Path
-        The name of a folder in `data/runs`, or a path.
+        The name of a folder in `data/records`, or a path.
 
     Raises
     ------
@@ -35,14 +36,8 @@ class RecordedRun:
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
-        folder = Path(name_or_path)
-        if not folder.is_dir():
-            folder = experiment.find(str(name_or_path)) or runs_dir() / name_or_path
-        if not (folder / "manifest.json").is_file():
-            known = ", ".join(sorted(p.parent.name for p in runs_dir().glob("*/manifest.json"))) or "none"
-            raise InputError(f"run: {name_or_path} is no run folder (no manifest.json); recorded runs here: {known}")
-        self.folder = folder
-        self.manifest = manifest.read(folder)
+        self.folder = folder = manifest.located(name_or_path, RUN)
+        self.manifest = manifest.read(folder, RUN)
         if not self.manifest["complete"]:
             raise InputError(
                 f"{folder}: the run is incomplete; finish it with `cassbook run --resume --output {folder}`"
@@ -50,7 +45,7 @@ class RecordedRun:
         self._check_sums()
 
     def _check_sums(self) -> None:
-        listed = self.manifest.get("artefacts", {})
+        listed = self.manifest["sums"]
         if "cells.csv" not in listed or not any(name.startswith("samples/") for name in listed):
             raise InputError(f"{self.folder / 'manifest.json'}: is damaged (it lists no cells or no samples)")
         check_recorded(self.folder, {name: pinned for name, pinned in listed.items() if name not in self._left_out})
@@ -60,14 +55,14 @@ class RecordedRun:
         """Samples and histograms that an installed wheel has not, for their size."""
         if not is_packaged(self.folder):
             return frozenset()
-        large = (n for n in self.manifest["artefacts"] if n.startswith("samples/") or n == digest.HISTOGRAMS)
+        large = (n for n in self.manifest["sums"] if n.startswith("samples/") or n == digest.HISTOGRAMS)
         return frozenset(name for name in large if not (self.folder / name).is_file())
 
     def _check_there(self, name: str, what: str) -> None:
         if name in self._left_out:
             raise InputError(
                 f"run {self.name}: its {what} are not in the installed package, only its tables; they are in the "
-                f"repository of cassbook, in data/runs/{self.name}"
+                f"repository of cassbook, in data/records/{self.name}"
             )
 
     @property
@@ -87,8 +82,8 @@ class RecordedRun:
 
     @property
     def data_hash(self) -> str:
-        """One hash over all artefacts; a notebook shows it, so that no stale output can pass for new."""
-        return hash_of(self.manifest["artefacts"])
+        """One hash over all its files; a notebook shows it, so that no stale output can pass for new."""
+        return hash_of(self.manifest["sums"])
 
     @cached_property
     def cells(self) -> pd.DataFrame:
@@ -98,14 +93,14 @@ class RecordedRun:
     @cached_property
     def slices(self) -> pd.DataFrame:
         """Each slice of the cells that alternated (`slices.slice_statistics`); no row where none did."""
-        if digest.SLICES not in self.manifest["artefacts"]:
+        if digest.SLICES not in self.manifest["sums"]:
             return pd.DataFrame(columns=list(slices.COLUMNS))
         return digest.read_statistics(self.folder / digest.SLICES)
 
     @cached_property
     def statistics(self) -> pd.DataFrame:
         """Statistics of each cell (`summaries.cell_statistics`), made of all its samples, kept or not."""
-        if digest.STATISTICS in self.manifest["artefacts"]:
+        if digest.STATISTICS in self.manifest["sums"]:
             return digest.read_statistics(self.folder / digest.STATISTICS)
         return summaries.cell_statistics(self.samples(digest.COLUMNS), self.cells)
 
@@ -115,7 +110,7 @@ class RecordedRun:
 
         By tag: `CELL.OPERATION` is service time, `CELL.OPERATION.response` response time, of paced operations only.
         """
-        if digest.HISTOGRAMS in self.manifest["artefacts"]:
+        if digest.HISTOGRAMS in self.manifest["sums"]:
             self._check_there(digest.HISTOGRAMS, "histograms")
             return digest.Histograms(self.folder / digest.HISTOGRAMS)
         return digest.counted(self.samples(digest.COLUMNS))
@@ -123,7 +118,7 @@ class RecordedRun:
     @property
     def has_histograms(self) -> bool:
         """Whether `histograms` can be read: an installed package has those of few recorded runs."""
-        if digest.HISTOGRAMS in self.manifest["artefacts"]:
+        if digest.HISTOGRAMS in self.manifest["sums"]:
             return digest.HISTOGRAMS not in self._left_out
         return not any(name.startswith("samples/") for name in self._left_out)
 
@@ -138,7 +133,7 @@ class RecordedRun:
         return frozenset(cell_id for ids in used for cell_id in ids)
 
     def _dataset(self) -> ds.Dataset:
-        listed = [name for name in self.manifest["artefacts"] if name.startswith("samples/")]
+        listed = [name for name in self.manifest["sums"] if name.startswith("samples/")]
         for name in listed:
             self._check_there(name, "samples")
         return ds.dataset([str(self.folder / name) for name in listed], format="parquet", schema=SAMPLES)

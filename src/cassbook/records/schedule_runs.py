@@ -1,7 +1,7 @@
 """Recorded experiments of the adviser: switches of setting, and runs of a shifting schedule.
 
-New ones are records like those of all experiments (`records.experiment`). Older ones, in `data/rides`, are JSON: a file
-per cluster start and actor, or a list of switches; they are read as they are.
+New ones are records like those of all experiments (`records.experiment`). The first ones are JSON: a file per cluster
+start and actor, or a list of switches; they are read as they are.
 """
 
 from __future__ import annotations
@@ -14,40 +14,34 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core import paths
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.files import check_recorded
 from cassbook.latency import uncertainty
+from cassbook.records import manifest
 from cassbook.records.experiment import Results
+from cassbook.records.kinds import SCHEDULE, SWITCHES
 
 _ADAPTIVE = "adaptive"
 _WATCH = ("reads", "writes", "errors", "violations")
 _MISSED = ["at_s", "behind_ms", "versions_behind"]
 
 
-def _folder() -> Path:
-    return paths.project_root() / "data" / "rides"
+def _read_json(folder: Path, notes: dict[str, Any]) -> list[Any]:
+    """Return what the files of one of the first records hold, in order; none of a record of today."""
+    check_recorded(folder, notes["sums"])
+    return [
+        json.loads((folder / name).read_text(encoding="utf-8")) for name in notes["sums"] if name.endswith(".json")
+    ]
 
 
-def _read(path: Path) -> Any:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise InputError(
-            f"{path}: cannot be read ({error.strerror}); `cassbook experiment adviser-shift` or `adviser-switches` "
-            "makes a record"
-        ) from None
-    except ValueError as error:
-        raise InputError(f"{path}: is damaged ({error})") from None
-
-
-def recorded_switches(name: str) -> pd.DataFrame:
+def recorded_switches(name_or_path: str | Path) -> pd.DataFrame:
     """Read recorded switches of setting.
 
     Parameters
     ----------
-    name : str
-        Of a record in `data/rides`, without an ending, or the path of one.
+    name_or_path : str or Path
+        In `data/records`, or a folder.
 
     Returns
     -------
@@ -58,12 +52,12 @@ def recorded_switches(name: str) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If it is missing or damaged.
+        If it is missing, damaged or of another kind.
     """
-    folder = Path(name) if Path(name).is_dir() else _folder() / name
-    if not folder.is_dir():
-        return pd.DataFrame(_read(Path(name) if name.endswith(".json") else _folder() / f"{name}.json"))
-    results = Results(str(folder))
+    folder = manifest.located(name_or_path, SWITCHES)
+    if listed := _read_json(folder, manifest.read(folder, SWITCHES)):
+        return pd.DataFrame(listed[0])
+    results = Results(folder, SWITCHES)
     rows = _counted(results).rename(columns={"start": "repeat"}).assign(engine=results.manifest["engine"])
     missed = results.table_or_empty("missed", ["start", "panel", *_MISSED])
     lists = missed.groupby(["start", "panel"])[_MISSED].agg(list).reset_index().rename(columns={"start": "repeat"})
@@ -98,8 +92,8 @@ class ScheduleRuns:
 
     Parameters
     ----------
-    name : str or Path
-        Of a folder in `data/rides`, or its path.
+    name_or_path : str or Path
+        In `data/records`, or a folder.
 
     Attributes
     ----------
@@ -117,19 +111,18 @@ class ScheduleRuns:
     Raises
     ------
     InputError
-        If it is missing, damaged or not complete.
+        If it is missing, damaged, of another kind or not complete.
     """
 
-    def __init__(self, name: str | Path) -> None:
-        folder = Path(name)
-        self.folder = folder if folder.is_dir() else _folder() / folder
-        self.manifest: dict[str, Any] = _read(self.folder / "manifest.json")
-        if not self.manifest.get("complete"):
+    def __init__(self, name_or_path: str | Path) -> None:
+        self.folder = manifest.located(name_or_path, SCHEDULE)
+        self.manifest = manifest.read(self.folder, SCHEDULE)
+        if not self.manifest["complete"]:
             raise InputError(f"{self.folder}: is not complete; `cassbook experiment adviser-shift --resume` resumes")
-        if "trial" in self.manifest:
-            self._take_record(Results(str(self.folder)))
+        if runs := _read_json(self.folder, self.manifest):
+            self._take_files(runs)
         else:
-            self._take_files([_read(path) for path in sorted(self.folder.glob("b*-*.json"))])
+            self._take_record(Results(self.folder, SCHEDULE))
 
     def _take_record(self, results: Results) -> None:
         """Take a record of today."""

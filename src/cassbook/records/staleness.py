@@ -11,6 +11,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.types import Floats
 from cassbook.records.experiment import Results
+from cassbook.records.kinds import STALENESS
 from cassbook.staleness.from_traces import Traced
 from cassbook.staleness.message_delays import MessageDelays
 
@@ -35,12 +36,10 @@ class StalenessRun:
         If no such record exists, it is not complete, or it is of another kind.
     """
 
-    def __init__(self, name_or_path: str) -> None:
-        self.results = Results(name_or_path)
+    def __init__(self, name_or_path: str | Path) -> None:
+        self.results = Results(name_or_path, STALENESS)
         self.panels = self.results.rows
-        self.name = Path(name_or_path).name
-        if not {*KEYS, "n", "read_ms", "write_ms"} <= set(self.panels.columns) or not self.results.has_table("counted"):
-            raise self.results.of_another("record of `cassbook experiment staleness-three` or `staleness-five`")
+        self.name = self.results.name
 
     @property
     def has_traces(self) -> bool:

@@ -11,11 +11,11 @@ from click.testing import CliRunner
 from cassbook.advisor.freshness import FromLatencies, of_run, stronger
 from cassbook.cli.main import main
 from cassbook.core.errors import InputError
-from cassbook.core.files import sums
-from cassbook.core.paths import runs_dir
+from cassbook.core.paths import records_dir
 from cassbook.ingest.folder import open_run
 from cassbook.lab.experiments.recording import write_rows
 from cassbook.latency.summaries import pure_cells
+from tests.helpers.experiments import noted
 
 
 def panel(number, r, w, p_of):
@@ -61,10 +61,7 @@ def record(tmp_path):
         panel(3, 2, 2, lambda t: 1.0),
     ]
     write_rows(tmp_path / "start-1-near.csv", rows)
-    notes = {"trial": "x", "engine": "2.1.20", "setups": {"near": {}}, "complete": True,
-             "artefacts": sums(tmp_path.glob("start-*"))}  # fmt: skip
-    (tmp_path / "manifest.json").write_text(json.dumps(notes))
-    return str(tmp_path)
+    return str(noted(tmp_path, "staleness-three", setups={"near": {}}))
 
 
 def test_a_record_answers_between_its_waits(record):
@@ -126,14 +123,14 @@ def test_what_a_record_cannot_answer_is_said(record, options, message):
 
 
 def test_other_mistakes(record, tmp_path):
-    with pytest.raises(InputError, match="recorded runs here: "):
+    with pytest.raises(InputError, match="recorded here: "):
         of_run("no-such-run")
     with pytest.raises(InputError, match="is no record of the probe"):
         of_run("quick-2.1.20", setup="near")
     (tmp_path / "start-1-near-counted.parquet").write_bytes(b"PAR1 cut off")
     with pytest.raises(InputError, match=r"start-1-near-counted.parquet: is not what was recorded"):
         of_run(record).at(1, 1, 0.0)
-    assert (runs_dir() / "quick-2.1.20").is_dir()
+    assert (records_dir() / "quick-2.1.20").is_dir()
 
 
 def run_json(record, *options):

@@ -6,14 +6,13 @@ import re
 import pytest
 from click.testing import CliRunner
 
-from cassbook.book.chapter import open_record
 from cassbook.book.chapters import answers, failures, failures_adviser, failures_availability, staleness_measured
 from cassbook.book.notebooks import analyse_notebooks
 from cassbook.book.source import recorded_sources
 from cassbook.cli.main import main
 from cassbook.core.paths import project_root
 from cassbook.ingest.folder import open_run
-from cassbook.records import claim_evidence, fault_costs
+from cassbook.records import claim_evidence, fault_costs, open_record
 from cassbook.records.faults import AdvisedRun, FaultRun
 
 #: A figure with an interval: its two bounds, without signs of percent.

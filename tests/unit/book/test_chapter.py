@@ -35,7 +35,7 @@ def test_sources_are_named_for_their_versions():
 
 
 def test_a_fresh_run_is_shown_where_the_chapter_asks_for_it():
-    opened = open_chapter("latency", **RUNS | {"fresh": "data/runs/quick-2.1.20"})
+    opened = open_chapter("latency", **RUNS | {"fresh": "data/records/quick-2.1.20"})
     assert labels(opened.runs) == ["recorded 2.1.20", "recorded 5.0.9", "measured now"]
     assert opened.fresh.run.name == "quick-2.1.20"
     assert open_chapter("latency", **RUNS).fresh is None
@@ -66,13 +66,13 @@ def test_recorded_switches_are_a_table():
 
 
 def test_a_record_that_does_not_exist_is_an_error_that_names_those_that_do():
-    with pytest.raises(InputError, match=r"nowhere.*recorded runs.*standard-2\.1\.20"):
+    with pytest.raises(InputError, match=r"nowhere.*recorded here.*standard-2\.1\.20"):
         _ = open_chapter("any", six="nowhere").six
 
 
 def test_a_record_of_another_kind_is_lacking_with_what_would_be_right():
     opened = open_chapter("failures", older="quick-2.1.20", newer="faults-5.0.9", older_tables="fault-tables-2.1.20")
-    expected = r"older: quick-2\.1\.20 is a run of a profile, not a record of faults like faults-2\.1\.20"
+    expected = r"older: quick-2\.1\.20 is a run of a profile, not a record of faults-all like faults-2\.1\.20"
     with pytest.raises(LackingError, match=expected):
         _ = opened.older
     assert isinstance(open_chapter("failures", older="fault-tables-2.1.20").older, FaultRun)

@@ -38,8 +38,8 @@ def project(tmp_path, monkeypatch):
     (tmp_path / "data" / "published").mkdir(parents=True)
     (tmp_path / "data" / "published" / "table.csv").write_text("threads\n1\n")
     for run in ("mine", "yours"):
-        (tmp_path / "data" / "runs" / run).mkdir(parents=True)
-        (tmp_path / "data" / "runs" / run / "manifest.json").write_text("{}")
+        (tmp_path / "data" / "records" / run).mkdir(parents=True)
+        (tmp_path / "data" / "records" / run / "manifest.json").write_text("{}")
     (tmp_path / "_toc.yml").write_text("")
     folder = tmp_path / "notebooks" / "analyse"
     folder.mkdir(parents=True)
@@ -90,8 +90,8 @@ def test_nothing_changed_executes_nothing(executed):
         ("src/cassbook/science/__pycache__/deep.nbi", []),  # compiled code that a kernel keeps
         ("src/cassbook/book/chapters/page.html", ["one", "two"]),
         ("data/published/table.csv", ["one", "two"]),
-        ("data/runs/mine/manifest.json", ["one", "two"]),
-        ("data/runs/yours/manifest.json", []),
+        ("data/records/mine/manifest.json", ["one", "two"]),
+        ("data/records/yours/manifest.json", []),
         ("requirements.lock", ["one", "two"]),
     ],
 )

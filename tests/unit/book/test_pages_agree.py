@@ -7,7 +7,8 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from cassbook.book import captions, fingerprint, notebooks
+from cassbook.book import captions, notebooks
+from cassbook.records import manifest
 
 ANALYSES = notebooks.analyse_notebooks()
 #: Counts of claims, which each page on a text has of that text.
@@ -79,7 +80,7 @@ def test_each_rule_on_tables_has_some_to_judge(rule):
 @pytest.mark.parametrize("path", ANALYSES, ids=lambda path: path.stem)
 def test_every_record_that_a_page_opens_is_named_on_it(path):
     given = [value for value in notebooks.parameters(path).values() if isinstance(value, str) and value]
-    records = {value for value in given if fingerprint.record(value)[0] is not None}
+    records = {value for value in given if manifest.find(value) is not None}
     shown = "".join(
         output.data["text/html"]
         for cell in cells(path)

@@ -15,7 +15,7 @@ from tests.helpers.data import ROOT
 
 RAW = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
 MANIFEST = {
-    "engine": "2.1.20", "begun": "2026-11-21T07:52:01+00:00", "seed": 20200908, "artefacts": {"cells.csv": "ab12"},
+    "engine": "2.1.20", "begun": "2026-11-21T07:52:01+00:00", "seed": 20200908, "sums": {"cells.csv": "ab12"},
     "machine": {"cpu": "made", "cores": 2}, "cluster_starts": [{"java": {"version": "8"}}], "load_before": 0.125,
     "profile": {"name": "small", "cluster": {"nodes": 3, "replication_factor": 3}},
 }  # fmt: skip
@@ -91,7 +91,7 @@ def test_it_holds_everything_and_asks_nothing_of_a_network(page):
 
 
 def test_the_sums_of_its_files_stay_out_and_names_are_escaped(page, tmp_path):
-    assert "artefacts" not in page
+    assert "sums" not in page
     log = tmp_path / "<b>&.txt"
     log.write_bytes(RAW.read_bytes())
     assert cassbook("report", log, "--output", tmp_path / "r.html").exit_code == 0

@@ -474,7 +474,7 @@ def test_a_claim_that_is_named_is_told_in_full(findings):
 
 
 def test_a_run_is_put_to_the_claims_it_can_test():
-    run = str(project_root() / "data" / "runs" / "quick-2.1.20")
+    run = str(project_root() / "data" / "records" / "quick-2.1.20")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
     listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
     measured = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
@@ -492,7 +492,7 @@ def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
 
 
 def test_a_run_without_reads_and_writes_alone_is_answered_for():
-    run = str(project_root() / "data" / "runs" / "thesis-2-3.11.4")
+    run = str(project_root() / "data" / "records" / "thesis-2-3.11.4")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
     listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
     said = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
@@ -504,7 +504,7 @@ def test_a_run_without_reads_and_writes_alone_is_answered_for():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--run", "nowhere"], "nowhere is no run folder"),
+        (["--run", "nowhere"], "nowhere: there is no record"),
         (["--id", "g20-speed"], "there is no 'g20-speed'; the nearest are g20-speedup"),
         (["--paper", "g19"], "'g19' is unknown; use one of g20, pbs, g21, thesis, d16"),
     ],

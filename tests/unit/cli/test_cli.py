@@ -73,9 +73,9 @@ def test_a_folder_that_cannot_be_written(tmp_path):
 def test_resume_of_nothing_and_of_another_schema(tmp_path):
     result = run("run", "--profile", "quick", "--out", tmp_path / "run", "--resume")
     assert result.exit_code == 2
-    assert "there is no run" in result.output
+    assert "there is no record" in result.output
     store = RunStore.create(tmp_path / "run", load_profile("quick"))
-    store.notes["schema_version"] = 7
+    store.notes["schema"] = 7
     store.save_notes()
     result = run("run", "--profile", "quick", "--out", tmp_path / "run", "--resume")
     assert result.exit_code == 2

@@ -4,15 +4,12 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.cli.main import main
+from cassbook.records.kinds import RUN
+from cassbook.records.manifest import kind_of
 from tests.helpers.data import ROOT
 
-RECORDS = sorted(
-    path
-    for kind in ("runs", "trials", "rides")
-    for path in (ROOT / "data" / kind).iterdir()
-    if path.is_dir() or path.suffix == ".json"
-)
-EXPERIMENTS = [path for path in RECORDS if path.is_dir() and '"profile"' not in (path / "manifest.json").read_text()]
+RECORDS = sorted(path for path in (ROOT / "data" / "records").iterdir() if path.is_dir())
+EXPERIMENTS = [path for path in RECORDS if kind_of(path) != RUN]
 #: RECORD stands for the record, OUT for a path in a folder of the test's own.
 COMMANDS = {
     "show": ["show", "RECORD"],
@@ -50,12 +47,12 @@ def test_a_record_of_an_experiment_is_answered_from_or_refused(record, command, 
 
 
 def test_a_refusal_says_which_commands_read_the_record(tmp_path):
-    refused = run("stale", ROOT / "data" / "runs" / "faults-5.0.9", tmp_path)
+    refused = run("stale", ROOT / "data" / "records" / "faults-5.0.9", tmp_path)
     assert "is the record of an experiment, faults-all, and no record of `cassbook experiment staleness-three`" in (
         refused.stderr
     )
     assert "what reads it: `cassbook show faults-5.0.9`" in refused.stderr
-    ride = run("predict", ROOT / "data" / "rides" / "shift-2.1.20", tmp_path)
+    ride = run("predict", ROOT / "data" / "records" / "shift-2.1.20", tmp_path)
     assert "is the record of an experiment, adviser-shift" in ride.stderr
     assert "`cassbook chapter adapting -p shift=" in ride.stderr
 

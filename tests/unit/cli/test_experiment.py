@@ -64,6 +64,7 @@ def test_a_command_records_what_it_names_where_it_always_did(
         return given[1]
 
     monkeypatch.setattr(recording, "record", record)
+    monkeypatch.setattr("cassbook.cli.experiment._summarise", lambda path: None)
     result = CliRunner().invoke(main, arguments)
     path = project_root() / "_build" / folder
     assert result.output.strip() == str(path)

@@ -17,7 +17,7 @@ from cassbook.records import run as records
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
-QUICK = ROOT / "data" / "runs" / "quick-2.1.20"
+QUICK = ROOT / "data" / "records" / "quick-2.1.20"
 
 
 def cassbook(*arguments):

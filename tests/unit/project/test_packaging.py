@@ -98,12 +98,12 @@ def test_one_version_everywhere():
 
 def test_the_tables_of_recorded_runs_are_small_and_have_no_samples(wheel):
     with zipfile.ZipFile(wheel) as packed:
-        tables = [entry for entry in packed.infolist() if entry.filename.startswith("cassbook/data/runs/")]
+        tables = [entry for entry in packed.infolist() if entry.filename.startswith("cassbook/data/records/")]
     assert sum(entry.compress_size for entry in tables) < 13e6
     names = {entry.filename for entry in tables}
     assert {
-        "cassbook/data/runs/standard-2.1.20/histograms.hlog",
-        "cassbook/data/runs/standard-5.0.9/cells.csv",
+        "cassbook/data/records/standard-2.1.20/histograms.hlog",
+        "cassbook/data/records/standard-5.0.9/cells.csv",
     } <= names
     assert not [name for name in names if "/samples/" in name]
 
@@ -131,13 +131,13 @@ def test_an_installed_run_says_that_its_samples_are_in_the_repository(installed,
     assert [line.split(" are ")[0] for line in lines] == [
         "run standard-2.1.20: its samples", "run standard-2.1.20: its samples", "run strong-2.1.20: its histograms",
     ]  # fmt: skip
-    assert all("data/runs/" in line for line in lines)
+    assert all("data/records/" in line for line in lines)
 
 
 def test_an_installed_table_that_was_changed_is_refused(installed, tmp_path):
     copy = tmp_path / "installed"
     shutil.copytree(installed / "cassbook", copy / "cassbook")
-    with (copy / "cassbook" / "data" / "runs" / "standard-2.1.20" / "statistics.csv").open("a") as table:
+    with (copy / "cassbook" / "data" / "records" / "standard-2.1.20" / "statistics.csv").open("a") as table:
         table.write("\n")
     with pytest.raises(AssertionError, match="is not what was recorded"):
         run_command(

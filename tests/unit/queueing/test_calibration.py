@@ -15,11 +15,11 @@ from cassbook.cli.answers import predict
 from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.core.files import sums
 from cassbook.lab.experiments.calibration.cells import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
 from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
+from tests.helpers.experiments import noted
 
 COSTS = {
     "READ": Costs(0.10, 0.08, 0.12, 0.04, 0.05, 0.6, 0.5), "UPDATE": Costs(0.09, 0.06, 0.10, 0.04, 0.05, 0.6, 0.5)
@@ -58,13 +58,8 @@ def folder(tmp_path_factory):
             for operation in ("READ", "UPDATE") for level in ("ONE", "QUORUM", "ALL")
         ])  # fmt: skip
         phases.to_parquet(made / f"start-{start}-four-phases.parquet")
-    files = [*made.glob("*.csv"), *made.glob("*.parquet")]
-    notes = {
-        "complete": True, "artefacts": sums(files), "machine": {"cores": 2}, "engine": "2.2.4", "starts": 3,
-        "numbers": {"repetitions": 1, "steady_s": 1.0},
-    }  # fmt: skip
-    (made / "manifest.json").write_text(json.dumps(notes))
-    return made
+    numbers = {"repetitions": 1, "steady_s": 1.0}
+    return noted(made, "calibration", engine="2.2.4", machine={"cores": 2}, starts=3, numbers=numbers)
 
 
 @pytest.fixture(scope="module")

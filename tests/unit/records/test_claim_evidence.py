@@ -39,7 +39,7 @@ def test_only_the_records_of_the_papers_asked_for_are_read(evidence, monkeypatch
     assert of_pbs == {identity: seen for identity, seen in evidence.items() if identity.startswith("pbs-")}
     monkeypatch.setattr(claim_evidence, "_OF_RECORDS", [("nothing-2.1.20", "pbs", claim_evidence._study)])
     assert by_records(["g21"]) == {}
-    with pytest.raises(InputError, match=r"nothing-2\.1\.20: there is no recorded experiment"):
+    with pytest.raises(InputError, match=r"nothing-2\.1\.20: there is no record"):
         by_records(["pbs"])
 
 

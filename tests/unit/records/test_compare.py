@@ -201,7 +201,7 @@ def test_the_command_takes_names_and_folders():
     assert not any(row["distinguishable"] for row in content["figures"])
     result = CliRunner().invoke(main.main, ["compare", "quick-2.1.20", "nowhere"])
     assert result.exit_code == 2
-    assert "nowhere is no run folder" in result.output
+    assert "nowhere: there is no record" in result.output
 
 
 def labels(first, second):

@@ -165,8 +165,8 @@ def test_response_time_has_a_histogram_of_its_own(thinned):
 
 
 def test_a_run_from_before_there_were_digests_still_gives_them():
-    run = RecordedRun(paths.runs_dir() / "quick-2.1.20")
-    assert digest.STATISTICS not in run.manifest["artefacts"]
+    run = RecordedRun(paths.records_dir() / "quick-2.1.20")
+    assert digest.STATISTICS not in run.manifest["sums"]
     assert len(run.statistics) == (run.cells["kind"] != "warmup").sum()
     counts = run.statistics.set_index("cell_id")["n_ok"]
     cell_id = counts.index[0]
@@ -179,7 +179,7 @@ def test_a_run_from_before_there_were_digests_still_gives_them():
 
 def test_each_artefact_has_its_sum(thinned):
     folder = thinned.folder
-    assert set(thinned.manifest["artefacts"]) == {
+    assert set(thinned.manifest["sums"]) == {
         p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file() and p.name != "manifest.json"
     }
     text = (folder / "statistics.csv").read_text()

@@ -1,15 +1,13 @@
 """Records of experiments, read back: means, ratios, and what is refused."""
 
-import json
-
 import numpy as np
 import pandas as pd
 import pytest
 
 from cassbook.core.errors import InputError
-from cassbook.core.files import sums
 from cassbook.ingest.folder import open_run
 from cassbook.records.experiment import Results
+from tests.helpers.experiments import noted
 
 
 @pytest.fixture
@@ -24,9 +22,7 @@ def recorded(tmp_path):
             for name, factor in (("fast", 1), ("slow", 2))
         ]
         pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-c.csv", index=False)
-    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv"))}
-    (tmp_path / "manifest.json").write_text(json.dumps(notes))
-    return tmp_path
+    return noted(tmp_path)
 
 
 def test_ratios_are_within_a_start(recorded):
@@ -42,15 +38,15 @@ def test_ratios_are_within_a_start(recorded):
 
 
 def test_what_is_not_complete_is_not_read(recorded):
-    (recorded / "manifest.json").write_text('{"complete": false}')
+    noted(recorded, complete=False)
     with pytest.raises(InputError, match="is not complete"):
         Results(str(recorded))
     (recorded / "manifest.json").write_text("{")
     with pytest.raises(InputError, match=r"manifest\.json: is damaged"):
         Results(str(recorded))
-    with pytest.raises(InputError, match="there is no recorded experiment"):
+    with pytest.raises(InputError, match=r"there is no record .*recorded here: .*oracle-1\.2\.0"):
         Results("nothing-of-the-kind")
-    with pytest.raises(InputError, match=r"^[^(]*oracle-1.2.0: is the record of an experiment, oracle, and"):
+    with pytest.raises(InputError, match=r"^[^(]*oracle-1.2.0: is the record of an experiment, staleness-oracle, and"):
         open_run("oracle-1.2.0")
 
 

@@ -11,7 +11,7 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise, stale
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS
-from cassbook.records import fault_costs, result_tables
+from cassbook.records import fault_costs, manifest, result_tables
 from cassbook.records.faults import FaultRun
 from cassbook.records.run import RecordedRun
 from tests.helpers import made_runs
@@ -47,7 +47,7 @@ def folder(tmp_path_factory):
     made = tmp_path_factory.mktemp("faults")
     profile = {"title": "One dies", "load": {"steady_s": LENGTH_S}}
     tables = {"bins": pd.concat(bins), "struck": struck}
-    written(made, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, engine="2.1.20")
+    written(made, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, experiment="faults")
     return str(made)
 
 
@@ -78,7 +78,7 @@ def test_a_sentence_names_the_settings_that_were_measured(recorded):
 
 
 def test_each_version_takes_the_record_on_its_side_of_4(monkeypatch, tmp_path):
-    monkeypatch.setattr(fault_costs, "runs_dir", lambda: tmp_path)
+    monkeypatch.setattr(manifest, "records_dir", lambda: tmp_path)
     assert fault_costs.record_for("5.0.9") is None, "there is none"
     for name in (fault_costs.BEFORE_4, fault_costs.SINCE_4):
         (tmp_path / name).mkdir()

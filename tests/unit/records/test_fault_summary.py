@@ -15,7 +15,7 @@ from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.latency.under_faults import ENDS
 from cassbook.records import fault_summary, fault_tables
 from cassbook.records.faults import AdvisedRun, FaultRun, opened
-from cassbook.records.readers import READERS, readers
+from cassbook.records.kinds import EXPERIMENTS, read_by
 from tests.helpers.experiments import written
 from tests.unit.records.test_faults import advised_record
 
@@ -44,7 +44,7 @@ def bins(place, needs, due=10):
     )  # fmt: skip
 
 
-def record(folder, setup="mine", events=EVENTS, starts=1, trial="faults", **faults):
+def record(folder, setup="mine", events=EVENTS, starts=1, experiment="faults", **faults):
     rows, parts, struck, notices = [], [], [], []
     for start in range(1, starts + 1):
         place = {"start": start, "setup": setup}
@@ -74,7 +74,7 @@ def record(folder, setup="mine", events=EVENTS, starts=1, trial="faults", **faul
     tables = {"bins": pd.concat(parts), "struck": pd.DataFrame(struck), "notices": pd.DataFrame(notices)}
     written(
         folder, rows, tables, numbers={"profiles": {setup: profile}}, setups={setup: {}}, engine="5.0.9", starts=starts,
-        trial=trial,
+        experiment=experiment,
     )  # fmt: skip
     return FaultRun(str(folder))
 
@@ -191,7 +191,7 @@ def test_a_record_that_is_not_complete_says_how_to_go_on(run, tmp_path):
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_every_experiment_has_what_reads_its_record(name):
-    said = readers(name, "X")
+    said = read_by(name, "X")
     for command in said.partition(": ")[2].split("`, `"):
         words = command.strip("`").split()
         assert words[0] == "cassbook", said
@@ -203,7 +203,7 @@ def test_every_experiment_has_what_reads_its_record(name):
 
 
 def test_no_reader_is_of_an_experiment_that_there_is_not():
-    assert all(any(name.startswith(begins) for name in CATALOGUE) for begins in READERS)
+    assert all(any(name.startswith(begins) for name in CATALOGUE) for begins in EXPERIMENTS)
 
 
 def test_other_records_are_opened_as_nothing_and_the_advisers_as_its_own(tmp_path):
@@ -213,6 +213,4 @@ def test_other_records_are_opened_as_nothing_and_the_advisers_as_its_own(tmp_pat
     folder = tmp_path / "advised"
     folder.mkdir()
     advised_record(folder)
-    manifest = folder / "manifest.json"
-    manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"trial": "adviser-failing"}))
     assert isinstance(opened(str(folder)), AdvisedRun)

@@ -49,7 +49,14 @@ def run(tmp_path):
         "notices": notices.assign(**place), "told": told.assign(sent_s=0.0, ended_s=1.0, coordinator=1, **place),
     }  # fmt: skip
     profile = {"load": {"steady_s": LENGTH_S}}
-    written(tmp_path, rows, tables, numbers={"profiles": {"faults-kill": profile}}, setups={"faults-kill": {}})
+    written(
+        tmp_path,
+        rows,
+        tables,
+        numbers={"profiles": {"faults-kill": profile}},
+        setups={"faults-kill": {}},
+        experiment="faults",
+    )
     return FaultRun(str(tmp_path))
 
 
@@ -104,7 +111,7 @@ def test_other_schedules_and_other_records_are_refused(run, tmp_path):
     other = tmp_path / "other"
     other.mkdir()
     written(other, [{"start": 1, "setup": "x", "panel": 1}], numbers={})
-    with pytest.raises(InputError, match=r"is no record of `cassbook experiment faults-\*`"):
+    with pytest.raises(InputError, match=r"and no record of `cassbook experiment faults-\*`"):
         FaultRun(str(other))
 
 
@@ -141,7 +148,7 @@ def advised_record(folder, died_s=15.0):
     }  # fmt: skip
     profile = {"title": "At random", "load": {"steady_s": LENGTH_S}, "cluster": {"replication_factor": 3}}
     numbers = {"profiles": {setup: profile}, "lease_s": 5.0}
-    written(folder, rows, tables, numbers=numbers, setups={setup: {}}, starts=1)
+    written(folder, rows, tables, numbers=numbers, setups={setup: {}}, starts=1, experiment="adviser-failing")
     return AdvisedRun(str(folder))
 
 

@@ -13,7 +13,7 @@ from cassbook.records import sample_stream
 from cassbook.records.run import RecordedRun
 from tests.helpers.data import ROOT
 
-QUICK = ROOT / "data" / "runs" / "quick-2.1.20"
+QUICK = ROOT / "data" / "records" / "quick-2.1.20"
 
 
 def written(path, n, intended=False, groups=1):

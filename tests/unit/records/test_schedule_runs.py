@@ -8,9 +8,9 @@ import pytest
 
 from cassbook.book.chapters import adapting_figures
 from cassbook.core.errors import InputError
-from cassbook.core.files import sums
 from cassbook.lab.experiments.recording import write_rows
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
+from tests.helpers.experiments import noted
 
 ACTORS = {"adaptive": 10.0, "naive": 9.0, "1R-3W": 12.0, "2R-2W": 20.0, "3R-1W": 30.0}
 
@@ -27,7 +27,6 @@ SCHEDULE = [
 
 def files(folder):
     """A recording of before: JSON, one file per block and actor."""
-    (folder / "manifest.json").write_text(json.dumps({"complete": True, "schedule": SCHEDULE, "blocks": 3}))
     for block in (1, 2, 3):
         for actor, mean in ACTORS.items():
             actor_run = {
@@ -45,6 +44,7 @@ def files(folder):
                 actor_run["sweep_at_rest"] = {"seconds": 10.0, "rows": 1000}
                 actor_run["sweeps"] = [{"seconds": 30.0, "slowdown": 1.4}]
             (folder / f"b{block}-{actor}.json").write_text(json.dumps(actor_run))
+    noted(folder, "adviser-shift", schedule=SCHEDULE, blocks=3)
 
 
 def of_actor(actor, mean, block, panel):
@@ -71,11 +71,7 @@ def record(folder):
     for block in (1, 2, 3):
         rows = [of_actor(actor, mean, block, 3 * place) for place, (actor, mean) in enumerate(ACTORS.items())]
         write_rows(folder / f"start-{block}-three.csv", [row for part in rows for row in part])
-    notes = {
-        "trial": "adviser-shift", "complete": True, "starts": 3, "numbers": {"schedule": SCHEDULE},
-        "artefacts": sums(folder.glob("start-*")),
-    }  # fmt: skip
-    (folder / "manifest.json").write_text(json.dumps(notes))
+    noted(folder, "adviser-shift", starts=3, numbers={"schedule": SCHEDULE})
 
 
 @pytest.fixture(params=[files, record])
@@ -113,10 +109,10 @@ def test_watchers_and_sweeps_are_read(folder):
 
 
 def test_an_incomplete_or_missing_recording_is_refused(folder, tmp_path):
-    (folder / "manifest.json").write_text(json.dumps({"complete": False}))
+    noted(folder, "adviser-shift", complete=False)
     with pytest.raises(InputError, match="is not complete; `cassbook experiment adviser-shift --resume` resumes"):
         ScheduleRuns(folder)
-    with pytest.raises(InputError, match="cannot be read"):
+    with pytest.raises(InputError, match="there is no record"):
         ScheduleRuns(tmp_path / "nowhere")
     (folder / "manifest.json").write_text("{")
     with pytest.raises(InputError, match="is damaged"):
@@ -132,9 +128,7 @@ def test_a_record_of_switches_is_read_like_the_list_of_before(tmp_path):
             for place, (how, at) in enumerate((("safe", []), ("naive", [0.1, 0.25])))
         ]  # fmt: skip
         write_rows(tmp_path / f"start-{start}-late.csv", rows)
-    notes = {"trial": "adviser-switches", "engine": "5.0.9", "complete": True, "artefacts": sums(tmp_path.glob("s*"))}
-    (tmp_path / "manifest.json").write_text(json.dumps(notes))
-    switches = recorded_switches(str(tmp_path))
+    switches = recorded_switches(noted(tmp_path, "adviser-switches", engine="5.0.9"))
     assert switches["repeat"].tolist() == [1, 1, 2, 2]
     assert set(switches["engine"]) == {"5.0.9"}
     assert switches["at_s"].tolist() == [[], [0.1, 0.25]] * 2
@@ -148,9 +142,8 @@ def test_switches_are_summed_over_repeats(tmp_path):
          "switched_s": s, "at_s": at, "behind_ms": [50.0 * (n + 1) for n in range(len(at))]}
         for k in (1, 2) for how, at, s in (("naive", [0.1, 0.2], 0.0), ("safe", [], 1.5))
     ]  # fmt: skip
-    path = tmp_path / "switches.json"
-    path.write_text(json.dumps(rows))
-    switches = recorded_switches(str(path))
+    (tmp_path / "switches.json").write_text(json.dumps(rows))
+    switches = recorded_switches(noted(tmp_path, "adviser-switches"))
     summed = by_switch(switches)
     assert summed.loc[("naive", "3R-1W", "1R-3W")].to_dict() == {
         "reads": 200, "violations": 4, "errors": 0, "worst_ms": 100.0, "switched_s": 0.0, "repeats": 2,

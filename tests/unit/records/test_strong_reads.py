@@ -28,7 +28,7 @@ def record(tmp_path):
     tables = {"bins": pd.DataFrame(bins), "struck": pd.DataFrame(struck)}
     setups: dict = {setup: {} for setup in SCHEDULES}
     profiles = {setup: {"load": {"steady_s": 30.0}} for setup in SCHEDULES}
-    written(tmp_path, rows, tables, numbers={"profiles": profiles}, setups=setups, engine="5.0.9")
+    written(tmp_path, rows, tables, numbers={"profiles": profiles}, setups=setups, engine="5.0.9", experiment="faults")
     return FaultRun(str(tmp_path))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 import pandas as pd
 from IPython.display import Markdown, display
 
-from cassbook.book import fingerprint
 from cassbook.book.chapters import failures_figures
 from cassbook.core.errors import InputError
 from cassbook.records import fault_tables, faults
@@ -43,7 +42,7 @@ def show(own: str, pair: Mapping[str, FaultRun]) -> None:
 
 
 def _is_own(run: FaultRun) -> bool:
-    return bool(run.results.manifest["trial"] == _OWN)
+    return bool(run.results.manifest["experiment"] == _OWN)
 
 
 def of_schedule(run: FaultRun, setup: str) -> list[tuple[str, str, pd.DataFrame]]:
@@ -67,8 +66,7 @@ def lacking(pair: Mapping[str, FaultRun]) -> list[str]:
 
 
 def _opened(own: str) -> FaultRun:
-    folder, _ = fingerprint.record(own)
-    run = faults.opened(str(folder)) if folder is not None else None
+    run = faults.opened(own)
     if run is None:
         raise InputError(f"own: {own} is no record of faults; `cassbook experiment faults --profile PROFILE` makes one")
     return run

@@ -14,8 +14,9 @@ from cassbook.lab.experiments.distance.loaded import LoadTrial
 from cassbook.records import trial_ratios
 from cassbook.records.experiment import Results
 
-#: What records in `data/trials` call the experiments at a distance.
-EXPERIMENTS = tuple(entry.before for name, entry in CATALOGUE.items() if name.startswith("distance-"))
+_DISTANCE = "distance-"
+#: The experiments at a distance, and their records without the version.
+EXPERIMENTS = tuple(name.removeprefix(_DISTANCE) for name in CATALOGUE if name.startswith(_DISTANCE))
 #: The time-out that is set at run time, in the experiment's rows.
 OBSERVED = "run time"
 #: What the book calls operations.
@@ -27,7 +28,7 @@ _WORDS = {
 
 
 def recorded(version: str) -> dict[str, Results]:
-    """Return all experiments that `data/trials` holds for a version of Cassandra, in the order of the catalogue.
+    """Return all experiments that `data/records` holds for a version of Cassandra, in the order of the catalogue.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
 
 def _order(results: Results, measured: pd.Index) -> pd.MultiIndex:
     """Conditions in the order of the catalogue."""
-    trial = named(results.manifest["trial"])[1].make()
+    trial = named(results.manifest["experiment"])[1].make()
     assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
     rows = [
         (setup, name)
@@ -91,7 +92,7 @@ def model_ms(results: Results) -> pd.DataFrame:
     DataFrame
         alone (one request at a time) and held (what coordinators that hold so many at a time make of all threads).
     """
-    trial = named(results.manifest["trial"])[1].make()
+    trial = named(results.manifest["experiment"])[1].make()
     assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
     rows = {}
     for setup, conditions in trial.conditions.items():
@@ -157,7 +158,7 @@ def questions(trials: Mapping[str, Results]) -> str:
     rows = {}
     for name, trial in trials.items():
         setups = trial.manifest["setups"]
-        rows[name] = (named(name)[1].question, trial.manifest["starts"] * len(setups), len(trial.rows))
+        rows[name] = (named(f"{_DISTANCE}{name}")[1].question, trial.manifest["starts"] * len(setups), len(trial.rows))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
     with pd.option_context("display.max_colwidth", None):
         return str(table.to_html(justify="left"))

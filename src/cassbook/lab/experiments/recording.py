@@ -23,9 +23,11 @@ from cassbook.core.types import Log
 from cassbook.lab.experiments.catalogue import CATALOGUE, Catalogue, Entry, named
 from cassbook.lab.experiments.experiment import Experiment, Row
 from cassbook.lab.run.circumstances import circumstances, now
+from cassbook.records import manifest
+from cassbook.records.kinds import recorded_of
 
 SEED = 20211212
-_SAME = ("trial", "engine", "starts", "seed", "setups", "numbers")
+_SAME = ("experiment", "engine", "starts", "seed", "setups", "numbers")
 
 
 def record(
@@ -67,13 +69,13 @@ def record(
         setup.cluster(engine, log)  # not started; raises where that version cannot be
     if engine not in entry.engines:
         raise InputError(f"engine: {name} cannot be measured on {engine}; use one of {', '.join(entry.engines)}")
-    notes = _begin(folder, name, entry, experiment, engine, blocks, resume)
+    notes = _begin(folder, name, experiment, engine, blocks, resume)
     if notes["complete"]:
         log(f"{folder}: is complete; nothing to resume")
         return folder
     _measure_missing(folder, name, entry, experiment, engine, notes, log)
     files = sorted([*folder.glob("start-*.csv"), *folder.glob("start-*.parquet")])
-    _save(folder, notes | {"artefacts": sums(files), "ended": now(), "complete": True})
+    manifest.write(folder, notes | {"sums": sums(files), "ended": now(), "complete": True})
     return folder
 
 
@@ -97,43 +99,33 @@ def _path(folder: Path, start: int, setup: str) -> Path:
     return folder / f"start-{start}-{setup}.csv"
 
 
-def _save(folder: Path, notes: dict[str, Any]) -> None:
-    write_text(folder / "manifest.json", json.dumps(notes, indent=1) + "\n")
-
-
 def _begin(
-    folder: Path, name: str, entry: Entry, experiment: Experiment, engine: str, blocks: int, resume: bool
+    folder: Path, name: str, experiment: Experiment, engine: str, blocks: int, resume: bool
 ) -> dict[str, Any]:
     """Return the manifest of a record that begins, or is resumed."""
     stated = {
-        "trial": name, "starts": blocks, "seed": SEED, "numbers": experiment.notes(),
+        "kind": recorded_of(name).kind, "schema": 1, "experiment": name, "starts": blocks, "seed": SEED,
+        "numbers": experiment.notes(),
         "setups": {key: setup.notes() for key, setup in experiment.setups.items()},
     }  # fmt: skip
     stated = json.loads(json.dumps(stated)) | {"engine": engine}
-    if (folder / "manifest.json").is_file():
-        return _resumed(folder, stated, entry, resume)
+    if (folder / manifest.NAME).is_file():
+        return _resumed(folder, stated, resume)
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise InputError(f"{folder}: is not empty and holds no experiment; name a new folder")
     folder.mkdir(parents=True, exist_ok=True)
     notes = stated | circumstances() | {"complete": False, "cluster_starts": []}
-    _save(folder, notes)
+    manifest.write(folder, notes)
     return notes
 
 
-def _resumed(folder: Path, stated: Mapping[str, Any], entry: Entry, resume: bool) -> dict[str, Any]:
+def _resumed(folder: Path, stated: Mapping[str, Any], resume: bool) -> dict[str, Any]:
     """Return the manifest that a folder holds, if it is of the same experiment."""
-    path = folder / "manifest.json"
-    try:
-        there = dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise InputError(f"{path}: is damaged ({error}); name a new folder") from None
-    if "trial" not in there:
-        raise InputError(f"{folder}: holds something else than an experiment of the catalogue; name a new folder")
-    same = dict(there, trial=stated["trial"]) if entry.before and there["trial"] == entry.before else there
-    if differs := [key for key in _SAME if same.get(key) != stated[key]]:
-        raise InputError(f"{path}: was begun with another {', '.join(differs)}; use another folder")
+    there = manifest.read(folder)
+    if differs := [key for key in _SAME if there.get(key) != stated[key]]:
+        raise InputError(f"{folder}: holds a record with another {', '.join(differs)}; name a new folder")
     if not resume:
-        state = "complete" if there.get("complete") else "not complete"
+        state = "complete" if there["complete"] else "not complete"
         raise InputError(f"{folder}: holds this experiment, {state}; resume it with --resume, or name a new folder")
     return there
 
@@ -152,7 +144,7 @@ def _measure(
             rows.append({"start": start, "setup": name} | row)
             advance()
         notes["cluster_starts"].append({"start": start, "setup": name, "begun": begun, **cluster.notes()})
-    _save(folder, notes)
+    manifest.write(folder, notes)
     write_rows(_path(folder, start, name), rows)
 
 

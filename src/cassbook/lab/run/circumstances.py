@@ -16,6 +16,7 @@ import psutil
 from cassbook import __version__
 from cassbook.core.schema import SCHEMA_VERSION
 from cassbook.profile.profile import Profile
+from cassbook.records.kinds import RUN
 
 #: How long it is looked how busy the machine is before something is measured.
 LOOK_S = 1.0
@@ -82,5 +83,5 @@ def begin(profile: Profile) -> dict[str, Any]:
     if profile.fixed_rates:
         of_profile["fixed_rates"] = profile.fixed_rates
     return {
-        "schema_version": SCHEMA_VERSION, "complete": False, **of_profile, **circumstances(), "cluster_starts": [],
+        "kind": RUN, "schema": SCHEMA_VERSION, "complete": False, **of_profile, **circumstances(), "cluster_starts": [],
     }  # fmt: skip

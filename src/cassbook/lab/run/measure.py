@@ -22,6 +22,7 @@ from cassbook.lab.run.remote import Clients
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
 from cassbook.records import manifest
+from cassbook.records.kinds import RUN
 
 _QUIET_PERCENT = 10.0
 
@@ -132,7 +133,7 @@ def _stores(profiles: Mapping[Path, Profile], resume: bool) -> list[RunStore]:
 
 
 def _is_complete(folder: Path) -> bool:
-    return bool(manifest.read(folder)["complete"])
+    return bool(manifest.read(folder, RUN)["complete"])
 
 
 class _Run:

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from pydantic import ValidationError
 
 from cassbook.core.errors import CassbookWarning, InputError
-from cassbook.core.files import write_text
+from cassbook.core.files import sha256, write_text
 from cassbook.core.schema import CELLS, SAMPLES, SCHEMA_VERSION, read_cells
 from cassbook.core.words import counted
 from cassbook.lab.load.recorder import Window, write_samples
@@ -37,6 +37,7 @@ from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
 from cassbook.records import digest, manifest, price_tables
 from cassbook.records.digest import SLICES
+from cassbook.records.kinds import RUN
 
 
 class RunStore:
@@ -95,10 +96,10 @@ class RunStore:
         InputError
             If there is none, it is complete, or it was begun with another profile, schema or design of fixed rates.
         """
-        notes = manifest.read(folder)
+        notes = manifest.read(folder, RUN)
         if notes["complete"]:
             raise InputError(f"{folder}: the run is complete; there is nothing to resume")
-        if notes["schema_version"] != SCHEMA_VERSION:
+        if notes["schema"] != SCHEMA_VERSION:
             raise InputError(f"{folder}: was begun by an earlier cassbook, and not finished; measure into a new folder")
         begun_with = notes["profile"]
         now = profile.model_dump(mode="json")
@@ -164,7 +165,7 @@ class RunStore:
 
     def save_notes(self) -> None:
         """Write the manifest."""
-        write_text(self.folder / "manifest.json", json.dumps(self.notes, indent=1) + "\n")
+        manifest.write(self.folder, self.notes)
 
     def sample_path(self, cell_id: str) -> Path:
         """Where the samples of a cell go while its block is in hand."""
@@ -241,8 +242,8 @@ class RunStore:
         return price_tables.as_text(statistics, slices)
 
     def complete(self) -> None:
-        """Mark the run complete, with the sum of each artefact; the manifest is written last."""
-        self.notes["artefacts"] = manifest.sums(self.folder)
+        """Mark the run complete, with the sum of each file; the manifest is written last."""
+        self.notes["sums"] = _sums(self.folder)
         self.notes |= {"ended": circumstances.now(), "complete": True}
         self.save_notes()
         shutil.rmtree(self.folder / "cells", ignore_errors=True)
@@ -265,6 +266,13 @@ def begun_without_cells(folder: Path) -> bool:
 def of_cell(samples: pa.Table, cell_id: str) -> pa.Table:
     """Return the samples of one cell of a group."""
     return samples.filter(pc.equal(samples["cell_id"].cast(pa.string()), cell_id))
+
+
+def _sums(folder: Path) -> dict[str, str]:
+    """SHA-256 of tables, histograms, and each block's samples, by relative path."""
+    tables = [folder / name for name in ("cells.csv", SLICES, digest.STATISTICS, digest.HISTOGRAMS)]
+    files = [*(path for path in tables if path.exists()), *sorted((folder / "samples").glob("block-*.parquet"))]
+    return {path.relative_to(folder).as_posix(): sha256(path) for path in files}
 
 
 def _same_profile(content: dict[str, Any], profile: Profile) -> bool:

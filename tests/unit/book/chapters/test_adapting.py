@@ -11,6 +11,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.chapters import adapting, adapting_figures
 from cassbook.records.schedule_runs import ScheduleRuns
 from tests.helpers import made_runs
+from tests.helpers.experiments import noted
 from tests.unit.records.test_schedule_runs import ACTORS
 
 SCHEDULE = [{"seconds": 60, "threads": 100, "read_share": 0.9}, {"seconds": 60, "threads": 300, "read_share": 0.1}]
@@ -33,11 +34,6 @@ def turns():
 
 @pytest.fixture
 def rides(tmp_path):
-    manifest = {
-        "complete": True, "schedule": SCHEDULE, "terms": TERMS, "start": "2R-2W", "records": 1000, "blocks": 3,
-        "window_s": 5.0,
-    }  # fmt: skip
-    (tmp_path / "manifest.json").write_text(json.dumps(manifest))
     for block in (1, 2, 3):
         for actor, mean_ms in ACTORS.items():
             mean = mean_ms * 1000 * (1 + 0.01 * block * (actor == "naive"))
@@ -48,7 +44,12 @@ def rides(tmp_path):
                 actor_run |= {"sweep_at_rest": {"seconds": 10.0, "rows": 1000}}
                 actor_run |= {"sweeps": [{"seconds": 20.0 + block, "slowdown": 2.0}]}
             (tmp_path / f"b{block}-{actor}.json").write_text(json.dumps(actor_run))
-    return ScheduleRuns(tmp_path)
+    return ScheduleRuns(
+        noted(
+            tmp_path, "adviser-shift", schedule=SCHEDULE, terms=TERMS, start="2R-2W", records=1000, blocks=3,
+            window_s=5.0,
+        )
+    )  # fmt: skip
 
 
 def test_a_switch_is_told_with_what_it_can_lose_and_what_it_lost(turns):

@@ -6,13 +6,12 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from cassbook.book.chapter import open_record
 from cassbook.book.chapters import answers, answers_figures, price
 from cassbook.book.source import Source, recorded_sources
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run
-from cassbook.records import fault_costs
+from cassbook.records import fault_costs, open_record
 from cassbook.records.faults import FaultRun
 from cassbook.records.strong_reads import among_failures
 

@@ -1,14 +1,12 @@
 """The study's ratios from a record whose latencies are known."""
 
-import json
-
 import pandas as pd
 import pytest
 
 from cassbook.book.chapters import ccm_latency, ccm_latency_figures
-from cassbook.core.files import sums
 from cassbook.lab.experiments.staleness.study import SETTINGS
 from cassbook.records.experiment import Results
+from tests.helpers.experiments import noted
 
 
 @pytest.fixture
@@ -27,11 +25,9 @@ def results(tmp_path):
                 for r, w in SETTINGS
             ]
             pd.DataFrame(rows).to_csv(tmp_path / f"start-{start}-{setup}.csv", index=False)
-    notes = {"complete": True, "artefacts": sums(tmp_path.glob("*.csv")), "engine": "2.1.20", "starts": 3}
-    notes |= {"setups": {setup: {"nodes": 8, "replication": 3} for setup in setups}}
-    notes |= {"numbers": {"threads": 50, "operations": 10_000}}
-    (tmp_path / "manifest.json").write_text(json.dumps(notes))
-    return Results(str(tmp_path))
+    numbers = {"threads": 50, "operations": 10_000}
+    own = {setup: {"nodes": 8, "replication": 3} for setup in setups}
+    return Results(noted(tmp_path, "staleness-study", starts=3, setups=own, numbers=numbers))
 
 
 def test_the_four_ratios_are_of_the_settings_they_name(results):

@@ -56,7 +56,7 @@ def run(tmp_path_factory):
     folder = tmp_path_factory.mktemp("faults")
     tables = {"bins": pd.concat(parts), "struck": struck, "notices": notices}
     profile = {"title": "Two die", "load": {"steady_s": LENGTH_S}}
-    written(folder, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, engine="2.1.20")
+    written(folder, rows, tables, numbers={"profiles": {SETUP: profile}}, setups={SETUP: {}}, experiment="faults")
     return FaultRun(str(folder))
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.book.chapter import open_record
 from cassbook.book.chapters import staleness_measured
+from cassbook.records import open_record
 from cassbook.staleness import curves
 
 

@@ -130,7 +130,7 @@ def test_a_run_of_an_earlier_schema_is_not_continued(profiles, measured):
     folder = next(iter(profiles))
     RunStore.create(folder, profiles[folder]).close()
     path = folder / "manifest.json"
-    notes = json.loads(path.read_text()) | {"schema_version": SCHEMA_VERSION - 1}
+    notes = json.loads(path.read_text()) | {"schema": SCHEMA_VERSION - 1}
     path.write_text(json.dumps(notes))
     with pytest.raises(InputError, match="was begun by an earlier cassbook"):
         measure.measure(profiles[folder], folder, resume=True, log=silent)

@@ -122,7 +122,7 @@ def test_cells_that_alternated_come_back_cell_by_cell_and_slice_by_slice(tmp_pat
     store.complete()
     store.close()
     run = RecordedRun(store.folder)
-    assert "slices.csv" in run.manifest["artefacts"]
+    assert "slices.csv" in run.manifest["sums"]
     table = run.slices
     assert table["cell_id"].tolist() == ["b1-y", "b1-x", "b1-x", "b1-y"]
     assert table["after"].tolist() == ["", "b1-y", "b1-x", "b1-x"]
@@ -195,7 +195,7 @@ def test_a_run_interrupted_before_its_first_cell_does_not_block_its_command(tmp_
 
 
 def test_resume_refuses_what_it_cannot_go_on_with(tmp_path, profile):
-    with pytest.raises(InputError, match="there is no run"):
+    with pytest.raises(InputError, match="there is no record"):
         RunStore.resume(tmp_path, profile)
     store = RunStore.create(tmp_path / "run", profile)
     with pytest.raises(InputError, match="another process"):
@@ -217,7 +217,7 @@ def test_an_incomplete_run_is_not_read(tmp_path, profile):
 def test_another_schema_version_is_not_read(tmp_path, profile):
     folder = complete(tmp_path, profile)
     path = folder / "manifest.json"
-    path.write_text(path.read_text().replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99', 1))
+    path.write_text(path.read_text().replace(f'"schema": {SCHEMA_VERSION}', '"schema": 99', 1))
     with pytest.raises(InputError, match="99"):
         RecordedRun(folder)
     with pytest.raises(InputError, match="99"):
@@ -251,7 +251,7 @@ def test_the_manifest_tells_machine_versions_and_sums_but_no_path(tmp_path, prof
     notes = json.loads(text)
     assert notes["profile"]["name"] == "quick"
     assert notes["seed"] == profile.seed
-    assert set(notes["artefacts"]) == {
+    assert set(notes["sums"]) == {
         "cells.csv", "statistics.csv", "histograms.hlog", "samples/block-1.parquet", "samples/block-2.parquet",
     }  # fmt: skip
     assert {"cpu", "cores", "memory_mb", "system"} <= set(notes["machine"])
@@ -289,7 +289,7 @@ def test_killed_while_it_was_being_completed(tmp_path, profile, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "{}", "not json", '{"schema_version": 1}', '{"schema_version": 1, "complete": true}']
+    "text", ["[]", "{}", "not json", '{"kind": "run", "schema": 1}', '{"kind": "none", "schema": 1, "complete": true}']
 )
 def test_a_manifest_that_is_none_is_named(tmp_path, profile, text):
     folder = complete(tmp_path, profile)
