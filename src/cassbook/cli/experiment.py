@@ -48,8 +48,9 @@ def experiment(
 
 def _summarise(path: Path) -> None:
     """Print what was recorded of faults, and which commands read a record."""
-    from cassbook.records import fault_tables, faults
+    from cassbook.records import faults
     from cassbook.records.readers import readers
+    from cassbook.shown import faults as fault_tables
 
     if (failing := faults.opened(str(path))) is not None:
         log(f"\n{fault_tables.as_text(failing)}\n")

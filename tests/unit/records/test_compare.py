@@ -14,9 +14,10 @@ from scipy import stats
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.records import compare, comparison_report
+from cassbook.records import compare
 from cassbook.records.compare import FIGURES
 from cassbook.records.run import RecordedRun
+from cassbook.shown import comparison as comparison_report
 from tests.helpers.data import ROOT
 
 

@@ -10,9 +10,10 @@ from IPython.display import Markdown, display
 from cassbook.book import fingerprint
 from cassbook.book.chapters import failures_figures
 from cassbook.core.errors import InputError
-from cassbook.records import fault_tables, faults
+from cassbook.records import faults
 from cassbook.records.fault_summary import summary
 from cassbook.records.faults import FaultRun
+from cassbook.shown import faults as fault_tables
 
 #: What a record of `cassbook experiment faults --profile` calls its experiment.
 _OWN = "faults"
