@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 _DRAWS = 200
 _HALF_A_PAIRING = 0.5
-_NOTHING = Estimate(0.0, 0.0, 0.0, 0)
+_NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
