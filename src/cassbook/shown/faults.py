@@ -84,8 +84,11 @@ def _shown(own: pd.DataFrame) -> pd.DataFrame:
     for number, phase in enumerate(PHASES):
         table[f"p99 {phase}" if number == 0 else phase] = own[f"p99_{phase}_ms"].astype(float)
     table[ENDED] = [_kinds(row) for row in rows]
-    formats: dict[str, Format] = dict.fromkeys(table.columns, _ms) | dict.fromkeys((*words, "%", ENDED), "")
-    return formatted(table, formats | dict.fromkeys(("due", "unanswered"), ","), missing="-").reset_index(drop=True)
+    formats: dict[str, Format] = {
+        **dict.fromkeys(table.columns, _ms), **dict.fromkeys((*words, "%", ENDED), ""),
+        **dict.fromkeys(("due", "unanswered"), ","),
+    }  # fmt: skip
+    return formatted(table, formats, missing="-").reset_index(drop=True)
 
 
 def _percent(row: dict[Any, Any]) -> str:

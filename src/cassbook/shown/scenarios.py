@@ -57,8 +57,9 @@ def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     highest = {"Table 2": scenarios.printed_throughput()}
     highest |= {label: scenarios.highest_throughput(points) for label, points in sources.items()}
     columns = {
-        (level, label): _per_s(table.xs(level, level="level")) for level in LEVELS for label, table in highest.items()
-    }
+        (level, label): _per_s(found.loc[(slice(None), slice(None), level), :].droplevel("level"))
+        for level in LEVELS for label, found in highest.items()
+    }  # fmt: skip
     table = pd.DataFrame(columns).fillna("")
     rows = [(name, operation) for name in SCENARIOS for operation in _OPERATIONS if (name, operation) in table.index]
     return table.loc[rows]

@@ -43,7 +43,9 @@ def formatted(table: pd.DataFrame, formats: Mapping[Any, Format] | Format, missi
     """
     by_column = formats if isinstance(formats, Mapping) else dict.fromkeys(table.columns, formats)
     columns = {name: [text(value, spec, missing) for value in table[name]] for name, spec in by_column.items()}
-    return pd.DataFrame(columns, index=table.index, dtype=str).rename_axis(columns=table.columns.names)
+    made = pd.DataFrame(columns, index=table.index, dtype=str)
+    made.columns.names = table.columns.names
+    return made
 
 
 def estimates(table: pd.DataFrame, value: str, low: str = "low", high: str = "high") -> pd.Series:

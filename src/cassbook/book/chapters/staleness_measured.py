@@ -98,8 +98,11 @@ def summary(run: StalenessRun) -> pd.DataFrame:
 def summary_shown(run: StalenessRun) -> pd.DataFrame:
     """Return `summary` in words."""
     table = summary(run)
-    formats: dict[str, Format] = dict.fromkeys(table.columns, ".1f") | dict.fromkeys(("read, ms", "write, ms"), "±%.1f")
-    words = formatted(table, formats | {"reads": ",", "P(0)": lambda share: share_text(share, 1, 3)}, missing="never")
+    formats: dict[str, Format] = {
+        **dict.fromkeys(table.columns, ".1f"), **dict.fromkeys(("read, ms", "write, ms"), "±%.1f"),
+        "reads": ",", "P(0)": lambda share: share_text(share, 1, 3),
+    }  # fmt: skip
+    words = formatted(table, formats, missing="never")
     p99_ms = [words.pop(f"p99 of a {kind}, ms") for kind in ("read", "write")]
     return words.assign(**{"p99 of each, ms": p99_ms[0] + " and " + p99_ms[1]})
 
@@ -253,7 +256,7 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
         "read_ms": "read, ms", "read_p99_ms": "a read's p99", "write_ms": "write, ms", "write_p99_ms": "a write's p99",
         "latency_ms": "half and half, ms", "p0": "P(0)", "t_999_ms": "99.9 % fresh after, ms",
     }  # fmt: skip
-    formats: dict[str, Format] = dict.fromkeys(titles, ".1f") | {"p0": ".3f", "t_999_ms": _after}
+    formats: dict[str, Format] = {**dict.fromkeys(titles, ".1f"), "p0": ".3f", "t_999_ms": _after}
     words = formatted(best.assign(p0=estimates(best, "p0")), formats, missing="never").rename(columns=titles)
     return words.set_index([
         best["n"].astype(str).rename("replicas"), best["setup"].map(setup_name),
