@@ -50,10 +50,10 @@ def _summarise(path: Path) -> None:
     """Print what was recorded of faults, and which commands read a record."""
     from cassbook.records import faults
     from cassbook.records.readers import readers
-    from cassbook.shown import faults as fault_tables
+    from cassbook.shown import faults as shown_faults
 
     if (failing := faults.opened(str(path))) is not None:
-        log(f"\n{fault_tables.as_text(failing)}\n")
+        log(f"\n{shown_faults.as_text(failing)}\n")
     manifest = path / "manifest.json"
     if manifest.is_file():
         log(readers(json.loads(manifest.read_text(encoding="utf-8"))["trial"], str(path)))

@@ -27,10 +27,10 @@ def show(name: str, form: str, options: Options) -> None:
     fault, who noticed it when, and how requests ended.
     """
     from cassbook.records import faults
-    from cassbook.shown import faults as fault_tables
+    from cassbook.shown import faults as shown_faults
 
     if (failing := faults.opened(name)) is not None:
-        click.echo(fault_tables.FORMATS[form](failing))
+        click.echo(shown_faults.FORMATS[form](failing))
         return
 
     from cassbook.ingest.folder import open_all

@@ -75,7 +75,7 @@ def test_every_tidy_table_carries_the_marks_and_one_says_what_they_mean(folder, 
 
 def test_deviations_of_marked_mixes_carry_their_signs(folder, run):
     mixed = Source("x", run).mixed_stats
-    cells = pd.read_csv(folder / "table5_deviations.csv", index_col=0).stack()
+    cells = pd.read_csv(folder / "table5_deviations.csv", index_col=0).melt()["value"]
     assert len(cells) == len(mixed)
     assert cells.str.contains("[†‡]").sum() == (mixed["marks"] != "").sum() > 0
 
