@@ -12,7 +12,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.records.fault_summary import FAULT, OBSERVERS, PHASES, UNANSWERED, not_struck, summary
 from cassbook.records.faults import OPERATIONS, FaultRun
-from cassbook.shown.tables import WIDTH, Format, formatted, lines, wrapped
+from cassbook.shown.tables import WIDTH, Format, csv, formatted, lines, wrapped
 
 _PERCENT = 100
 #: Columns of words, which stand to the left; those that are the same in a whole schedule are left out.
@@ -179,9 +179,7 @@ def as_json(run: FaultRun) -> str:
 
 def as_csv(run: FaultRun) -> str:
     """CSV of `summary`, with the record's name in front."""
-    table = summary(run)
-    table.insert(0, "record", run.results.name)
-    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g").rstrip("\n")
+    return csv(summary(run), record=run.results.name)
 
 
 FORMATS: dict[str, Callable[[FaultRun], str]] = {

@@ -20,7 +20,7 @@ from cassbook.latency.uncertainty import BLOCKS, ONE_START
 from cassbook.records import fault_costs
 from cassbook.records.results import Measured, of_run, prices_of, replication
 from cassbook.shown import prices
-from cassbook.shown.tables import WIDTH, Format, estimates, formatted, lines, wrapped
+from cassbook.shown.tables import WIDTH, Format, csv, estimates, formatted, lines, wrapped
 
 _BEHIND = (
     "Operations per second, and latencies in ms. Behind ±: the farther side of the 95 % interval, in percent (for both "
@@ -258,9 +258,7 @@ def as_json(run: Measured) -> str:
 
 def as_csv(run: Measured) -> str:
     """CSV of the cells, with the run's name in front."""
-    table = of_run(run).table
-    table.insert(0, "run", run.name)
-    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g").rstrip("\n")
+    return csv(of_run(run).table, run=run.name)
 
 
 FORMATS: dict[str, Callable[[Measured], str]] = {

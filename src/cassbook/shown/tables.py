@@ -68,6 +68,12 @@ def lines(table: pd.DataFrame, words: Iterable[str] = ()) -> list[str]:
     return [line.rstrip() for line in made.splitlines()]
 
 
+def csv(table: pd.DataFrame, **named: str) -> str:
+    """Return a table of figures as CSV to seven digits, with columns of what is named in front."""
+    front = pd.DataFrame(named, index=table.index)
+    return pd.concat([front, table], axis=1).to_csv(index=False, lineterminator="\n", float_format="%.7g").rstrip("\n")
+
+
 def wrapped(notes: Sequence[str]) -> list[str]:
     """Return sentences as lines of a terminal."""
     return [line for note in notes for line in textwrap.wrap(note, WIDTH, subsequent_indent="  ")]

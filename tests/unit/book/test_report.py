@@ -102,6 +102,17 @@ def test_the_sums_of_its_files_stay_out_and_names_are_escaped(page, tmp_path):
     Page(text)
 
 
+def test_a_run_without_cells_has_its_notes_and_its_manifest_and_no_tables():
+    run = made("nothing")
+    run.statistics, run.notes = run.statistics.iloc[:0], ["Its log ended early."]
+    text = report.page([run])
+    Page(text)
+    assert "<li>Its log ended early.</li>" in text
+    assert "<dt>Machine</dt><dd>cpu made, cores 2</dd>" in text
+    assert "In short" not in text
+    assert "<table>" not in text
+
+
 def test_each_further_run_is_compared_with_the_first():
     text = report.page([made("first"), made("second", seed=2), made("third", threads=(7,))])
     Page(text)
