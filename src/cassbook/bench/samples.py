@@ -16,7 +16,7 @@ _BATCH = 100_000
 
 _OURS = """
 from pathlib import Path
-from cassbook.records.result_tables import of_run
+from cassbook.records.results import of_run
 from cassbook.records.sample_stream import SampleFile
 def work(source): assert of_run(SampleFile(Path(source))).table["p999_us"].notna().all()
 """

@@ -16,7 +16,7 @@ from cassbook.core.files import whole
 from cassbook.core.schema import explained
 from cassbook.latency import histograms, summaries
 from cassbook.latency.cold_cells import cold_cells
-from cassbook.records import result_tables
+from cassbook.records import results
 from cassbook.records.run import RecordedRun
 
 FORMS = ("csv", "latex", "both")
@@ -171,7 +171,7 @@ def tables_of(source: Source) -> list[Table]:
         Table("little", "Little's law: throughput times mean latency by threads, over the steady window",
               lambda: measure.little(run)),
         Table("results", "Every cell over its blocks, as `cassbook show` has it",
-              lambda: result_tables.of_run(run).table, in_latex=False),
+              lambda: results.of_run(run).table, in_latex=False),
         Table("marks", "Marks of cells: what a reader must know of them",
               _measured(lambda: marked(cells), marked(cells), "marked"), in_latex=False),
         Table("cell_statistics", "Every cell with its intervals within the cell", lambda: cells, in_latex=False),

@@ -11,7 +11,6 @@ from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
-from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS
 from cassbook.latency import (
     mixing,
@@ -21,12 +20,18 @@ from cassbook.latency import (
     validation,
 )
 from cassbook.latency.mixing import mix_label
+from cassbook.shown.tables import Format, formatted, intervals
 
 #: Behind a figure that the client is a part of: it took a third of the machine, or lagged (see `schema.CLIENT_MARKS`);
 #: and behind one of cells with any other mark.
 CLIENT_SIGN, MARK_SIGN = "†", "‡"
 _BELOW_ZERO = "below 0"
 _LEAST_P = 0.001
+#: Columns of `summaries.slowdowns` in Tables I and II, but for latencies.
+_PERFORMANCE: dict[str, Format] = {
+    "throughput_per_s": ".0f", "cv_percent": ".0f",
+    **dict.fromkeys(("latency_slowdown_percent", "throughput_slowdown_percent"), " ({:+.0f} %)".format),
+}  # fmt: skip
 _MODELS = {name: regression.MODEL_TITLES[order] for order, name in regression.MODEL_NAMES.items()}
 
 
@@ -51,24 +56,18 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
     measured = [level for level in LEVELS if level in set(rows["level"])]
     for level in measured:
         group = rows[rows["level"] == level].set_index("threads")
-        behind = level != "ONE"
-        bounds = zip(group["latency_us"], group["latency_low_us"], group["latency_high_us"], strict=True)
-        latency = pd.Series([f"{Estimate(*b, 0):±%.0f}" for b in bounds], group.index, dtype=str)
-        throughput = _text(group["throughput_per_s"], "{:.0f}")
+        behind, words = level != "ONE", formatted(group, _PERFORMANCE)
+        latency = intervals(group, "±%.0f", "latency_us", "latency_low_us", "latency_high_us")
+        throughput = words["throughput_per_s"]
         latency += signs(group)
         if behind:
-            latency += _text(group["latency_slowdown_percent"], " ({:+.0f} %)")
-            throughput += _text(group["throughput_slowdown_percent"], " ({:+.0f} %)")
+            latency += words["latency_slowdown_percent"]
+            throughput += words["throughput_slowdown_percent"]
         table["latency, us", level] = latency
-        table["variation, %", level] = _text(group["cv_percent"], "{:.0f}")
+        table["variation, %", level] = words["cv_percent"]
         table["throughput, 1/s", level] = throughput
     quantities = ("latency, us", "variation, %", "throughput, 1/s")
     return pd.DataFrame(table)[[(q, level) for q in quantities for level in measured]] if table else pd.DataFrame()
-
-
-def _text(figures: pd.Series, spec: str) -> pd.Series:
-    """Figures as text, empty where there is none."""
-    return figures.map(lambda figure: "" if pd.isna(figure) else spec.format(figure)).astype(str)
 
 
 def p_text(p: float) -> str:

@@ -32,7 +32,7 @@ def compare(
     from cassbook.ingest.folder import open_all
     from cassbook.records.compare import choose
     from cassbook.records.compare import compare as ratios
-    from cassbook.records.comparison_report import FORMATS
+    from cassbook.shown.comparison import FORMATS
 
     one, other = open_all([first, second], options)
     comparison = ratios(one, other, by)

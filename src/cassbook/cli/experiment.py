@@ -48,11 +48,12 @@ def experiment(
 
 def _summarise(path: Path) -> None:
     """Print what was recorded of faults, and which commands read a record."""
-    from cassbook.records import fault_tables, faults, manifest
+    from cassbook.records import faults, manifest
     from cassbook.records.kinds import read_by
+    from cassbook.shown import faults as shown_faults
 
     if (failing := faults.opened(str(path))) is not None:
-        log(f"\n{fault_tables.as_text(failing)}\n")
+        log(f"\n{shown_faults.as_text(failing)}\n")
     log(read_by(manifest.read(path)["experiment"], str(path)))
 
 

@@ -112,8 +112,8 @@ def _in_turn(profile: str, engines: list[str], output: Path | None, resume: bool
 
 def _show(folders: list[Path], form: str) -> None:
     """Print the results of runs that are complete; several in JSON are a list."""
-    from cassbook.records.result_tables import FORMATS
     from cassbook.records.run import RecordedRun
+    from cassbook.shown.results import FORMATS
 
     texts = [FORMATS[form](RecordedRun(folder)) for folder in folders]
     click.echo("[" + ",\n".join(texts) + "]" if form == "json" and len(texts) > 1 else "\n\n".join(texts))

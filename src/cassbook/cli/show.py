@@ -26,14 +26,15 @@ def show(name: str, form: str, options: Options) -> None:
     RUN may also be a record of `cassbook experiment faults`, of any schedule: then it is what each setting made of each
     fault, who noticed it when, and how requests ended.
     """
-    from cassbook.records import fault_tables, faults
+    from cassbook.records import faults
+    from cassbook.shown import faults as shown_faults
 
     if (failing := faults.opened(name)) is not None:
-        click.echo(fault_tables.FORMATS[form](failing))
+        click.echo(shown_faults.FORMATS[form](failing))
         return
 
     from cassbook.ingest.folder import open_all
-    from cassbook.records.result_tables import FORMATS
+    from cassbook.shown.results import FORMATS
 
     (run,) = open_all([name], options)
     click.echo(FORMATS[form](run))

@@ -31,14 +31,15 @@ class Estimate:
         The point estimate.
     low, high : float
         Bounds of the 95 % interval; NaN where fewer than `FEWEST` observations allow none.
-    n : int
-        How many independent observations (blocks, replications) stand behind it.
+    n : int or None
+        How many independent observations (blocks, replications) stand behind it; None where that is not known, as of
+        columns of a table.
     """
 
     value: float
     low: float
     high: float
-    n: int
+    n: int | None = None
 
     @classmethod
     def mean(cls, observations: Iterable[float]) -> Estimate:
@@ -121,7 +122,7 @@ class Estimate:
 
     def __str__(self) -> str:
         """Value and interval, short enough for a table cell; how many observations where they allow no interval."""
-        return f"{self:.4g}" + (f" (n={self.n})" if np.isnan(self.low) else "")
+        return f"{self:.4g}" + (f" (n={self.n})" if np.isnan(self.low) and self.n is not None else "")
 
     def __format__(self, spec: str) -> str:
         """Value and interval, each by a float's format; behind ±, value and half the interval's width.

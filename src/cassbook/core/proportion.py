@@ -24,7 +24,7 @@ _MORE_DIGITS = 4
 _CONFIDENT = 0.975
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Proportion(Estimate):
     """How many of how many, with 95 % bounds. `n` is the number of groups, or of observations without groups.
 
@@ -50,7 +50,7 @@ class Proportion(Estimate):
             If nothing was observed, or more than all.
         """
         share = Estimate.share(yes, of)
-        return cls(share.value, share.low, share.high, int(of), int(yes), int(of), 0)
+        return cls(share.value, share.low, share.high, int(of), yes=int(yes), of=int(of), groups=0)
 
     @classmethod
     def grouped(cls, yes: Iterable[float], of: Iterable[float]) -> Proportion:
@@ -80,12 +80,13 @@ class Proportion(Estimate):
         if 0 < share < 1:
             worth = _worth(counts[:, 0] - share * counts[:, 1], float(share), float(total))
         low, high = (float(bound) for bound in binomial_bounds(share, worth))
-        return cls(float(share), low, high, groups, int(total_yes), int(total), groups)
+        return cls(float(share), low, high, groups, yes=int(total_yes), of=int(total), groups=groups)
 
     @property
     def rest(self) -> Proportion:
         """The share of all others."""
-        return Proportion(1 - self.value, 1 - self.high, 1 - self.low, self.n, self.of - self.yes, self.of, self.groups)
+        low, high = 1 - self.high, 1 - self.low
+        return Proportion(1 - self.value, low, high, self.n, yes=self.of - self.yes, of=self.of, groups=self.groups)
 
     @property
     def counts(self) -> str:

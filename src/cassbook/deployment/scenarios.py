@@ -31,7 +31,6 @@ REGIONS: Mapping[str, tuple[str, ...]] = {
     "c": ("ap_south_1", "eu_west_2", "ca_central_1"),
     "d": ("ap_south_1", "eu_west_2", "ca_central_1", "us_west_2"),
 }
-_OPERATIONS = ("READ", "WRITE")
 
 
 def placements(distances: Distances | None = None) -> dict[str, Placement]:
@@ -83,80 +82,29 @@ def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def latency_table(operation: str, sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Tables 3 and 4: mean latency in ms, each source's column next to the others.
-
-    Parameters
-    ----------
-    operation : str
-        READ or WRITE.
-    sources : mapping of str to DataFrame
-        Points, by what the column is to be called.
-
-    Returns
-    -------
-    DataFrame of str
-        Index (level, threads); columns (scenario, source). With half the width of the 95 % interval over blocks.
-    """
-    columns = {}
-    for label, points in sources.items():
-        means = over_blocks(points[points["operation"] == operation])
-        for name, group in means.groupby("scenario"):
-            bounds = group[["latency_ms", "latency_ms_low", "latency_ms_high"]].to_numpy()
-            text = [_with_reach(Estimate(value, low, high, 0)) for value, low, high in bounds]
-            columns[str(name), label] = pd.Series(text, pd.MultiIndex.from_frame(group[["level", "threads"]]))
-    table = pd.DataFrame(columns).fillna("")
-    rows = [(level, n) for level in LEVELS for n in sorted({n for of_level, n in table.index if of_level == level})]
-    return table.loc[rows, [(name, label) for name in SCENARIOS for label in sources if (name, label) in columns]]
-
-
-def _with_reach(latency_ms: Estimate) -> str:
-    digits = 1 if latency_ms.value < 100 else 0  # noqa: PLR2004 - as many as the interval is worth
-    return f"{latency_ms:±%.{digits}f}"
-
-
 def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
     """Highest throughput over the threads of each block: index (scenario, operation, level).
 
     Returns
     -------
     DataFrame
-        per_s, low, high (over blocks) and at_threads (of the highest mean).
+        per_s, low, high (over blocks), at_threads (of the highest mean) and saturated: whether that is not at the most
+        threads of all points, more of which might bring more.
     """
     keys = KEYS[:-1]
     most = points.groupby([*keys, "block"])["throughput_per_s"].max().groupby(keys).apply(Estimate.positive)
     means = points.groupby(KEYS)["throughput_per_s"].mean().reset_index()
     at = means.loc[means.groupby(keys)["throughput_per_s"].idxmax()].set_index(keys)["threads"]
     rows = [(estimate.value, estimate.low, estimate.high) for estimate in most]
-    return pd.DataFrame(rows, most.index, ["per_s", "low", "high"]).assign(at_threads=at)
+    table = pd.DataFrame(rows, most.index, ["per_s", "low", "high"]).assign(at_threads=at)
+    return table.assign(saturated=table["at_threads"] != points["threads"].max())
 
 
-def throughput_table(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
-    """Table 2 as printed next to the highest throughputs of each source.
-
-    Returns
-    -------
-    DataFrame of str
-        Index (scenario, operation); columns (level, 'Table 2' or source). An asterisk as in the paper: the highest came
-        with the most threads, so that more of them may have brought more.
-    """
-    known = published.table("g21_table2").set_index(KEYS[:-1])
-    columns = {}
-    for level in LEVELS:
-        of_level = known.xs(level, level="level")
-        star = np.where(of_level["saturated"].astype(str).str.lower() == "true", "", " *")
-        columns[level, "Table 2"] = of_level["throughput_per_s"].map("{:,.0f}".format) + star
-        for label, points in sources.items():
-            highest = highest_throughput(points).xs(level, level="level")
-            text = [
-                f"{Estimate(value, low, high, 0):±%,.0f}"
-                for value, low, high in highest[["per_s", "low", "high"]].to_numpy()
-            ]
-            star = np.where(highest["at_threads"] == points["threads"].max(), " *", "")
-            columns[level, label] = pd.Series(text, highest.index) + star
-    table = pd.DataFrame(columns).fillna("")
-    rows = [(name, operation) for name in SCENARIOS for operation in _OPERATIONS if (name, operation) in table.index]
-    return table.loc[rows]
+def printed_throughput() -> pd.DataFrame:
+    """Table 2 as `highest_throughput`, but for the threads."""
+    table = published.table("g21_table2").set_index(KEYS[:-1])
+    saturated = table["saturated"].astype(str).str.lower() == "true"
+    return pd.DataFrame({"per_s": table["throughput_per_s"], "low": np.nan, "high": np.nan, "saturated": saturated})
 
 
 def model_of(
@@ -325,7 +273,7 @@ def _of_levels(scenario: str, operation: str, text: str) -> _Sentence:
 
 def _of_scenarios(operation: str, text: str) -> _Sentence:
     def printed_ratio() -> float:
-        known = published.table("g21_table2").set_index(KEYS[:-1])["throughput_per_s"]
+        known = printed_throughput()["per_s"]
         return float(known["a", operation, "ONE"] / known["c", operation, "ONE"])
 
     name = f"throughput at ONE, a by c, {operation.lower()}s"
@@ -347,13 +295,11 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index: what is compared; columns: the text, its tables, here (with the 95 % interval over blocks).
+    DataFrame
+        Index: what is compared; columns: 'the text' (as printed), 'its tables' (a ratio), 'here' (Estimate).
     """
     blocks = [block for _, block in points.groupby("block")]
-    rows = {
-        one.name: (one.text, f"{one.tables():.3g}", str(Estimate.ratio(map(one.here, blocks)))) for one in _SENTENCES
-    }
+    rows = {one.name: (one.text, one.tables(), Estimate.ratio(map(one.here, blocks))) for one in _SENTENCES}
     return pd.DataFrame.from_dict(rows, orient="index", columns=["the text", "its tables", "here"])
 
 
@@ -402,12 +348,12 @@ def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
 
 
 def by_one_coordinator(ways: pd.DataFrame) -> pd.DataFrame:
-    """Assignments in which one node coordinates everything, from `whereabouts.assignments`, best first."""
+    """Assignments in which one node coordinates everything, from `inferred_regions.assignments`, best first."""
     return ways[ways["coordinator"] != "round_robin"].reset_index(drop=True)
 
 
 def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.DataFrame:
-    """The assignments of regions that fit best, by scenario: index (scenario, place), from `whereabouts.assignments`.
+    """The assignments of regions (`inferred_regions.assignments`) that fit best: index (scenario, place).
 
     Returns
     -------

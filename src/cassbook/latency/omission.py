@@ -94,8 +94,8 @@ def table(run: Run) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index (level, condition, measured); columns n and those of `QUANTILES`.
+    DataFrame
+        Index (level, condition, measured); columns n and those of `QUANTILES`, ms.
     """
     names = ["level", "condition", "measured"]
     rows = []
@@ -105,9 +105,9 @@ def table(run: Run) -> pd.DataFrame:
         level, condition, rate_per_s, threads = cast("tuple[str, str, float, int]", key)
         for kind in ("service",) if np.isnan(rate_per_s) else ("service", "response"):
             counted = _counted(run, group["cell_id"], kind)
-            quantiles = {name: f"{histograms.quantile_us(counted, q) / _MS:.1f}" for name, q in QUANTILES.items()}
+            quantiles_ms = (histograms.quantile_us(counted, q) / _MS for q in QUANTILES.values())
             label = f"{_load(rate_per_s, threads)}, {kind} time"
-            rows.append((level, condition, label, f"{counted.get_total_count()}", *quantiles.values()))
+            rows.append((level, condition, label, counted.get_total_count(), *quantiles_ms))
     return pd.DataFrame(rows, columns=[*names, "n", *QUANTILES]).set_index(names)
 
 

@@ -119,6 +119,28 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*KEYS, "level", "base", "ratio", "low", "high", "half_width_percent", "blocks"])
 
 
+def table(statistics: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
+    """`prices` of cells that alternated, in the order of operation, threads and level; no row where none did.
+
+    Parameters
+    ----------
+    statistics : DataFrame
+        From `cells.cell_statistics`.
+    slices : DataFrame
+        From `slices.slice_statistics`.
+    """
+    if slices.empty:
+        return pd.DataFrame(columns=[*KEYS, "level", "base", "ratio", "low", "high", "blocks"])
+    alternated = statistics[statistics["cell_id"].isin(slices["cell_id"])]
+    ratios = prices(block_ratios(alternated, slices))
+    shares = labelled(alternated).groupby("operation")["read_share"].first()
+    order = ratios.assign(share=-ratios["operation"].map(shares)).sort_values(
+        ["engine", "deployment", "kind", "share", "threads", "level"],
+        key=lambda column: -column.rank() if column.name in ("kind", "level") else column, kind="stable",
+    )  # fmt: skip
+    return order.drop(columns="share").reset_index(drop=True)
+
+
 def pooled(ratios: pd.DataFrame, by: Sequence[str] = ("operation", "level", "base")) -> pd.DataFrame:
     """Ratios of levels to their base over all loads: logarithms are averaged within a block, then over blocks.
 

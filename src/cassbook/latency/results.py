@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +11,9 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.consistency import WRITE_LEVELS, refuses_reads, replicas_waited_for
-from cassbook.core.schema import UNKNOWN_THREADS, explained
-from cassbook.core.words import counted
 from cassbook.latency import percentiles, summaries, uncertainty
 from cassbook.latency.labels import labelled
-from cassbook.latency.uncertainty import BLOCKS, NOTHING, ONE_START
+from cassbook.latency.uncertainty import NOTHING
 
 #: What makes cells repeats of each other, but for block and repeat.
 KEYS = ["engine", "deployment", "kind", "workload", "condition", "operation", "level", "threads", "rate_per_s"]
@@ -38,15 +35,61 @@ class Results:
         errors and unknown (sums over blocks); throughput_per_s, latency_us (the mean), p50_us, p95_us, p99_us and
         p999_us, each with its bounds (throughput_low_per_s, p99_low_us and so on); marks. A percentile that the
         operations do not support (see `percentiles.BEYOND`) is NaN.
-    notes : list of str
-        What is not shown and why, what the intervals rest on, and what the marks mean.
-    parts : int
+    is_part : Series of bool
         Rows that are single operations within a mixed cell of a log.
+    missing : dict of str to Missing
+        By percentile, the cells that lack it, and why.
+    no_histograms : bool
+        Whether histograms, from which p99.9 comes, were not at hand.
+    rates_in_groups : bool
+        Whether settings at a fixed rate were measured together, in slices of one load, as in runs of earlier versions.
     """
 
     table: pd.DataFrame
-    notes: list[str]
-    parts: int = 0
+    is_part: pd.Series
+    missing: dict[str, Missing]
+    no_histograms: bool = False
+    rates_in_groups: bool = False
+
+    @property
+    def parts(self) -> int:
+        """How many rows are single operations within a mixed cell of a log."""
+        return int(self.is_part.sum())
+
+
+@dataclass(slots=True)
+class Missing:
+    """Cells that lack a percentile.
+
+    Attributes
+    ----------
+    mixed : frozenset of str
+        Identifiers of cells of several operations, each of which has a row of its own.
+    few, least : int, float
+        Cells whose operations do not support it, and the fewest operations of one of them.
+    lost : int
+        Cells of which it was not kept.
+    by_operation : int
+        Cells of several operations, whose percentiles do not add up.
+    printed, fewest : int, float
+        Cells whose log prints it although fewer than `percentiles.BEYOND` operations lie beyond it, and the fewest
+        operations of one of them.
+    """
+
+    mixed: frozenset[str] = frozenset()
+    few: int = 0
+    least: float = np.inf
+    lost: int = 0
+    by_operation: int = 0
+    printed: int = 0
+    fewest: float = np.inf
+
+    def miss(self, group: pd.DataFrame) -> None:
+        """Count a cell that lacks the percentile."""
+        if not group[_PART].any() and self.mixed.issuperset(group["cell_id"]):
+            self.by_operation += 1
+        else:
+            self.lost += 1
 
 
 def results(
@@ -73,7 +116,7 @@ def results(
     if parts is not None:
         cells = pd.concat([cells, labelled(parts, failed_too=True).assign(**{_PART: True})], ignore_index=True)
     mixed = frozenset() if parts is None else frozenset(parts["cell_id"])
-    rows, missing = [], {name: _Missing(mixed) for name in percentiles.SHARES}
+    rows, missing = [], {name: Missing(mixed) for name in percentiles.SHARES}
     for key, group in cells.groupby([*KEYS, _PART], sort=False):
         rows.append(dict(zip([*KEYS, _PART], key, strict=True)) | _row(group, missing, replication_factor))
     columns = [*_columns(), *(["max_us"] if "max_us" in cells.columns else []), _PART]
@@ -86,70 +129,15 @@ def results(
             else ["engine", "deployment", "kind", "condition", "threads", "rate_per_s", _PART, "read_share", "level"],
             key=_order, ignore_index=True, kind="stable",
         )  # fmt: skip
-    notes = [text for name, of in missing.items() if (text := of.note(name, recorded is None))]
-    if mixes := max(of.by_operation for of in missing.values()):
-        several = "es" if mixes > 1 else ""
-        notes.insert(
-            0, f"Percentiles of {mixes} mix{several} are not shown: those of several operations do not add up."
-        )
-    part = table.pop(_PART).astype(bool)
-    whole = table[~part]
-    if part.any() and len(none := table.loc[part & table["latency_us"].isna(), "operation"]):
-        notes.insert(0, f"No {', '.join(none)} succeeded.")
-    failed = int(whole["latency_us"].isna().sum())
-    if failed:
-        notes.insert(0, f"{_cells(failed)} had no successful operation, so no latency either.")
-    return Results(table, [*_on_figures(whole), *notes, *explained_marks(whole["marks"])], int(part.sum()))
+    is_part = table.pop(_PART).astype(bool)
+    return Results(table, is_part, missing, no_histograms=recorded is None)
 
 
-def _cells(n: int) -> str:
-    return counted(n, "cell")
-
-
-@dataclass(slots=True)
-class _Missing:
-    """Cells whose operations do not support a percentile, and those of which it was not kept.
-
-    `mixed` are the cells of several operations of which each has a row of its own.
-    """
-
-    mixed: frozenset[str] = frozenset()
-    few: int = 0
-    least: float = np.inf
-    lost: int = 0
-    by_operation: int = 0
-    printed: int = 0
-    fewest: float = np.inf
-
-    def miss(self, group: pd.DataFrame) -> None:
-        """Count a cell that lacks the percentile."""
-        if not group[_PART].any() and self.mixed.issuperset(group["cell_id"]):
-            self.by_operation += 1
-        else:
-            self.lost += 1
-
-    def note(self, name: str, no_histograms: bool) -> str:
-        """Say what is not shown and why; empty where nothing is missing."""
-        said = []
-        if self.few:
-            said.append(percentiles.too_few(name, self.few, self.least))
-        if self.lost:
-            why = "histograms are not in the installed package" if no_histograms else "logs or tables do not hold it"
-            said.append(f"{name} of {_cells(self.lost)} is not shown: their {why}.")
-        if self.printed:
-            few, fewest = _cells(self.printed), f"{self.fewest:,.0f}"
-            said.append(
-                f"{name} of {few} is as the log prints it, of {fewest} operations at the fewest: fewer than "
-                f"{percentiles.BEYOND} lie beyond it."
-            )
-        return " ".join(said)
-
-
-def _row(group: pd.DataFrame, missing: dict[str, _Missing], replication_factor: int | None) -> dict[str, Any]:
+def _row(group: pd.DataFrame, missing: dict[str, Missing], replication_factor: int | None) -> dict[str, Any]:
     """One cell over its blocks."""
     known = group[group["latency_us"].notna()]
     paced = "response_us" in group.columns and len(known) > 0 and bool(known["response_us"].notna().all())
-    time, first = ("response_", group.iloc[0]) if paced else ("", group.iloc[0])
+    time, first = "response_" if paced else "", group.iloc[0]
     row: dict[str, Any] = {name: first[name] for name in ("read_share", "read_cl", "write_cl")}
     row |= _survived(first, replication_factor)
     row |= {"time": RESPONSE if paced else SERVICE, "blocks": group["block"].nunique(), "interval": NOTHING}
@@ -218,30 +206,3 @@ def _order(column: pd.Series) -> pd.Series:
     if column.name == "kind":
         return column.map({kind: place for place, kind in enumerate(("pure", "mixed", "workload"))}).fillna(3)
     return -column if column.name == "read_share" else column
-
-
-def _on_figures(table: pd.DataFrame) -> list[str]:
-    """Say what figures and their intervals rest on."""
-    kinds = set(table["interval"])
-    notes = []
-    if BLOCKS in kinds:
-        notes.append("Over blocks: geometric means, with 95 % intervals from Student's t on logarithms.")
-    if ONE_START in kinds:
-        notes.append(
-            "Cells of one block have 95 % intervals within that block, by its own requests: they say what more of them "
-            "would give, not what another cluster start would."
-        )
-    if (table["time"] == RESPONSE).any():
-        notes.append("Latencies of cells with a rate count from when a request should have started (response time).")
-    if (table["threads"] == UNKNOWN_THREADS).any():
-        notes.append("Logs do not say how many threads there were where none are shown.")
-    unknown, failed = int(table["unknown"].sum()), int(table["errors"].sum())
-    if unknown:
-        notes.append(f"Of {failed} errors, {unknown} are writes that may have taken effect all the same.")
-    return notes
-
-
-def explained_marks(marks: pd.Series) -> list[str]:
-    """Say what the marks of some cells mean, one sentence for each that occurs."""
-    counted = Counter(mark for own in marks for mark in own.split(";") if mark)
-    return [f"Marked {mark} ({_cells(n)}): {explained(mark)}." for mark, n in sorted(counted.items())]

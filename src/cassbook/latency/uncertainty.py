@@ -278,10 +278,11 @@ def over_blocks(by_block: Floats, low: float = np.nan, high: float = np.nan) -> 
     ValueError
         If no block has a figure.
     """
-    estimate = Estimate.positive(by_block[np.isfinite(by_block)])
+    known = by_block[np.isfinite(by_block)]
+    estimate = Estimate.positive(known)
     if not np.isnan(estimate.low):
         return estimate, BLOCKS
-    if estimate.n > 1 or np.isnan(low) or np.isnan(high):
+    if known.size > 1 or np.isnan(low) or np.isnan(high):
         return estimate, NOTHING
     return Estimate(estimate.value, float(low), float(high), 1), ONE_START
 

@@ -1,8 +1,7 @@
 """Predictions held against measurements of mixed workloads (Gorbenko 2020, section VI.B, Table V).
 
-Signs. `deviations` gives (estimated - measured) / measured. Table V is printed without a definition. Its
-numbers and its underlined minima agree with the opposite sign, (measured - estimated) / measured: see
-`printed_measured`.
+Signs. `deviations` gives (measured - estimated) / measured: positive where a mix is slower than predicted. Table V is
+printed without a definition; its numbers and its underlined minima agree with this sign: see `printed_measured`.
 """
 
 from __future__ import annotations
@@ -60,21 +59,21 @@ class Share:
 
 
 def _pairs(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:
-    """Rows present in both tables: setting, read_share, threads, estimated_us, measured_us."""
-    frames = []
+    """Rows in both tables: setting, read_share, threads, estimated_us, measured_us, and marks if measured has them."""
+    frames, marks = [], ["marks"] if "marks" in measured else []
     for name, df in (("estimated_us", estimated), ("measured_us", measured)):
         rounded = df.assign(read_share=df["read_share"].astype(float).round(6))
         if rounded.duplicated(_KEYS).any():
             raise InputError(f"{name}: a (setting, read_share, threads) stands twice in the table")
-        marks = [column for column in ("marks",) if name == "measured_us" and column in rounded]
-        frames.append(rounded[[*_KEYS, "latency_us", *marks]].rename(columns={"latency_us": name}))
+        own = marks if name == "measured_us" else []
+        frames.append(rounded[[*_KEYS, "latency_us", *own]].rename(columns={"latency_us": name}))
     pairs = frames[1].merge(frames[0], on=_KEYS, how="inner")
     if pairs.empty:
         raise LackingError("no (setting, read_share, threads) is both estimated and measured")
     lost = len(frames[1]) - len(pairs)
     if lost:
         warnings.warn(f"{lost} measured workloads have no estimate and are left out", CassbookWarning, stacklevel=3)
-    return pairs[[*_KEYS, "estimated_us", "measured_us"]]
+    return pairs[[*_KEYS, "estimated_us", "measured_us", *marks]]
 
 
 def deviations(estimated: pd.DataFrame, measured: pd.DataFrame) -> pd.DataFrame:

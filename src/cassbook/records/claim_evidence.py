@@ -66,9 +66,7 @@ def _predictor(name: str) -> tuple[Said, str]:
     }
     least = [min(by, key=lambda pair: by[pair]["p"]) == (1, 1) for by in seen.values()]
     first = {_CLUSTERS[setup]: by[1, 1] for setup, by in seen.items()}
-    at_once = ", ".join(
-        f"{where} {share_text(Estimate(p['p'], p['low'], p['high'], 0))} %" for where, p in first.items()
-    )
+    at_once = ", ".join(f"{where} {share_text(Estimate(p['p'], p['low'], p['high']))} %" for where, p in first.items())
     listed = ", ".join(f"k = {k}: {p:.3f}" for k, p in at_100[1, 1].items() if k <= 3)  # noqa: PLR2004 - the first few
     return {
         "pbs-t-visibility-1.5": (

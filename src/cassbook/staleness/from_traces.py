@@ -23,7 +23,7 @@ from cassbook.staleness.wars import Wars, empirical
 
 _DRAWS = 200
 _HALF_A_PAIRING = 0.5
-_NOTHING = Estimate(0.0, 0.0, 0.0, 0)
+_NOTHING = Estimate(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)

@@ -123,7 +123,7 @@ def test_the_answers_are_not_certain(run, version):
     source, probed = recorded_sources([open_run(run)])[0], open_record(f"stale-three-{version}")
     records = source, probed, FaultRun(f"faults-{version}")
     steps = answers.ladder(*records)
-    texts = [*answers.in_words(steps).to_numpy().ravel(), *staleness_measured.summary(probed).to_numpy().ravel()]
+    texts = [*answers.in_words(steps).to_numpy().ravel(), *staleness_measured.summary_shown(probed).to_numpy().ravel()]
     front = answers.five(answers.values(steps, answers.choices(source), *records), source).data
     assert [fault for text in [*texts, front] for fault in faults_of(f"{text} %")] == []
     assert "no requests" not in front

@@ -73,6 +73,13 @@ def test_every_tidy_table_carries_the_marks_and_one_says_what_they_mean(folder, 
     assert (marks.loc[marks["mark"] == "little", "little_ratio"] - 1).abs().min() > 0.05
 
 
+def test_deviations_of_marked_mixes_carry_their_signs(folder, run):
+    mixed = Source("x", run).mixed_stats
+    cells = pd.read_csv(folder / "table5_deviations.csv", index_col=0).melt()["value"]
+    assert len(cells) == len(mixed)
+    assert cells.str.contains("[†‡]").sum() == (mixed["marks"] != "").sum() > 0
+
+
 def test_quantiles_come_from_histograms(folder, run):
     table = pd.read_csv(folder / "quantiles.csv")
     assert set(table["time"]) == {"service"}

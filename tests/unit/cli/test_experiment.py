@@ -10,7 +10,7 @@ from cassbook.cli.main import main
 from cassbook.core.paths import project_root
 from cassbook.lab.experiments import recording
 from cassbook.lab.experiments.catalogue import CATALOGUE
-from cassbook.records import fault_tables
+from cassbook.shown import faults as shown_faults
 from tests.unit.records.test_fault_summary import record as fault_record
 
 
@@ -79,5 +79,5 @@ def test_at_its_end_it_says_what_the_faults_made_of_each_setting(monkeypatch, tm
     result = CliRunner().invoke(main, ["experiment", "faults", "--profile", "faults-kill"])
     assert result.exit_code == 0
     assert result.stdout == f"{tmp_path / 'mine'}\n", "the path alone, for scripts"
-    assert fault_tables.as_text(made) in result.stderr
+    assert shown_faults.as_text(made) in result.stderr
     assert f"what reads it: `cassbook show {tmp_path / 'mine'}`" in result.stderr

@@ -12,8 +12,8 @@ from click.testing import CliRunner
 
 from cassbook.cli.main import main
 from cassbook.lab.run import measure
-from cassbook.records import result_tables
 from cassbook.records import run as records
+from cassbook.shown import results as shown_results
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -60,11 +60,11 @@ def test_a_cell_of_many_marks_or_a_long_name_fits_a_terminal_too():
         | {name: ["1117 ±n.d.", "12.3 ±31%"] for name in ("ops/s", "mean", "p50", "p95", "p99", "p99.9")}
         | {"errors": ["6", "0"], "marks": ["errors,little,lag,clock", ""]}
     )
-    lines = result_tables._columns(table).splitlines()
+    lines = shown_results.columns(table).splitlines()
     assert max(map(len, lines)) <= 120
     assert lines[2] == "    marked errors,little,lag,clock"
     table["operation"] = ["workload " + 40 * "x", "workload orders"]
-    lines = result_tables._columns(table).splitlines()
+    lines = shown_results.columns(table).splitlines()
     assert max(map(len, lines)) <= 120
     assert lines[1] == f"workload {40 * 'x'}, QUORUM/QUORUM"
     assert lines[2].split()[0] == "1000"

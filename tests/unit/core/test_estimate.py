@@ -100,3 +100,10 @@ def test_how_far_an_interval_reaches_is_its_farther_side():
     assert Estimate(100.0, 0.0, 200.0, 3).reach == "±100%"
     assert Estimate(100.0, 50.0, 202.0, 3).reach == Estimate(100.0, 0.0, 5000.0, 3).reach == "±n.d."
     assert Estimate.mean([2.0]).reach == Estimate(0.0, 0.0, 0.0, 3).reach == ""
+
+
+def test_an_estimate_of_a_table_does_not_say_of_how_many_it_is():
+    nan = float("nan")
+    assert Estimate(2.0, 1.0, 3.0).n is None
+    assert str(Estimate(2.0, nan, nan)) == "2"
+    assert str(Estimate(2.0, nan, nan, 2)) == "2 (n=2)"

@@ -6,23 +6,14 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.deployment import scenarios
-from cassbook.deployment.inferred_regions import LEVELS, SCENARIOS
+from cassbook.deployment.inferred_regions import SCENARIOS
 from cassbook.deployment.notation import parse
+from tests.helpers import made_points
 
 
 @pytest.fixture
 def points():
-    """Points that the model explains: scenario a takes 2 ms a request and does 5000 a second at most."""
-    rows = []
-    for name in SCENARIOS:
-        for level in LEVELS:
-            model = scenarios.model_of(name, level, service_ms=2.0, most_per_s=5000.0)
-            for threads in (10, 100, 1000):
-                for block, factor in ((1, 0.98), (2, 1.0), (3, 1.02)):
-                    for operation in ("READ", "WRITE"):
-                        ms = model.latency_ms(threads) * factor
-                        rows.append((name, operation, level, threads, block, ms, threads / ms * 1000, ""))
-    return pd.DataFrame(rows, columns=list(scenarios.POINTS))
+    return made_points.explained()
 
 
 def test_the_model_finds_itself_again(points):
@@ -45,16 +36,23 @@ def test_what_is_not_distance_comes_from_scenario_a(points):
         scenarios.ground(points[points["scenario"] != "a"])
 
 
-def test_tables_stand_side_by_side(points):
-    table = scenarios.latency_table("READ", {"paper": scenarios.printed_points(), "here": points})
-    assert table.loc[("ONE", 100), ("b", "paper")] == "127"
-    assert table.loc[("ALL", 1000), ("c", "paper")] == "1224"
-    assert "±" in table.loc[("ONE", 100), ("b", "here")]
-    assert table.loc[("ONE", 10), ("b", "paper")] == ""
-    highest = scenarios.throughput_table({"here": points})
-    assert highest.loc[("a", "READ"), ("ONE", "Table 2")] == "16,830"
-    assert highest.loc[("b", "READ"), ("ONE", "Table 2")] == "3,450 *"
-    assert highest.loc[("b", "READ"), ("ONE", "here")].endswith(" *")
+def test_the_highest_throughput_is_saturated_where_more_threads_bring_no_more(points):
+    highest = scenarios.highest_throughput(points)
+    most = points["throughput_per_s"].groupby([points[key] for key in ("scenario", "operation", "level")]).max()
+    assert highest["per_s"].to_numpy() == pytest.approx(most.to_numpy(), rel=0.03)
+    assert (highest["low"] <= highest["per_s"]).all()
+    assert not highest.loc[("b", "READ", "ONE"), "saturated"]
+    assert highest.loc[("b", "READ", "ONE"), "at_threads"] == 1000
+    printed = scenarios.printed_throughput()
+    assert printed.loc[("a", "READ", "ONE")].tolist()[::3] == [16830, True]
+    assert printed.loc[("b", "READ", "ONE")].tolist()[::3] == [3450, False]
+
+
+def test_what_sentences_say_comes_from_tables_and_from_points(points):
+    said = scenarios.sentences(points).loc["latency of d, ALL by ONE, reads"]
+    assert said["its tables"] == pytest.approx(5.6, abs=0.3)
+    here = [scenarios.ratio_of_levels(block, "d", "READ") for _, block in points.groupby("block")]
+    assert said["here"].value == pytest.approx(np.exp(np.log(here).mean()))
 
 
 def test_the_paper_s_own_ratios():

@@ -61,8 +61,8 @@ def test_service_and_response_time_are_never_mixed():
         "100 a second, response time",
     ]
     paced = table.loc[("ONE", "paused_node")]
-    assert float(paced.loc["100 a second, service time", "median, ms"]) == 2.0
-    assert float(paced.loc["100 a second, response time", "p99, ms"]) > 900
+    assert paced.loc["100 a second, service time", "median, ms"] == pytest.approx(2.0, abs=0.05)
+    assert paced.loc["100 a second, response time", "p99, ms"] > 900
 
 
 def test_the_pause_is_told_in_seconds_of_the_window():

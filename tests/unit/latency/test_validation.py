@@ -32,6 +32,13 @@ def test_deviation_is_positive_where_the_mix_is_slower_than_estimated(estimated,
     assert df["deviation_percent"].to_dict() == pytest.approx({"1R-3W": -10, "2R-2W": 10, "3R-1W": -18.75})
 
 
+def test_marks_of_measured_cells_stay_with_their_deviations(estimated, measured):
+    marked = measured.assign(marks=["lag", "", "pages"])
+    df = validation.deviations(estimated.assign(marks="estimated"), marked).set_index("setting")
+    assert df["marks"].to_dict() == {"1R-3W": "lag", "2R-2W": "", "3R-1W": "pages"}
+    assert "marks" not in validation.deviations(estimated, measured)
+
+
 def test_shares_that_differ_by_rounding_are_the_same(estimated, measured):
     noisy = measured.assign(read_share=0.1 + 1e-12)
     assert len(validation.deviations(estimated, noisy)) == 3

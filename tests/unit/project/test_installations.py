@@ -91,6 +91,7 @@ COMMANDS = {
     "read": ["read", str(LOG), "--output", "samples.parquet"],
     "show log": ["show", "samples.parquet", "--format", "csv"],
     "show whole": ["show", "standard-2.1.20", "--format", "json"],
+    "show markdown": ["show", "uniform-2.1.20", "--format", "md"],
     "show partly": ["show", "uniform-2.1.20", "--format", "json"],
     "export": ["export", "standard-2.1.20", "--output", "tables"],
     "claims": ["claims", "--format", "json"],
@@ -135,6 +136,7 @@ def test_all_its_commands_answer_without_a_checkout(answers):
     assert (folder / "samples.parquet").is_file()
     assert "647" in said["show log"], "694 rows, of which 47 are read-modify-writes"
     whole, partly = (json.loads(said[f"show {how}"]) for how in ("whole", "partly"))
+    assert said["show markdown"].startswith("# uniform-2.1.20")
     assert any(cell["p999_us"] for cell in whole["cells"])
     assert all(cell["p99_us"] for cell in partly["cells"])
     assert any("histograms are not in the installed package" in note for note in partly["notes"])

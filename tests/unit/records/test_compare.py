@@ -14,9 +14,10 @@ from scipy import stats
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.records import compare, comparison_report
+from cassbook.records import compare
 from cassbook.records.compare import FIGURES
 from cassbook.records.run import RecordedRun
+from cassbook.shown import comparison as shown
 from tests.helpers.data import ROOT
 
 
@@ -85,7 +86,7 @@ def test_blocks_of_runs_that_were_measured_in_turn_are_compared_in_pairs():
     row = figure(comparison)
     assert (row["ratio"], row["ratio_low"], row["ratio_high"]) == pytest.approx((wanted.value, wanted.low, wanted.high))
     assert (comparison.paired, row["distinguishable"]) == (True, True)
-    assert "compared in pairs" in comparison_report.summary(comparison)[0]
+    assert "compared in pairs" in shown.summary(comparison)[0]
     second.manifest.clear()
     apart = compare.compare(first, second)
     assert (apart.paired, figure(apart)["distinguishable"]) == (False, False)
@@ -135,7 +136,7 @@ def test_one_cluster_start_is_said_and_nothing_told_apart():
     half = np.hypot(over_blocks.high - over_blocks.value, np.log(1 / 0.9))
     assert (mixed["interval"], mixed["distinguishable"]) == ("one cluster start", None)
     assert mixed["ratio_high"] == pytest.approx(mixed["ratio"] * np.exp(half))
-    text = comparison_report.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
+    text = shown.as_markdown(compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(3000.0))))
     assert "one cluster start" in text
     assert re.search(r"\| unknown +\|", text)
 
@@ -162,7 +163,7 @@ def test_cells_are_matched_by_what_they_are():
         "pure WRITE QUORUM, 100 threads",
     ]
     assert (comparison.first["engine"], comparison.second["engine"]) == ("2.1.20", "5.0.9")
-    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in comparison_report.as_markdown(comparison)
+    assert "Only in b: 3 (mixed reads 50 % ALL/ONE, 100 threads;" in shown.as_markdown(comparison)
 
 
 def test_response_time_is_compared_where_there_is_one():
@@ -170,18 +171,18 @@ def test_response_time_is_compared_where_there_is_one():
              "response_high_us": 5100.0}  # fmt: skip
     comparison = compare.compare(run("a", paced, {}), run("b", paced, {}))
     assert figure(comparison, "response_us")["rate_per_s"] == 100
-    told = re.sub(" +", " ", comparison_report.as_markdown(comparison))
+    told = re.sub(" +", " ", shown.as_markdown(comparison))
     assert "| paced | READ | ONE | 100 | 100 | 5000 ±2% |" in told
     assert "| pure | READ | ONE | 100 | | 1000 " in told  # without a rate
 
 
 def test_formats_agree_and_what_is_unknown_is_null():
     comparison = compare.compare(run("a", *blocks(1000.0)), run("b", *blocks(2000.0)))
-    content = json.loads(comparison_report.as_json(comparison))
+    content = json.loads(shown.as_json(comparison))
     assert content["figures"][0]["ratio"] == pytest.approx(2)
     assert content["figures"][0]["distinguishable"] is None
     assert content["figures"][0]["rate_per_s"] is None
-    lines = comparison_report.as_csv(comparison).splitlines()
+    lines = shown.as_csv(comparison).splitlines()
     assert lines[0].startswith("first_run,second_run,kind,")
     assert len(lines) == 1 + len(content["figures"])
 
@@ -216,7 +217,7 @@ def test_columns_are_headed_by_names_that_differ(tmp_path):
     here.folder, there.folder = tmp_path / "monday" / "a", tmp_path / "friday" / "a"
     assert labels(here, there) == ("monday/a", "friday/a")
     assert labels(here, here) == ("a (first)", "a (second)")
-    text = comparison_report.as_text(compare.compare(here, there))
+    text = shown.as_text(compare.compare(here, there))
     assert "monday/a friday/a ratio" in re.sub(" +", " ", text)
 
 
@@ -246,11 +247,9 @@ def test_only_what_is_distinguishable_is_shown_on_demand(some_differ):
     chosen = compare.choose(some_differ, only_different=True)
     assert set(chosen.shown["threads"]) == {10, 20}
     assert set(chosen.shown["distinguishable"]) == {True}
-    assert "Mean latency is distinguishable in 2 of 3" in comparison_report.as_markdown(
-        chosen
-    )  # of all, not of what is shown
-    assert len(json.loads(comparison_report.as_json(chosen))["figures"]) == len(chosen.shown)
-    assert "None is distinguishable." in comparison_report.as_text(
+    assert "Mean latency is distinguishable in 2 of 3" in shown.as_markdown(chosen)  # of all, not of what is shown
+    assert len(json.loads(shown.as_json(chosen))["figures"]) == len(chosen.shown)
+    assert "None is distinguishable." in shown.as_text(
         compare.choose(compare.compare(run("a", {}), run("b", {})), 5, True)
     )
 
@@ -277,7 +276,7 @@ def test_what_pairs_of_levels_survive_is_said():
     )
 
 
-@pytest.mark.parametrize("form", comparison_report.FORMATS)
+@pytest.mark.parametrize("form", shown.FORMATS)
 def test_deployments_of_a_run_are_not_merged(form):
     """The four deployments of the recorded run were averaged into one once."""
     near, far = "{[C, R1, R2, R3]}", "{[C], ([R1]}, {R2}, {R3})"
@@ -287,7 +286,7 @@ def test_deployments_of_a_run_are_not_merged(form):
     assert row["deployment"] == far
     assert row["ratio"] == pytest.approx(0.2, rel=0.02)
     assert comparison.only_first == [f"pure READ ONE, 100 threads, {near}"]
-    assert far in comparison_report.FORMATS[form](comparison)
+    assert far in shown.FORMATS[form](comparison)
 
 
 def test_runs_of_one_deployment_each_are_compared_whatever_it_is():
@@ -331,8 +330,8 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     assert "p99_us" not in set(comparison.figures["figure"])
     assert "p95_us" in set(comparison.figures["figure"])
     said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
-    assert said in comparison_report.as_markdown(comparison)
-    assert said in json.loads(comparison_report.as_json(comparison))["not_shown"]
+    assert said in shown.as_markdown(comparison)
+    assert said in json.loads(shown.as_json(comparison))["not_shown"]
     with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell is not shown"):
         compare.compare(first, second, "p99")
 

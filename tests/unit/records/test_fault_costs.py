@@ -11,9 +11,11 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise, stale
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS
-from cassbook.records import fault_costs, manifest, result_tables
+from cassbook.records import fault_costs, manifest
 from cassbook.records.faults import FaultRun
+from cassbook.records.results import of_run as results_of
 from cassbook.records.run import RecordedRun
+from cassbook.shown import results as shown_results
 from tests.helpers import made_runs
 from tests.helpers.experiments import written
 
@@ -101,7 +103,7 @@ def test_staleness_and_results_say_it_too(recorded):
     text = stale.text(of_run("stale-three-2.1.20"), 1, 1, 5.0)
     assert "1R-1W leaves 2.0 [0.3, 6.3] % of reads" in text
     run = RecordedRun("strong-2.1.20")
-    noted = result_tables.surviving(run, result_tables.of_run(run))
+    noted = shown_results.surviving(run, results_of(run))
     assert [note.partition(":")[0].partition(" (")[0] for note in noted] == [
         "With 3 replicas", "Measured while one of 3 nodes is dead",
     ]  # fmt: skip

@@ -13,9 +13,10 @@ from cassbook.book import notebooks
 from cassbook.cli.main import main
 from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.latency.under_faults import ENDS
-from cassbook.records import fault_summary, fault_tables
+from cassbook.records import fault_summary
 from cassbook.records.faults import AdvisedRun, FaultRun, opened
 from cassbook.records.kinds import EXPERIMENTS, read_by
+from cassbook.shown import faults as shown_faults
 from tests.helpers.experiments import written
 from tests.unit.records.test_faults import advised_record
 
@@ -110,7 +111,7 @@ def test_p99_is_of_before_unnoticed_noticed_and_after(run):
 def test_who_noticed_is_said_with_the_last_of_the_nodes_and_without_the_node_itself(run):
     kill = by_place(run).loc["kill node 2 at 10 s, for 10 s"].iloc[0]
     assert kill[["driver_down_s", "nodes_down_s"]].tolist() == pytest.approx([0.2, 6.0])
-    assert fault_tables.noticed(kill) == "marked down by the driver after 0.2 s, by the other nodes after 6.0 s"
+    assert shown_faults.noticed(kill) == "marked down by the driver after 0.2 s, by the other nodes after 6.0 s"
 
 
 def test_a_fault_that_is_repeated_is_one_row_and_one_that_nobody_noticed_is_unnoticed_until_its_end(run):
@@ -118,12 +119,12 @@ def test_a_fault_that_is_repeated_is_one_row_and_one_that_nobody_noticed_is_unno
     assert flaps["times"].tolist() == [2] * 4
     assert flaps["due"].tolist() == [10 * 2 * 20] * 4
     assert flaps["p99_noticed_ms"].isna().all()
-    assert "not by the driver, not by the other nodes" in fault_tables.noticed(flaps.iloc[0])
+    assert "not by the driver, not by the other nodes" in shown_faults.noticed(flaps.iloc[0])
 
 
 def test_a_fault_that_came_too_late_is_named(run):
     assert fault_summary.not_struck(run) == ["mine: stop node 1 at 59 s"]
-    assert "Not carried out before the load ended: mine: stop node 1 at 59 s." in fault_tables.as_text(run)
+    assert "Not carried out before the load ended: mine: stop node 1 at 59 s." in shown_faults.as_text(run)
 
 
 def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
@@ -134,7 +135,7 @@ def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
 
 
 def test_its_text_fits_a_terminal_and_says_all(run):
-    text = fault_tables.as_text(run)
+    text = shown_faults.as_text(run)
     assert max(map(len, text.splitlines())) <= 120
     for said in (
         "mine: Cassandra 5.0.9, faults of 1 schedule in 1 cluster start",
@@ -154,7 +155,7 @@ def cassbook(*arguments):
 
 def test_show_takes_it_in_every_format(run, tmp_path):
     path = tmp_path / "mine"
-    assert cassbook("show", path).stdout == fault_tables.as_text(run) + "\n"
+    assert cassbook("show", path).stdout == shown_faults.as_text(run) + "\n"
     content = json.loads(cassbook("show", path, "--format", "json").stdout)
     assert content["experiment"] == "faults"
     assert len(content["faults"]) == 8

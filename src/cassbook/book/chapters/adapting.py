@@ -22,6 +22,7 @@ from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch
+from cassbook.shown.tables import formatted
 
 Blocks = list[pd.DataFrame]
 
@@ -185,24 +186,25 @@ def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
     return tuple(Phase(**phase) for phase in rides.manifest["schedule"])
 
 
-def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return what sweeps took, at rest and under load.
-
-    Returns
-    -------
-    DataFrame of str
-        Index 'at rest', 'under load'; how many, seconds (mean; least to most), by how much others are slower.
+def sweeps(rides: ScheduleRuns) -> pd.DataFrame:
+    """Return what sweeps took: index 'at rest', 'under load'; columns sweeps (how many), mean_s, min_s, max_s, and
+    slower_percent, by how much others are slower under load.
     """
-    rows = {}
-    for loaded, sweeps in rides.sweeps.groupby("loaded"):
-        slower = (sweeps["slowdown"].mean() - 1) * 100
-        rows["under load" if loaded else "at rest"] = {
-            "sweeps": str(len(sweeps)),
-            "seconds, mean": f"{sweeps['seconds'].mean():.0f}",
-            "seconds, least to most": f"{sweeps['seconds'].min():.0f} to {sweeps['seconds'].max():.0f}",
-            "others are slower by, %": f"{slower:.0f}" if loaded else "",
-        }
-    return pd.DataFrame(rows).T.rename_axis("sweep")
+    by_load = rides.sweeps.groupby("loaded")
+    table = (
+        by_load["seconds"].agg(["size", "mean", "min", "max"]).set_axis(["sweeps", "mean_s", "min_s", "max_s"], axis=1)
+    )
+    slower = (by_load["slowdown"].mean() - 1) * 100
+    table["slower_percent"] = slower.where(slower.index == True)  # noqa: E712 - of loads, not of the index itself
+    return table.rename(index={False: "at rest", True: "under load"}).rename_axis("sweep")
+
+
+def sweep_table(rides: ScheduleRuns) -> pd.DataFrame:
+    """Return `sweeps` in words."""
+    formats = {"sweeps": "", "mean_s": ".0f", "min_s": ".0f", "max_s": ".0f", "slower_percent": ".0f"}
+    words = formatted(sweeps(rides), formats)
+    words.insert(2, "seconds, least to most", words.pop("min_s") + " to " + words.pop("max_s"))
+    return words.rename(columns={"mean_s": "seconds, mean", "slower_percent": "others are slower by, %"})
 
 
 def mean_sweep(rides: ScheduleRuns) -> SweepCost:

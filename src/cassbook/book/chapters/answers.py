@@ -35,7 +35,7 @@ ALWAYS = "always*"
 #: What the probe's reads and writes between regions are called: it reads each version that it wrote.
 _FAR = {"read": "a read after its write", "write": "a write"}
 #: What ONE costs, in multiples of what ONE costs.
-_BASE = Estimate(1.0, 1.0, 1.0, 0)
+_BASE = Estimate(1.0, 1.0, 1.0)
 
 
 def ladder(source: Source, probed: StalenessRun, failing: FaultRun) -> pd.DataFrame:

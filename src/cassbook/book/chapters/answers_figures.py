@@ -33,7 +33,7 @@ def ladder(table: pd.DataFrame) -> Figure:
     stale = {"side by side": table["near"].map(_stale), "in three regions": table["far"].map(_stale)}
     _of_settings(axes[1, 0], stale, palette.SERIES[2:])
     axes[1, 0].set(title="reads that miss a write just acknowledged, all well", ylabel="%", ylim=(-4, 104))
-    dead = {side: table[side].map(lambda n: Estimate(n, n, n, 0)) for side in ("reads", "writes")}
+    dead = {side: table[side].map(lambda n: Estimate(n, n, n)) for side in ("reads", "writes")}
     _of_settings(axes[1, 1], dead, (palette.OPERATIONS["READ"], palette.OPERATIONS["WRITE"]))
     axes[1, 1].set(title="dead replicas survived", ylabel="replicas", ylim=(-0.2, 2.2), yticks=[0, 1, 2])
     return done(figure)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pandas as pd
 
 from cassbook.core.consistency import setting_waiting_for
-from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
 from cassbook.core.units import PERCENT
 from cassbook.records import predictor
 from cassbook.records.prediction_errors import STALE_BELOW
 from cassbook.records.predictor import ORACLE, SAYING, WARS, WHOLE, OracleRun
+from cassbook.shown.tables import intervals
 
 SETUPS = {"none": "no distance", "regions": "four regions"}
 
@@ -25,10 +25,7 @@ def summary(run: OracleRun) -> pd.DataFrame:
     """
     table = predictor.by_panel(run)
     shown = pd.DataFrame({
-        ("measured", "at once, %"): [
-            share_text(Estimate(p0, low, high, 0))
-            for p0, low, high in table[["p0", "low", "high"]].to_numpy()
-        ],
+        ("measured", "at once, %"): intervals(table, share_text, "p0"),
         ("measured", "99.9 % after, ms"): [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN
         **{("off, %", name): [f"{PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
         ("off, %", "chance alone"): [f"{PERCENT * off:.1f}" for off in table["noise"]],

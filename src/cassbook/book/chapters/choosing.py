@@ -15,6 +15,7 @@ from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
 from cassbook.latency.mixing import mix_label
+from cassbook.shown.tables import intervals
 
 _CELL = ("setting", "read_share", "threads")
 
@@ -61,8 +62,7 @@ def mixes_and_parts(sources: Sequence[Source], by: list[str]) -> pd.DataFrame:
 
 def _excess_text(excess: pd.DataFrame) -> pd.Series:
     """Excess in percent with its interval, from `mix_excess.excess`."""
-    bounds = zip(excess["excess_percent"], excess["low"], excess["high"], strict=True)
-    return pd.Series([f"{Estimate(*b, 0):+.1f}" for b in bounds], excess.index)
+    return intervals(excess, "+.1f", "excess_percent")
 
 
 def hot_and_even(hot: Source, even: Source) -> pd.DataFrame:

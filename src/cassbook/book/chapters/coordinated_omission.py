@@ -10,6 +10,7 @@ from cassbook.book.source import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
 from cassbook.latency import omission
+from cassbook.shown.tables import formatted
 
 
 def check_level(sources: Sequence[Source], level: str) -> None:
@@ -27,12 +28,12 @@ def check_level(sources: Sequence[Source], level: str) -> None:
 
 
 def table(source: Source) -> pd.DataFrame:
-    """Return `omission.table` of a run."""
+    """Return `omission.table` of a run in words."""
     assert source.run is not None  # noqa: S101 - only runs have cells
-    shown = omission.table(source.run)
-    if shown.empty:
+    quantiles = omission.table(source.run)
+    if quantiles.empty:
         raise LackingError(f"{source.label} has no cells at a fixed rate")
-    return shown
+    return formatted(quantiles, {"n": "", **dict.fromkeys(omission.QUANTILES, ".1f")})
 
 
 def hidden_values(source: Source, level: str) -> dict[str, float]:

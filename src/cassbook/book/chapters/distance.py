@@ -14,6 +14,8 @@ from cassbook.core.schema import without_aside
 from cassbook.deployment.inferred_regions import by_deployment
 from cassbook.deployment.link import CEILING_CHUNKS_PER_S
 from cassbook.deployment.scenarios import KEYS, highest_throughput
+from cassbook.records import benchmarks
+from cassbook.shown.tables import Format, formatted
 
 _FAR_LEVELS = ("QUORUM", "ALL")
 
@@ -115,3 +117,16 @@ def little_factor(rates: pd.DataFrame) -> dict[str, float]:
 def implied_shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return `inferred_regions.implied` for readers: a difference of latencies may be negative, a round trip is not."""
     return table.map(lambda ms: f"{ms:.1f}" if ms >= 0 else "about 0")
+
+
+def relay_table() -> pd.DataFrame:
+    """Return `benchmarks.relay_accuracy` in words."""
+    titles = {
+        "asked_ms": "asked, ms",
+        "median_ms": "median",
+        "p95_ms": "95 %",
+        "p99_ms": "99 %",
+        "kept": "within 1 ms or 2 %",
+    }
+    formats: dict[str, Format] = {**dict.fromkeys(titles, ".1f"), "kept": lambda kept: "yes" if kept else "no"}
+    return formatted(benchmarks.relay_accuracy(), formats).rename(columns=titles)

@@ -9,9 +9,10 @@ from IPython.display import Markdown, display
 
 from cassbook.book.chapters import failures_figures
 from cassbook.core.errors import InputError
-from cassbook.records import fault_tables, faults
+from cassbook.records import faults
 from cassbook.records.fault_summary import summary
 from cassbook.records.faults import FaultRun
+from cassbook.shown import faults as shown_faults
 
 #: What a record of `cassbook experiment faults --profile` calls its experiment.
 _OWN = "faults"
@@ -32,13 +33,13 @@ def show(own: str, pair: Mapping[str, FaultRun]) -> None:
     shown = [*([_opened(own)] if own else []), *(run for run in pair.values() if _is_own(run))]
     for run in shown:
         for setup in run.setups:
-            display(Markdown(f"**{run.results.name}, Cassandra {run.engine}.** {fault_tables.title_of(run, setup)}."))
+            display(Markdown(f"**{run.results.name}, Cassandra {run.engine}.** {shown_faults.title_of(run, setup)}."))
             display(failures_figures.answered([run], setup))
             for fault, who, table in of_schedule(run, setup):
                 display(Markdown(f"*{fault}*: {who}."))
                 display(table)
-            display(Markdown(" ".join(fault_tables.kept(run, [setup]))))
-        display(Markdown(" ".join(fault_tables.notes(run))))
+            display(Markdown(" ".join(shown_faults.kept(run, [setup]))))
+        display(Markdown(" ".join(shown_faults.notes(run))))
 
 
 def _is_own(run: FaultRun) -> bool:
@@ -47,7 +48,7 @@ def _is_own(run: FaultRun) -> bool:
 
 def of_schedule(run: FaultRun, setup: str) -> list[tuple[str, str, pd.DataFrame]]:
     """Return each fault of a schedule, who noticed it, and what each setting made of it: index setting."""
-    found = fault_tables.sections(summary(run, [setup]))
+    found = shown_faults.sections(summary(run, [setup]))
     return [(fault, who, table.set_index("setting")) for _, fault, who, table in found]
 
 

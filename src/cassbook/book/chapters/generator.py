@@ -7,15 +7,14 @@ import pandas as pd
 
 from cassbook.book import needs
 from cassbook.book.source import Source
-from cassbook.core.estimate import Estimate
 from cassbook.latency import saturation
 from cassbook.records import benchmarks
+from cassbook.shown.tables import intervals
 
 
 def next_to_stress() -> pd.DataFrame:
     """Return `benchmarks.throughput_ratios` for readers: one row per (operation, level, threads)."""
     ratios = benchmarks.throughput_ratios().set_index(benchmarks.POINT)
-    bounds = ratios[["ratio", "low", "high"]].to_numpy()
     titles = {
         "ours_per_s": "ours, 1/s",
         "stress_per_s": "cassandra-stress, 1/s",
@@ -24,7 +23,7 @@ def next_to_stress() -> pd.DataFrame:
         "stress_cpu_us_per_op": "CPU of cassandra-stress, us/op",
     }
     text = ratios[list(titles)].map("{:.0f}".format)
-    text["ratio"] = [f"{Estimate(value, low, high, 0):.2f}" for value, low, high in bounds]
+    text["ratio"] = intervals(ratios, ".2f", "ratio")
     return text.rename(columns=titles)
 
 

@@ -15,6 +15,7 @@ from cassbook.core.consistency import LEVELS, STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentiles, prices
+from cassbook.shown.tables import formatted
 
 #: From so many threads on the machine is busy; below, the price of a level is that of a round trip more.
 BUSY_THREADS = 100
@@ -101,7 +102,7 @@ def _of_run(source: Source, kind: str, by: Sequence[str]) -> pd.DataFrame:
 
 def text(of: pd.DataFrame) -> pd.DataFrame:
     """Return `table` in words."""
-    return of.map(lambda estimate: f"{estimate:.2f}" if isinstance(estimate, Estimate) else LACKING)
+    return formatted(of, ".2f", LACKING)
 
 
 def values(

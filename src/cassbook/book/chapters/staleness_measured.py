@@ -13,6 +13,7 @@ from cassbook.core.proportion import share_text
 from cassbook.core.units import PERCENT
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
+from cassbook.shown.tables import Format, estimates, formatted
 from cassbook.staleness import curves
 
 #: What the 2020 paper (section V) and the thesis (section 4.3.2) say that these settings "provide" and "guarantee".
@@ -76,13 +77,8 @@ def _meet(panels: pd.DataFrame) -> pd.Series:
 
 
 def summary(run: StalenessRun) -> pd.DataFrame:
-    """Return weak panels: measured P(0) with its interval, times to 99 and 99.9 %, how far behind stale reads were, and
-    latencies.
-
-    Returns
-    -------
-    DataFrame of str
-        Index (setup, load, setting).
+    """Return weak panels: measured P(0) with its interval, times to 99 and 99.9 % (NaN for never), how far behind stale
+    reads were, and latencies; index (setup, load, setting).
     """
     rows = {}
     for setup, threads, r, w in prediction_errors.weak_panels(run):
@@ -90,27 +86,31 @@ def summary(run: StalenessRun) -> pd.DataFrame:
         panel = run.rows(setup, threads, r, w)
         first = seen.iloc[0]
         rows[setup_name(setup), load_name(threads), setting_waiting_for(r, w)] = {
-            "reads": f"{panel['reads'].sum():,}",
-            "P(0)": share_text(Estimate(first["p"], first["low"], first["high"], 0), 1, 3),
-            **{f"t {100 * p:g} %, ms": _ms(curves.reached_ms(seen, p)) for p in _SHARES},
-            "behind, ms": _ms(float(panel["behind_ms"].mean())),
-            "read, ms": f"{Estimate.positive(panel['read_ms']):±%.1f}",
-            "write, ms": f"{Estimate.positive(panel['write_ms']):±%.1f}",
-            "p99 of each, ms": " and ".join(
-                f"{Estimate.positive(panel[f'{kind}_p99_ms']).value:.1f}" for kind in ("read", "write")
-            ),
-        }
+            "reads": panel["reads"].sum(), "P(0)": Estimate(first["p"], first["low"], first["high"]),
+            **{f"t {100 * p:g} %, ms": curves.reached_ms(seen, p) for p in _SHARES},
+            "behind, ms": float(panel["behind_ms"].mean()),
+            **{f"{kind}, ms": Estimate.positive(panel[f"{kind}_ms"]) for kind in ("read", "write")},
+            **{f"p99 of a {kind}, ms": Estimate.positive(panel[f"{kind}_p99_ms"]).value for kind in ("read", "write")},
+        }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
+
+
+def summary_shown(run: StalenessRun) -> pd.DataFrame:
+    """Return `summary` in words."""
+    table = summary(run)
+    formats: dict[str, Format] = {
+        **dict.fromkeys(table.columns, ".1f"), **dict.fromkeys(("read, ms", "write, ms"), "±%.1f"),
+        "reads": ",", "P(0)": lambda share: share_text(share, 1, 3),
+    }  # fmt: skip
+    words = formatted(table, formats, missing="never")
+    p99_ms = [words.pop(f"p99 of a {kind}, ms") for kind in ("read", "write")]
+    return words.assign(**{"p99 of each, ms": p99_ms[0] + " and " + p99_ms[1]})
 
 
 def _first_share(seen: pd.DataFrame) -> str:
     """Say the first point of a curve (see `curves.over_t`) in percent with its bounds."""
     first = seen.iloc[0]
-    return share_text(Estimate(first["p"], first["low"], first["high"], 0))
-
-
-def _ms(value: float) -> str:
-    return "never" if np.isnan(value) else f"{value:.1f}"
+    return share_text(Estimate(first["p"], first["low"], first["high"]))
 
 
 def stale_values(run: StalenessRun) -> dict[str, object]:
@@ -251,17 +251,21 @@ def frontier_shown(table: pd.DataFrame) -> pd.DataFrame:
     """Return the settings of `staleness_results.frontier` that no other beats in both, in words: index (replicas,
     setup, load, setting).
     """
-    rows = {}
-    for row in table[curves.unbeaten(table)].to_dict("records"):
-        case = (str(row["n"]), setup_name(str(row["setup"])), load_name(int(row["threads"])), str(row["setting"]))
-        rows[case] = {
-            "read, ms": f"{row['read_ms']:.1f}", "a read's p99": f"{row['read_p99_ms']:.1f}",
-            "write, ms": f"{row['write_ms']:.1f}", "a write's p99": f"{row['write_p99_ms']:.1f}",
-            "half and half, ms": f"{row['latency_ms']:.1f}",
-            "P(0)": f"{Estimate(row['p0'], row['low'], row['high'], 0):.3f}",
-            "99.9 % fresh after, ms": "at once" if row["t_999_ms"] == 0 else _ms(row["t_999_ms"]),
-        }  # fmt: skip
-    return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["replicas", "setup", "load", "setting"])
+    best = table[curves.unbeaten(table)]
+    titles = {
+        "read_ms": "read, ms", "read_p99_ms": "a read's p99", "write_ms": "write, ms", "write_p99_ms": "a write's p99",
+        "latency_ms": "half and half, ms", "p0": "P(0)", "t_999_ms": "99.9 % fresh after, ms",
+    }  # fmt: skip
+    formats: dict[str, Format] = {**dict.fromkeys(titles, ".1f"), "p0": ".3f", "t_999_ms": _after}
+    words = formatted(best.assign(p0=estimates(best, "p0")), formats, missing="never").rename(columns=titles)
+    return words.set_index([
+        best["n"].astype(str).rename("replicas"), best["setup"].map(setup_name),
+        best["threads"].map(load_name).rename("load"), best["setting"].astype(str),
+    ])  # fmt: skip
+
+
+def _after(ms: float) -> str:
+    return "at once" if ms == 0 else f"{ms:.1f}"
 
 
 def frontier_values(table: pd.DataFrame) -> dict[str, object]:

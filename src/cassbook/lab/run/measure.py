@@ -23,6 +23,7 @@ from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile
 from cassbook.records import manifest
 from cassbook.records.kinds import RUN
+from cassbook.shown import prices
 
 _QUIET_PERCENT = 10.0
 
@@ -177,7 +178,7 @@ def _measure(
                 _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
-                if number < len(run.blocks) and (text := run.store.prices()):
+                if number < len(run.blocks) and (text := prices.as_text(run.store.prices())):
                     log(text)
                 if measured and not said and time_left.left_s:
                     log(_forecast(time_left, then_s))

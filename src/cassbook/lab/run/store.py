@@ -33,9 +33,10 @@ from cassbook.core.words import counted
 from cassbook.lab.load.recorder import Window, write_samples
 from cassbook.lab.run import circumstances
 from cassbook.lab.run.plan import rates_apart
+from cassbook.latency import prices
 from cassbook.latency.slices import slice_statistics
 from cassbook.profile.profile import Profile
-from cassbook.records import digest, manifest, price_tables
+from cassbook.records import digest, manifest
 from cassbook.records.digest import SLICES
 from cassbook.records.kinds import RUN
 
@@ -234,12 +235,11 @@ class RunStore:
         samples = pa.concat_tables(tables) if tables else SAMPLES.empty_table()
         write_samples(samples.unify_dictionaries(), self._block_path(block))
 
-    def prices(self) -> str:
-        """Say what levels cost by the blocks that are finished; empty where none alternated."""
+    def prices(self) -> pd.DataFrame:
+        """Return what levels cost by the blocks that are finished (`prices.table`)."""
         if not (self.folder / SLICES).exists():
-            return ""
-        statistics, slices = (digest.read_statistics(self.folder / name) for name in (digest.STATISTICS, SLICES))
-        return price_tables.as_text(statistics, slices)
+            return prices.table(pd.DataFrame(), pd.DataFrame())
+        return prices.table(*(digest.read_statistics(self.folder / name) for name in (digest.STATISTICS, SLICES)))
 
     def complete(self) -> None:
         """Mark the run complete, with the sum of each file; the manifest is written last."""

@@ -91,9 +91,10 @@ def test_prose_quotes_the_fastest_and_the_slowest_fixed_setting(rides):
 
 
 def test_sweeps_at_rest_are_kept_apart_from_those_beside_the_load(rides):
-    table = adapting.sweep_table(rides)
-    assert table.loc["at rest", "seconds, mean"] == "10"
-    assert table.loc["under load", ["seconds, mean", "others are slower by, %"]].tolist() == ["22", "100"]
+    table = adapting.sweeps(rides)
+    assert table.loc["at rest", "mean_s"] == 10
+    assert table.loc["under load", ["mean_s", "slower_percent"]].tolist() == [22, 100]
+    assert adapting.sweep_table(rides).loc["at rest", "others are slower by, %"] == ""
     assert adapting.mean_sweep(rides) == SweepCost(22.0, 2.0)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.latency import percentiles, uncertainty
 from cassbook.records.compare import ORDER, Comparison
+from cassbook.shown.tables import formatted, intervals
 
 _MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
 #: Shown where they say something.
@@ -43,15 +43,11 @@ def as_csv(comparison: Comparison) -> str:
     return named.to_csv(index=False, lineterminator="\n").rstrip("\n")
 
 
-def _verdict(row: Mapping[Hashable, Any]) -> str:
+def verdict(row: Mapping[Hashable, Any]) -> str:
+    """Say whether a figure is distinguishable; unknown where its interval does not rest on blocks."""
     if row["interval"] != uncertainty.BLOCKS:
         return "unknown"
     return "yes" if row["distinguishable"] else "no"
-
-
-def _with_interval(row: Mapping[Hashable, Any], side: str) -> str:
-    """A run's own value, and how far its interval reaches."""
-    return f"{Estimate(row[f'{side}_value'], row[f'{side}_low'], row[f'{side}_high'], 0):±%.0f}"
 
 
 def _word(value: object) -> str:
@@ -68,19 +64,18 @@ def _table(shown: pd.DataFrame, labels: tuple[str, str], *more: str) -> pd.DataF
         *_MARKDOWN_KEYS,
         *(name for name in _MORE_KEYS if name in shown.columns and (shown[name].notna() & (shown[name] != "")).any()),
     ]
-    rows = [
-        {name: _word(row[name]) for name in keys}
-        | {
-            labels[0]: _with_interval(row, "first"),
-            labels[1]: _with_interval(row, "second"),
-            "ratio": "unknown" if np.isnan(row["ratio"]) else f"{row['ratio']:.3f}",
-            "95 % interval": f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none",
-            "rests on": row["interval"] or "nothing",
-            "distinguishable": _verdict(row),
-        }
-        for row in shown.to_dict("records")
+    if shown.empty:
+        return pd.DataFrame()
+    table = shown[keys].map(_word)
+    for label, side in zip(labels, ("first", "second"), strict=True):
+        table[label] = intervals(shown, "±%.0f", *(f"{side}_{name}" for name in ("value", "low", "high")))
+    table["ratio"] = formatted(shown, {"ratio": ".3f"}, missing="unknown")["ratio"]
+    rows = shown.to_dict("records")
+    table["95 % interval"] = [
+        f"{row['ratio_low']:.3f} to {row['ratio_high']:.3f}" if row["interval"] else "none" for row in rows
     ]
-    return pd.DataFrame(rows)
+    table["rests on"] = shown["interval"].where(shown["interval"] != "", "nothing")
+    return table.assign(distinguishable=[verdict(row) for row in rows])
 
 
 def summary(comparison: Comparison) -> list[str]:

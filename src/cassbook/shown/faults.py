@@ -1,21 +1,19 @@
-"""A record of faults as `cassbook show` prints it, `cassbook experiment faults` at its end, and reports have it."""
+"""A record of faults, as `cassbook show`, `cassbook experiment faults` at its end, and reports have it."""
 
 from __future__ import annotations
 
 import json
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.records.fault_summary import FAULT, OBSERVERS, PHASES, UNANSWERED, not_struck, summary
 from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.shown.tables import WIDTH, Format, csv, formatted, lines, wrapped
 
-_WIDTH = 120
 _PERCENT = 100
 #: Columns of words, which stand to the left; those that are the same in a whole schedule are left out.
 _WORDS = ("setting", "driver", "table", "operation")
@@ -81,20 +79,21 @@ def noticed(row: Any) -> str:
 def _shown(own: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of one fault in words."""
     words = [name for name in _WORDS if name in {"setting", "operation"} or len(own[name].unique()) > 1]
-    text = own[words].copy()
-    text["due"] = own["due"].map("{:,}".format)
-    text["unanswered"] = own["unanswered"].map("{:,}".format)
-    text["%"] = [_percent(row) for row in own.to_dict("records")]
+    rows = own.to_dict("records")
+    table = own[[*words, "due", "unanswered"]].assign(**{"%": [_percent(row) for row in rows]})
     for number, phase in enumerate(PHASES):
-        head = f"p99 {phase}" if number == 0 else phase
-        text[head] = own[f"p99_{phase}_ms"].map(_ms)
-    text[ENDED] = [_kinds(row) for row in own.to_dict("records")]
-    return text.reset_index(drop=True)
+        table[f"p99 {phase}" if number == 0 else phase] = own[f"p99_{phase}_ms"].astype(float)
+    table[ENDED] = [_kinds(row) for row in rows]
+    formats: dict[str, Format] = {
+        **dict.fromkeys(table.columns, _ms), **dict.fromkeys((*words, "%", ENDED), ""),
+        **dict.fromkeys(("due", "unanswered"), ","),
+    }  # fmt: skip
+    return formatted(table, formats, missing="-").reset_index(drop=True)
 
 
 def _percent(row: dict[Any, Any]) -> str:
     """Percent not answered with its bounds: '0 (at most 0.10)', '66.4 [57.9, 74.1]'."""
-    share = Estimate(row["share"], row["low"], row["high"], 0).times(_PERCENT)
+    share = Estimate(row["share"], row["low"], row["high"]).times(_PERCENT)
     if not row["unanswered"]:
         return f"0 (at most {share.high:.2g})"
     if row["unanswered"] == row["due"]:
@@ -106,7 +105,7 @@ def _percent(row: dict[Any, Any]) -> str:
 
 
 def _ms(value: float) -> str:
-    return "-" if np.isnan(value) else f"{value:,.0f}" if value >= _PERCENT else f"{value:.1f}"
+    return f"{value:,.0f}" if value >= _PERCENT else f"{value:.1f}"
 
 
 def _kinds(row: dict[Any, Any]) -> str:
@@ -133,51 +132,38 @@ def notes(run: FaultRun) -> list[str]:
 
 def as_text(run: FaultRun) -> str:
     """Return the summary for a terminal."""
-    lines, last = [heading(run)], ""
+    text, last = [heading(run)], ""
     for setup, fault, who, table in sections(summary(run)):
         if setup != last:
-            lines += ["", *textwrap.wrap(title_of(run, setup), _WIDTH, subsequent_indent="  ")]
+            text += ["", *wrapped([title_of(run, setup)])]
             last = setup
-        lines += ["", fault, f"  {who}", _columns(table)]
-    lines += ["", *(line for note in (*kept(run), *notes(run)) for line in _wrapped(note))]
-    return "\n".join(lines)
-
-
-def _wrapped(note: str) -> list[str]:
-    return textwrap.wrap(note, _WIDTH, subsequent_indent="  ")
+        text += ["", fault, f"  {who}", _columns(table)]
+    return "\n".join([*text, "", *wrapped([*kept(run), *notes(run)])])
 
 
 def _columns(table: pd.DataFrame) -> str:
     """Columns of text; how requests ended stands on lines of its own where it would not fit."""
     if not table[ENDED].any():
         table = table.drop(columns=ENDED)
-    lines = _lines(table)
-    if max(map(len, lines)) <= _WIDTH or ENDED not in table:
-        return "\n".join(lines)
-    first, *rows = _lines(table.drop(columns=ENDED))
+    text = lines(table, (*_WORDS, ENDED))
+    if max(map(len, text)) <= WIDTH or ENDED not in table:
+        return "\n".join(text)
+    first, *rows = lines(table.drop(columns=ENDED), _WORDS)
     apart = [first]
     for row, ended in zip(rows, table[ENDED], strict=True):
         apart += [row, *([f"    {ended}"] if ended else [])]
     return "\n".join(apart)
 
 
-def _lines(table: pd.DataFrame) -> list[str]:
-    left = {name: max(map(len, [name, *table[name]])) for name in (*_WORDS, ENDED) if name in table}
-    formatters = {name: (f"{{:<{width}}}".format) for name, width in left.items()}
-    head = [f"{name:<{left[name]}}" if name in left else name for name in table.columns]
-    text = table.to_string(index=False, justify="right", formatters=formatters, header=head)
-    return [line.rstrip() for line in text.splitlines()]
-
-
 def as_markdown(run: FaultRun) -> str:
     """Return the summary as Markdown."""
-    lines, last = [f"# {heading(run)}"], ""
+    text, last = [f"# {heading(run)}"], ""
     for setup, fault, who, table in sections(summary(run)):
         if setup != last:
-            lines += ["", f"## {title_of(run, setup)}"]
+            text += ["", f"## {title_of(run, setup)}"]
             last = setup
-        lines += ["", f"### {fault}", "", f"{who[:1].upper()}{who[1:]}.", "", markdown(table)]
-    return "\n".join([*lines, "", *(f"* {note}" for note in (*kept(run), *notes(run)))])
+        text += ["", f"### {fault}", "", f"{who[:1].upper()}{who[1:]}.", "", markdown(table)]
+    return "\n".join([*text, "", *(f"* {note}" for note in (*kept(run), *notes(run)))])
 
 
 def as_json(run: FaultRun) -> str:
@@ -193,9 +179,7 @@ def as_json(run: FaultRun) -> str:
 
 def as_csv(run: FaultRun) -> str:
     """CSV of `summary`, with the record's name in front."""
-    table = summary(run)
-    table.insert(0, "record", run.results.name)
-    return table.to_csv(index=False, lineterminator="\n", float_format="%.7g").rstrip("\n")
+    return csv(summary(run), record=run.results.name)
 
 
 FORMATS: dict[str, Callable[[FaultRun], str]] = {

@@ -1,0 +1,49 @@
+"""The results of a run by cell, and what its levels cost: numbers, which `cassbook.shown` makes text of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+import pandas as pd
+from hdrh.histogram import HdrHistogram
+
+from cassbook.latency import prices
+from cassbook.latency.results import Results, results
+from cassbook.latency.slices import rates_in_groups
+from cassbook.records.compare import Run
+from cassbook.records.run import RecordedRun
+
+
+class Measured(Run, Protocol):
+    """A recorded run, a folder of logs, or samples in Parquet."""
+
+    @property
+    def has_histograms(self) -> bool:
+        """Whether it has the next."""
+
+    @property
+    def histograms(self) -> Mapping[str, HdrHistogram]:
+        """Histograms of its cells and operations, in microseconds."""
+
+
+def of_run(run: Measured) -> Results:
+    """Return the results of a run; p99.9 is left out where the installed package has no histograms of it."""
+    recorded = run.histograms if run.has_histograms else None
+    found = results(run.statistics, recorded, replication(run), run.parts)
+    together = isinstance(run, RecordedRun) and bool(rates_in_groups(run.statistics, run.slices).any())
+    return replace(found, rates_in_groups=together)
+
+
+def prices_of(run: object) -> pd.DataFrame:
+    """Return `prices.table` of a recorded run's means; no row for one whose levels did not alternate."""
+    if not isinstance(run, RecordedRun):
+        return prices.table(pd.DataFrame(), pd.DataFrame())
+    return prices.table(run.statistics, run.slices)
+
+
+def replication(run: Measured) -> int | None:
+    """Return the replication factor of a run; None where it does not say, as logs do not."""
+    factor: int | None = run.manifest.get("profile", {}).get("cluster", {}).get("replication_factor")
+    return factor
