@@ -24,17 +24,15 @@ from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import keyspace_hosts, missing_nodes, replication_factor
+from cassbook.advisor.health import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
-from cassbook.advisor.pace import Pace
-from cassbook.advisor.policy import Decision, Policy, Terms
+from cassbook.advisor.policy import Decision, Policy, SweepCost, SweepMeter, Terms
 from cassbook.advisor.regime import Regime, bound_by_others, starting
 from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
-from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import setting, setting_waiting_for, stops
@@ -75,6 +73,32 @@ class Change:
 
     at: float
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often an adviser looks, and how hard its sweeps work.
+
+    Attributes
+    ----------
+    window_s : float
+        How far back the load is looked at, seconds.
+    interval_s : float
+        Time between two looks, seconds.
+    lease_s : float
+        How long a sign of life is good for, seconds; at least three intervals.
+    sweep_at_once : int
+        Ranges of rows that a sweep reads at a time: with more it ends sooner, and slows other requests down more.
+    """
+
+    window_s: float = 5.0
+    interval_s: float = 0.5
+    lease_s: float = 10.0
+    sweep_at_once: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.interval_s * 3 <= self.lease_s:
+            raise InputError(f"lease_s: {self.lease_s:g} must be at least three times interval_s, {self.interval_s:g}")
 
 
 _PACE = Pace()

@@ -23,7 +23,7 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.advisor import map_cells, map_columns, workload_cells
+from cassbook.advisor import map_cells, workload_cells
 from cassbook.advisor.advice import SURVIVE, Advice, AdviceMap, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
@@ -90,8 +90,8 @@ class LatencyMap:
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
         parts = [
-            map_columns.mixed_columns(cell_stats, replicas),
-            map_columns.pure_columns(cell_stats, settings, replicas),
+            map_cells.mixed_columns(cell_stats, replicas),
+            map_cells.pure_columns(cell_stats, settings, replicas),
         ]
         columns = pd.concat(parts, ignore_index=True)
         alone = len(self.workloads) == 1
@@ -235,7 +235,7 @@ class LatencyMap:
                     continue
                 measured = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
                 if len(measured):
-                    latency_us[k, b] = map_columns.interpolated(measured, counts, shares)
+                    latency_us[k, b] = map_cells.interpolated(measured, counts, shares)
         return latency_us
 
     def _measured_mix(self, read_shares: ArrayLike) -> Floats:
@@ -250,7 +250,7 @@ class LatencyMap:
 
     def over_blocks(self, by_block: Floats, axis: int) -> Floats:
         """Geometric mean over the blocks that know a figure; NaN where none does."""
-        return np.asarray(np.exp(map_columns.mean(np.log(by_block), axis)))
+        return np.asarray(np.exp(map_cells.mean(np.log(by_block), axis)))
 
     def marks(self, setting: Setting, threads: float, read_share: float) -> frozenset[str]:
         """Marks of the cells that a point rests on, in any block."""

@@ -13,7 +13,7 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import live_replicas
+from cassbook.advisor.health import live_replicas
 from cassbook.advisor.member import Member, Ticket
 from cassbook.advisor.unserved import CannotServe, Failed, Gates, Patience
 from cassbook.advisor.window import Window

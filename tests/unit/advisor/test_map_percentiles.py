@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.cli.answers import advise
 from cassbook.cli.main import main

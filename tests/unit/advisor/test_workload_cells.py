@@ -9,9 +9,8 @@ import pytest
 
 from cassbook.advisor import workload_cells
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Forecast, Policy, Terms
+from cassbook.advisor.policy import Forecast, Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.cli import advise as command
 from cassbook.cli.answers import advise
