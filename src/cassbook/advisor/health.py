@@ -28,13 +28,6 @@ class Health:
     * A time-out says how many replicas had answered. It counts if the driver misses a node, or if there are several.
     * A node that the driver misses counts at once if a request has failed, or if it was missed from the beginning; else
       after two seconds, for connections are lost now and then.
-
-    Parameters
-    ----------
-    replicas : int
-        The replication factor.
-    clock : callable
-        Seconds on a clock that never goes back.
     """
 
     def __init__(self, replicas: int, clock: Clock) -> None:
@@ -44,7 +37,7 @@ class Health:
         self._asked = False
 
     def failed(self, error: BaseException | None) -> bool:
-        """Take the error of a request; whether it tells of replicas that are dead or silent."""
+        """Take the error of a request; whether it shows that replicas are dead or silent."""
         if isinstance(error, CannotServe):  # this client's own word, which is no evidence
             return False
         if isinstance(error, Unavailable):
@@ -59,14 +52,9 @@ class Health:
         return True
 
     def alive(self, missing: int, nodes: int) -> int:
-        """Return how many replicas of the worst row are alive.
+        """Return how many replicas of the worst row are alive; the driver takes `missing` of `nodes` for down.
 
-        Parameters
-        ----------
-        missing : int
-            Nodes that the driver takes for down.
-        nodes : int
-            All there are; where that is more than the replicas, a row may have lost one of them, and not all.
+        Where there are more nodes than replicas, a row may have lost one of its replicas, and not all.
         """
         now = self._clock()
         while self._failures and self._failures[0][0] < now - _REMEMBERED_S:

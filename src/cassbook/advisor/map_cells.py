@@ -25,18 +25,7 @@ COLUMNS = ["setting", "block", "read_share", "threads", "cell_id", "operations",
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Cells of one setting, block, share of reads and thread count: one, or repeats of it.
-
-    Attributes
-    ----------
-    setting : str
-    block : int
-    read_share, threads : float
-    cell_ids : tuple of str
-    operations : float
-        Of the cell that has the fewest.
-    marks : frozenset of str
-    """
+    """Cells of one setting, block, share of reads and thread count: one, or repeats; operations of the smallest."""
 
     setting: str
     block: int
@@ -52,13 +41,7 @@ _Part = tuple[float, list[tuple[float, Place]]]
 
 
 class Cells:
-    """The cells of a map.
-
-    Parameters
-    ----------
-    table : DataFrame
-        `COLUMNS`; what is not known of operations is infinite, of marks empty.
-    """
+    """The cells of a map, from a table of `COLUMNS`: unknown operations are infinite, unknown marks empty."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._ladders: dict[tuple[str, int], dict[float, list[Place]]] = {}
@@ -118,17 +101,7 @@ def _sides(ladder: list[Place], threads: float) -> list[tuple[float, Place]]:
 
 
 class Tails:
-    """Percentiles of latency at any point of a map (see `percentile_mixing`).
-
-    Parameters
-    ----------
-    cells : Cells
-    by : str
-        One of `percentiles.SHARES`.
-    recorded : mapping of str to HdrHistogram
-        Of the run, by tag.
-    name : str
-        Of the run, for messages.
+    """Percentiles of latency at any point of a map (see `percentile_mixing`), of a run's histograms by tag.
 
     Raises
     ------
@@ -158,16 +131,7 @@ class Tails:
             )
 
     def at(self, setting: str, block: int, threads: float, read_share: float, share: float | None = None) -> float:
-        """Percentile of a setting in one block, in us; NaN where it is not known.
-
-        Parameters
-        ----------
-        setting : str
-        block : int
-        threads, read_share : float
-        share : float, optional
-            Another quantile than the percentile's own, from 0 to 1.
-        """
+        """Percentile of a setting in one block, in us, or another quantile, `share`; NaN where it is not known."""
         parts = self._cells.parts(setting, block, threads, read_share)
         if not parts:
             return float("nan")

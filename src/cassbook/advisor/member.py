@@ -58,14 +58,9 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A write that is under way; all of an epoch have the same one.
+    """A write that is under way: the level it was made at, and where it is counted; all of an epoch share one.
 
-    Attributes
-    ----------
-    replicas : int
-        Level it was made at.
-    writes : Writes or None
-        Where it is counted; None for one that needs no lease.
+    `writes` is None for one that needs no lease.
     """
 
     replicas: int

@@ -170,17 +170,7 @@ class SweepMeter:
         return self.measured[-1] if self.measured else self._believed
 
     def look(self, load: Load, settled: bool, sweeping: bool) -> None:
-        """Note the load, at regular intervals.
-
-        Parameters
-        ----------
-        load : Load
-            Over a window that ends now.
-        settled : bool
-            No switch is under way.
-        sweeping : bool
-            A sweep is.
-        """
+        """Note, at regular intervals, the load over a window that ends now; `settled` is no switch under way."""
         if load.per_s > 0 and settled:
             self._before_s = load.in_flight / load.per_s
         elif load.per_s > 0 and sweeping:

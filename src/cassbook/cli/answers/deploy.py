@@ -48,7 +48,7 @@ def predict(
 
 
 def text(predictions: Sequence[Forecast], known: Mapping[str, Any], matrix: bool = False) -> str:
-    """As people read it: the answer, then what it is computed from; `matrix` has a row for each host."""
+    """Return the answer, then what it is computed from; `matrix` has a row for each host."""
     model = predictions[0].model
     placement = model.placement
     lines = [
@@ -246,7 +246,7 @@ def _policy(policy: str, placement: Placement) -> str:
 
 
 def rows(distances: Distances) -> list[dict[str, Any]]:
-    """Distances as the rows of a table."""
+    """Return distances as rows of a profile: from, to, there_ms, back_ms, and jitter and bandwidth if there are."""
     listed = []
     for (sender, receiver), link in distances.links.items():
         back = distances.links.get((receiver, sender), link)

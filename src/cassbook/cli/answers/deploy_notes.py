@@ -107,11 +107,7 @@ def _named(placement: Placement, name: str) -> str:
 class Centres:
     """What several data centres mean for a model's level and for all others.
 
-    Parameters
-    ----------
-    model : Model
-    engine : str or None
-        Version of Cassandra; before 3.0 reads at EACH_QUORUM are refused.
+    Before Cassandra 3.0, and with an unknown `engine`, reads at EACH_QUORUM are refused.
     """
 
     def __init__(self, model: Model, engine: str | None) -> None:
@@ -128,7 +124,7 @@ class Centres:
         return {level: self._rows.survivors(level, self._own) for level in met}
 
     def lines(self) -> list[str]:
-        """Say both."""
+        """Say what the loss of a data centre stops, and whether reads see each other's writes."""
         if len(self._rows.centres) == 1:
             return ["all nodes are in one data centre: its loss stops every level"]
         return [*self._on_loss(), *self._on_writes()]
