@@ -303,7 +303,7 @@ class Adviser:
         return self.window.load(_clock())
 
     def _heard(self, error: BaseException) -> None:
-        """Take the error of a request; if it tells of dead replicas the adviser looks at once."""
+        """Take the error of a request; if it shows that replicas are dead the adviser looks at once."""
         if self._escapes.heard(error):
             self._wake.set()
 
@@ -332,7 +332,7 @@ class Adviser:
             self._note(view)
             self._measure(view, load)
             self._conductor.step(view, self._decide, self._escape)
-            self._hurried = self._escapes.hurries(view.epoch, self._conductor.told_alive)
+            self._hurried = self._escapes.hurries(view.epoch, self._conductor.known_alive)
             self._journal.forget("register")
         except (DriverException, NoHostAvailable, OSError) as error:
             self._note_event(
@@ -344,7 +344,7 @@ class Adviser:
 
     def _look_at_gates(self) -> None:
         """See whether reads and writes can be served, and say when that has changed."""
-        lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.told_alive)
+        lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.known_alive)
         for worse, reason in self._gates.look(*lacks):
             self._note_event("unserved", reason, logging.ERROR if worse else logging.WARNING)
 

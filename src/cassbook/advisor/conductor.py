@@ -34,7 +34,7 @@ class _Sweeping:
 class Conductor:
     """Decides, as long as its member leads, whether the register may go on.
 
-    After a sweep that failed, as it does while a replica is down, it pauses for `retry_s`. `told_alive` are the live
+    After a sweep that failed, as it does while a replica is down, it pauses for `retry_s`. `known_alive` are the live
     replicas as each member said that was there at the last look.
     """
 
@@ -47,7 +47,7 @@ class Conductor:
         self._sweeping: _Sweeping | None = None
         self._not_before = float("-inf")
         self.leads = False
-        self.told_alive: list[int | None] = []
+        self.known_alive: list[int | None] = []
 
     def step(
         self, view: View, decide: Callable[[View], tuple[int, int] | None],
@@ -62,7 +62,7 @@ class Conductor:
         alive = self._observer.alive(view)
         self.leads = bool(alive) and alive[0] == self._name
         present = View(view.epoch, {name: view.members[name] for name in alive})  # what the others said last is past
-        self.told_alive = [one.alive for one in present.members.values()]
+        self.known_alive = [one.alive for one in present.members.values()]
         if not self.leads or not self._observer.all_entered(view):
             return None
         epoch = view.epoch

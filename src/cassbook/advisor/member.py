@@ -165,7 +165,7 @@ class Member:
         load : Load
             What to tell the others.
         alive : int, optional
-            Live replicas, as `Presence` has them; told at once when it changes.
+            Live replicas, as `Presence` has them; reported at once when it changes.
         leads : bool
             Whether this member acts for all, and on what it knows itself: to tell of live replicas can then wait for
             the next beat, and an escape need not wait for that one.
@@ -189,8 +189,8 @@ class Member:
             self._held = replace(self._held, before=Writes())  # they wait for the dead, and are not waited for
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
-        told = self._reported[-1] if leads and self._reported else alive
-        if fresh and self._reported == (epoch.number, entered, told):
+        reported = self._reported[-1] if leads and self._reported else alive
+        if fresh and self._reported == (epoch.number, entered, reported):
             return View(epoch, view.members | {self.name: Presence(entered, self._beats, load, alive)})
         self._beats += 1
         presence = Presence(entered, self._beats, load, alive)
