@@ -1,15 +1,20 @@
-"""What a map of latencies says of one load: the settings, how fast each is, and what each survives."""
+"""What a map of latencies says: the settings, how fast each is, what each survives, and what is not known."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from cassbook.core.consistency import Setting
 from cassbook.core.estimate import Estimate
-from cassbook.latency import uncertainty
+from cassbook.latency import percentile_validation, uncertainty
+
+if TYPE_CHECKING:
+    from cassbook.records.fault_costs import Unanswered
 
 #: Dead replicas that a setting has to survive unless somebody says otherwise.
 SURVIVE = 1
@@ -17,7 +22,7 @@ SURVIVE = 1
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One setting at one point.
+    """One setting at one load.
 
     Attributes
     ----------
@@ -47,40 +52,63 @@ class Choice:
         return min(self.survives)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Basis:
+    """The run that an answer rests on, and what it was asked for."""
+
+    name: str
+    workloads: tuple[str, ...] = ()  #: empty for reads and updates of YCSB's table
+    other_workloads: tuple[str, ...] = ()
+    replicas: int = 3
+    survive: int = SURVIVE  #: dead replicas that a recommended setting has to survive
+    by: str = "mean"  #: or the percentile that settings are judged by
+    cluster_starts: int = 1
+    #: How far percentiles of mixes made from other cells were off on the run; empty for the mean.
+    mix_accuracy: pd.DataFrame = field(default_factory=percentile_validation.nothing, compare=False, repr=False)
+
+
 @dataclass(frozen=True, slots=True)
-class Advice:
-    """What a run says of one point.
+class Bound:
+    """Which settings keep a bound on latency."""
+
+    bound_ms: float
+    kept: tuple[Choice, ...]  #: those that survive enough, by latency
+    survive_less: tuple[Choice, ...]  #: those that keep it and survive too little
+    nearest: Choice | None  #: to it, where none keeps it and that is known
+
+    def keeps(self, latency_us: float) -> bool:
+        """Whether a latency is no longer than the bound."""
+        return latency_us <= self.bound_ms * 1e3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice(Basis):
+    """What a run says of one load.
 
     Attributes
     ----------
     threads, read_share : float
-        The point: requests in flight, and the part of them that reads, 0 to 1.
+        The load: requests in flight, and the part of them that reads, 0 to 1.
     choices : tuple of Choice
         By latency, the fastest first.
     mixed : bool
         Whether mixed cells stand behind it; if not, it is made of pure workloads: their weighted mean, or, for
         a percentile, the mixture of their distributions.
-    replicas : int
-        The replication factor.
-    survive : int
-        Dead replicas that a recommended setting has to survive.
-    by : str
-        'mean', or the percentile that settings are judged by.
     too_few : dict of Setting to float
         Settings that are left out, for a cell of theirs has too few operations for the percentile: how many.
+    failing : Unanswered, optional
+        What settings left unanswered while a node was dead, if that is recorded.
     """
 
     threads: float
     read_share: float
     choices: tuple[Choice, ...]
     mixed: bool
-    replicas: int = 3
-    survive: int = SURVIVE
-    by: str = "mean"
     too_few: Mapping[Setting, float] = field(default_factory=dict)
+    failing: Unanswered | None = None
 
     @property
-    def best(self) -> Choice:
+    def fastest(self) -> Choice:
         """The setting of least latency, whatever it survives."""
         return self.choices[0]
 
@@ -111,14 +139,42 @@ class Advice:
 
     @property
     def p_value(self) -> float:
-        """Of best and runner-up being alike (see `alike`); NaN where there is no runner-up."""
+        """That the fastest and the runner-up are equally fast (see `alike`); NaN where there is no runner-up."""
         second = self.runner_up
-        return float("nan") if second is None else alike(self.best, second)
+        return float("nan") if second is None else alike(self.fastest, second)
 
     @property
-    def told(self) -> bool | None:
-        """Whether best and runner-up differ significantly (5 %); None with one block."""
+    def distinguishable(self) -> bool | None:
+        """Whether the fastest and the runner-up differ significantly (5 %); None with one block."""
         return differ(self.p_value)
+
+    @property
+    def marks(self) -> dict[str, list[str]]:
+        """Settings whose cells carry a mark, by mark."""
+        found = sorted({mark for choice in self.choices for mark in choice.marks})
+        return {mark: [choice.setting.name for choice in self.choices if mark in choice.marks] for mark in found}
+
+    def within(self, bound_ms: float) -> Bound:
+        """Return which settings keep a bound: those whose latency is no longer."""
+        keeping = [choice for choice in self.choices if choice.latency_us.value <= bound_ms * 1e3]
+        kept = tuple(choice for choice in keeping if choice in self.surviving)
+        less = tuple(choice for choice in keeping if choice not in self.surviving)
+        lacking = kept or (not self.surviving and self.unknown)
+        return Bound(bound_ms, kept, less, None if lacking else self.recommended or self.nearest)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AdviceMap(Basis):
+    """What a run says of all loads that it measured."""
+
+    threads: tuple[float, ...]
+    read_shares: tuple[float, ...]
+    survives: Mapping[str, tuple[int, int]]  #: dead replicas that reads and writes survive, by measured setting
+    #: As `LatencyMap.domain`, of all settings and of those that survive enough; marks of the cells behind it as 'a;b'.
+    fastest: pd.DataFrame = field(compare=False)
+    recommended: pd.DataFrame = field(compare=False)
+    #: read_share, threads, setting, operations: where a setting has too few operations for the percentile.
+    unknown: pd.DataFrame = field(compare=False)
 
 
 def times_as_slow(first: Choice, second: Choice) -> Estimate:

@@ -24,17 +24,15 @@ from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.conductor import Conductor
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import keyspace_hosts, missing_nodes, replication_factor
+from cassbook.advisor.health import keyspace_hosts, missing_nodes, replication_factor
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.member import Member
-from cassbook.advisor.pace import Pace
-from cassbook.advisor.policy import Decision, Policy, Terms
+from cassbook.advisor.policy import Decision, Policy, SweepCost, SweepMeter, Terms
 from cassbook.advisor.regime import Regime, bound_by_others, starting
 from cassbook.advisor.register import Epoch, InMemory, Register, View, overruled
 from cassbook.advisor.requests import Advised, OutcomeUnknown, Sender, is_read
 from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
-from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import setting, setting_waiting_for, stops
@@ -75,6 +73,32 @@ class Change:
 
     at: float
     epoch: Epoch
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How often an adviser looks, and how hard its sweeps work.
+
+    Attributes
+    ----------
+    window_s : float
+        How far back the load is looked at, seconds.
+    interval_s : float
+        Time between two looks, seconds.
+    lease_s : float
+        How long a sign of life is good for, seconds; at least three intervals.
+    sweep_at_once : int
+        Ranges of rows that a sweep reads at a time: with more it ends sooner, and slows other requests down more.
+    """
+
+    window_s: float = 5.0
+    interval_s: float = 0.5
+    lease_s: float = 10.0
+    sweep_at_once: int = 8
+
+    def __post_init__(self) -> None:
+        if not 0 < self.interval_s * 3 <= self.lease_s:
+            raise InputError(f"lease_s: {self.lease_s:g} must be at least three times interval_s, {self.interval_s:g}")
 
 
 _PACE = Pace()
@@ -279,7 +303,7 @@ class Adviser:
         return self.window.load(_clock())
 
     def _heard(self, error: BaseException) -> None:
-        """Take the error of a request; if it tells of dead replicas the adviser looks at once."""
+        """Take the error of a request; if it shows that replicas are dead the adviser looks at once."""
         if self._escapes.heard(error):
             self._wake.set()
 
@@ -308,7 +332,7 @@ class Adviser:
             self._note(view)
             self._measure(view, load)
             self._conductor.step(view, self._decide, self._escape)
-            self._hurried = self._escapes.hurries(view.epoch, self._conductor.told_alive)
+            self._hurried = self._escapes.hurries(view.epoch, self._conductor.known_alive)
             self._journal.forget("register")
         except (DriverException, NoHostAvailable, OSError) as error:
             self._note_event(
@@ -320,7 +344,7 @@ class Adviser:
 
     def _look_at_gates(self) -> None:
         """See whether reads and writes can be served, and say when that has changed."""
-        lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.told_alive)
+        lacks = self._escapes.lacks(self._epoch.regime, self.member.leased, self._conductor.known_alive)
         for worse, reason in self._gates.look(*lacks):
             self._note_event("unserved", reason, logging.ERROR if worse else logging.WARNING)
 

@@ -34,23 +34,8 @@ class _Sweeping:
 class Conductor:
     """Decides, as long as its member leads, whether the register may go on.
 
-    Parameters
-    ----------
-    name : str
-        The member's.
-    register : Register
-    sweep : Sweep
-    lease_s : float
-    clock : callable
-    retry_s : float
-        Pause after a sweep that failed, as it does while a replica is down.
-
-    Attributes
-    ----------
-    leads : bool
-        Whether its member led when it last looked.
-    told_alive : list of int or None
-        Live replicas, as each member said that was there when it last looked.
+    After a sweep that failed, as it does while a replica is down, it pauses for `retry_s`. `known_alive` are the live
+    replicas as each member said that was there at the last look.
     """
 
     def __init__(
@@ -62,33 +47,22 @@ class Conductor:
         self._sweeping: _Sweeping | None = None
         self._not_before = float("-inf")
         self.leads = False
-        self.told_alive: list[int | None] = []
+        self.known_alive: list[int | None] = []
 
     def step(
         self, view: View, decide: Callable[[View], tuple[int, int] | None],
         escape: Callable[[View], tuple[int, int] | None] = _stay,
     ) -> Epoch | None:  # fmt: skip
-        """Take one step, if this member leads and all are ready for it.
+        """Take one step, if this member leads and all are ready for it; the new epoch, if the register took it.
 
-        Parameters
-        ----------
-        view : View
-            As just seen; the member has entered its epoch.
-        decide : callable
-            Asked, when no transition is under way, for the (reads, writes) to go to; None to stay.
-        escape : callable
-            Asked first, whatever is under way, for those of a setting that the live replicas can serve; None where the
-            present one, and the one under way, can be.
-
-        Returns
-        -------
-        Epoch or None
-            The new one, if the register took it.
+        `decide` is called when no transition is under way, for the (reads, writes) to go to, None to stay; `escape`
+        first, whatever is under way, for those of a setting that the live replicas can serve, None where the present
+        one and the one under way can be.
         """
         alive = self._observer.alive(view)
         self.leads = bool(alive) and alive[0] == self._name
         present = View(view.epoch, {name: view.members[name] for name in alive})  # what the others said last is past
-        self.told_alive = [one.alive for one in present.members.values()]
+        self.known_alive = [one.alive for one in present.members.values()]
         if not self.leads or not self._observer.all_entered(view):
             return None
         epoch = view.epoch

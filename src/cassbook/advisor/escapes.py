@@ -18,15 +18,10 @@ _OPERATIONS = ("reads", "writes")
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """The way out of a setting that fails.
+    """The way out of a setting that fails, and why in a sentence.
 
-    Attributes
-    ----------
-    to : tuple of int or None
-        (reads, writes) of the setting to go to: one that is served, or whose writes are where no safe way leads to
-        such a one; None to stay.
-    reason : str
-        In a sentence.
+    `to` is the (reads, writes) to go to: a setting that is served, or one whose writes are where no safe way leads to
+    such a one; None to stay.
     """
 
     to: tuple[int, int] | None
@@ -36,18 +31,8 @@ class Way:
 class Escapes:
     """What one adviser knows of the replicas, and what follows.
 
-    Parameters
-    ----------
-    replicas : int
-        The replication factor.
-    least : tuple of int
-        Least (reads, writes) that clients outside the register leave.
-    clock : callable
-
-    Attributes
-    ----------
-    alive : int
-        Replicas of the worst row that are alive, as last looked at.
+    `least` are the least (reads, writes) that clients outside the register leave; `alive` the live replicas of the
+    worst row, as last looked at.
     """
 
     def __init__(self, replicas: int, least: tuple[int, int], clock: Clock) -> None:
@@ -71,13 +56,9 @@ class Escapes:
             self._not_whole_at = self._clock()
 
     def way(self, epoch: Epoch, others: Iterable[int | None]) -> Way | None:
-        """Return the way out of the setting in force, or of the one that is on its way; None where both can be served.
+        """Return the way out of the setting in force, or of the one that is under way; None where both can be served.
 
-        Parameters
-        ----------
-        epoch : Epoch
-        others : iterable of int or None
-            Live replicas, as the other members say.
+        `others` are the live replicas that the other members know of.
         """
         regime, wanted = epoch.regime, epoch.wanted
         alive = self._fewest(others)
@@ -110,14 +91,8 @@ class Escapes:
     def lacks(self, regime: Regime, leased: bool, others: Iterable[int | None]) -> tuple[Lack | None, Lack | None]:
         """Return what reads and what writes lack that no safe way leads out for; None for those that have one.
 
-        Parameters
-        ----------
-        regime : Regime
-            In force.
-        leased : bool
-            Whether this client may use its levels; else its requests go at ALL.
-        others : iterable of int or None
-            Live replicas, as the other members say; of use only with a lease.
+        `leased` is whether this client may use its levels: else its requests go at ALL, and what `others` say of live
+        replicas is of no use.
         """
         n = self._replicas
         alive = self._fewest(others) if leased else self.alive

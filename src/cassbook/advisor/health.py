@@ -1,13 +1,16 @@
-"""How many of a row's replicas are alive, as far as the failures of a client's own requests and its driver tell."""
+"""How many of a row's replicas are alive, by the failures of a client's own requests and by its driver."""
 
 from __future__ import annotations
 
 from collections import deque
+from typing import Any
 
 from cassandra import ReadTimeout, Unavailable, WriteTimeout
+from cassandra.cluster import Session
 
 from cassbook.advisor.member import Clock
 from cassbook.advisor.unserved import CannotServe
+from cassbook.core.errors import InputError
 
 #: For so long a failure is evidence.
 _REMEMBERED_S = 5.0
@@ -25,13 +28,6 @@ class Health:
     * A time-out says how many replicas had answered. It counts if the driver misses a node, or if there are several.
     * A node that the driver misses counts at once if a request has failed, or if it was missed from the beginning; else
       after two seconds, for connections are lost now and then.
-
-    Parameters
-    ----------
-    replicas : int
-        The replication factor.
-    clock : callable
-        Seconds on a clock that never goes back.
     """
 
     def __init__(self, replicas: int, clock: Clock) -> None:
@@ -41,7 +37,7 @@ class Health:
         self._asked = False
 
     def failed(self, error: BaseException | None) -> bool:
-        """Take the error of a request; whether it tells of replicas that are dead or silent."""
+        """Take the error of a request; whether it shows that replicas are dead or silent."""
         if isinstance(error, CannotServe):  # this client's own word, which is no evidence
             return False
         if isinstance(error, Unavailable):
@@ -56,14 +52,9 @@ class Health:
         return True
 
     def alive(self, missing: int, nodes: int) -> int:
-        """Return how many replicas of the worst row are alive.
+        """Return how many replicas of the worst row are alive; the driver takes `missing` of `nodes` for down.
 
-        Parameters
-        ----------
-        missing : int
-            Nodes that the driver takes for down.
-        nodes : int
-            All there are; where that is more than the replicas, a row may have lost one of them, and not all.
+        Where there are more nodes than replicas, a row may have lost one of its replicas, and not all.
         """
         now = self._clock()
         while self._failures and self._failures[0][0] < now - _REMEMBERED_S:
@@ -87,3 +78,45 @@ class Health:
         if self._missed_since is None:
             self._missed_since = float("-inf") if first else now
         return now - self._missed_since >= _ESTABLISHED_S
+
+
+def replication_factor(session: Session, keyspace: str) -> int:
+    """Replicas of a keyspace in its one data centre.
+
+    Raises
+    ------
+    InputError
+        If it is not there, or in several data centres, where ONE, QUORUM and ALL mean something else.
+    """
+    metadata = session.cluster.metadata.keyspaces.get(keyspace)
+    if metadata is None:
+        raise InputError(f"keyspace: there is no {keyspace!r} in this cluster")
+    strategy = metadata.replication_strategy
+    factors = getattr(strategy, "dc_replication_factors", None)
+    if factors is not None and len(factors) != 1:
+        raise InputError(f"keyspace: {keyspace} is in {len(factors)} data centres; the adviser is for one")
+    return int(next(iter(factors.values())) if factors else strategy.replication_factor)
+
+
+def missing_nodes(session: Session, keyspace: str) -> tuple[str, ...]:
+    """Addresses of nodes that may hold rows of a keyspace and are not up, as the driver has it."""
+    hosts = keyspace_hosts(session, keyspace)
+    return tuple(sorted(str(host.address) for host in hosts if host.is_up is False))  # None: not known, or not asked
+
+
+def keyspace_hosts(session: Session, keyspace: str) -> list[Any]:
+    """Nodes that may hold rows of a keyspace, as the driver has them."""
+    metadata = session.cluster.metadata
+    strategy = metadata.keyspaces[keyspace].replication_strategy
+    centres = getattr(strategy, "dc_replication_factors", None)
+    return [host for host in metadata.all_hosts() if not centres or host.datacenter in centres]
+
+
+def live_replicas(session: Session, keyspace: str, statement: Any) -> int | None:
+    """Return how many replicas of the row that a statement is about are not down, as the driver has it.
+
+    None where the driver does not know which row that is.
+    """
+    key = getattr(statement, "routing_key", None)
+    replicas = session.cluster.metadata.get_replicas(keyspace, key) if key is not None else []
+    return sum(host.is_up is not False for host in replicas) if replicas else None

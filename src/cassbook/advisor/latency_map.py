@@ -13,20 +13,25 @@ measured mixes where there are some (see `latency.percentile_mixing`). Over bloc
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 from numpy.typing import ArrayLike, NDArray
 
-from cassbook.advisor import map_cells, map_columns, workload_cells
-from cassbook.advisor.advice import SURVIVE, Advice, Choice, differ
+from cassbook.advisor import map_cells, workload_cells
+from cassbook.advisor.advice import SURVIVE, Advice, AdviceMap, Choice, differ
 from cassbook.core.consistency import Setting, strong_settings, wider_settings
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import percentile_validation, percentiles, uncertainty
+
+if TYPE_CHECKING:
+    from cassbook.records.fault_costs import Unanswered
 
 Floats = NDArray[np.float64]
 
@@ -85,8 +90,8 @@ class LatencyMap:
         strong = strong_settings(replicas)
         settings = (*strong, *wider_settings(replicas))
         parts = [
-            map_columns.mixed_columns(cell_stats, replicas),
-            map_columns.pure_columns(cell_stats, settings, replicas),
+            map_cells.mixed_columns(cell_stats, replicas),
+            map_cells.pure_columns(cell_stats, settings, replicas),
         ]
         columns = pd.concat(parts, ignore_index=True)
         alone = len(self.workloads) == 1
@@ -230,7 +235,7 @@ class LatencyMap:
                     continue
                 measured = cells[(cells["setting"] == setting.name) & (cells["block"] == block)]
                 if len(measured):
-                    latency_us[k, b] = map_columns.interpolated(measured, counts, shares)
+                    latency_us[k, b] = map_cells.interpolated(measured, counts, shares)
         return latency_us
 
     def _measured_mix(self, read_shares: ArrayLike) -> Floats:
@@ -245,7 +250,7 @@ class LatencyMap:
 
     def over_blocks(self, by_block: Floats, axis: int) -> Floats:
         """Geometric mean over the blocks that know a figure; NaN where none does."""
-        return np.asarray(np.exp(map_columns.mean(np.log(by_block), axis)))
+        return np.asarray(np.exp(map_cells.mean(np.log(by_block), axis)))
 
     def marks(self, setting: Setting, threads: float, read_share: float) -> frozenset[str]:
         """Marks of the cells that a point rests on, in any block."""
@@ -336,8 +341,63 @@ class LatencyMap:
         too_few = self.too_few(threads, read_share)
         if not choices:
             raise LackingError(map_cells.without_choices(self.name, self.by, threads, read_share, too_few))
-        mixed = self._rests_on_mixes(threads)
-        return Advice(threads, read_share, tuple(choices), mixed, self.replicas, survive, self.by, too_few)
+        advice = Advice(
+            **self._basis(survive), threads=threads, read_share=read_share, choices=tuple(choices),
+            mixed=self._rests_on_mixes(threads), too_few=too_few,
+        )  # fmt: skip
+        return replace(advice, failing=self._failing(advice))
+
+    def _basis(self, survive: int) -> dict[str, Any]:
+        return {
+            "name": self.name, "workloads": self.workloads, "other_workloads": self.other_workloads,
+            "replicas": self.replicas, "survive": survive, "by": self.by, "cluster_starts": len(self.blocks),
+            "mix_accuracy": self.mix_accuracy,
+        }  # fmt: skip
+
+    def _failing(self, advice: Advice) -> Unanswered | None:
+        """What the setting recommended and the fastest leave unanswered while a node is dead."""
+        from cassbook.records import fault_costs  # noqa: PLC0415 - an adviser in a service reads no records
+
+        named = [choice.setting for choice in (advice.recommended, advice.fastest) if choice is not None]
+        return fault_costs.of_settings([s.waits(self.replicas) for s in named], self.replicas, self.engine)
+
+    def advise_all(self, survive: int = SURVIVE) -> AdviceMap:
+        """Name the best settings at every measured thread count, and at reads from 0 to 100 % in steps of 10.
+
+        Of workloads the shares are those that were measured, and the tenths between.
+
+        Parameters
+        ----------
+        survive : int
+            Dead replicas that a recommended setting has to survive.
+        """
+        shares, counts = self._grid_shares(), tuple(map(float, self.threads))
+        tables = (self.domain(read_shares=shares, survive=count) for count in (0, survive))
+        fastest, recommended = (table.assign(marks=self._marks_at(table)) for table in tables)
+        few = [
+            (share, t, setting.name, fewest)
+            for share in shares for t in counts for setting, fewest in self.too_few(t, share).items()
+        ]  # fmt: skip
+        return AdviceMap(
+            **self._basis(survive), threads=counts, read_shares=tuple(shares), fastest=fastest, recommended=recommended,
+            survives={s.name: s.survives(self.replicas) for s in self.settings},
+            unknown=pd.DataFrame(few, columns=["read_share", "threads", "setting", "operations"]),
+        )  # fmt: skip
+
+    def _grid_shares(self) -> list[float]:
+        tenths = [k / 10 for k in range(11)]
+        if not self.workloads:
+            return tenths
+        measured = [float(share) for share in self.read_shares]
+        between = {share for share in tenths if min(measured) < share < max(measured)}
+        return sorted(between - {round(share, 6) for share in measured} | set(measured))
+
+    def _marks_at(self, table: pd.DataFrame) -> pd.Series:
+        """Marks behind the best setting of each point, as 'a;b'."""
+        settings = {setting.name: setting for setting in self.settings}
+        points = zip(table["best"], table["threads"], table["read_share"], strict=True)
+        marks = [";".join(sorted(self.marks(settings[best], threads, share))) for best, threads, share in points]
+        return pd.Series(marks, table.index, dtype=object)
 
     def surviving(self, survive: int) -> tuple[Setting, ...]:
         """Return the measured settings whose reads and writes survive so many dead replicas."""

@@ -15,26 +15,17 @@ from numpy.typing import NDArray
 from cassbook.core.consistency import Setting
 from cassbook.core.errors import InputError
 from cassbook.latency import percentile_mixing, percentiles
+from cassbook.latency.summaries import mixed_cells, pure_cells
 
 Floats = NDArray[np.float64]
 
+_OF_CELLS = ("cell_id", "operations", "marks")
 COLUMNS = ["setting", "block", "read_share", "threads", "cell_id", "operations", "marks"]
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Cells of one setting, block, share of reads and thread count: one, or repeats of it.
-
-    Attributes
-    ----------
-    setting : str
-    block : int
-    read_share, threads : float
-    cell_ids : tuple of str
-    operations : float
-        Of the cell that has the fewest.
-    marks : frozenset of str
-    """
+    """Cells of one setting, block, share of reads and thread count: one, or repeats; operations of the smallest."""
 
     setting: str
     block: int
@@ -50,13 +41,7 @@ _Part = tuple[float, list[tuple[float, Place]]]
 
 
 class Cells:
-    """The cells of a map.
-
-    Parameters
-    ----------
-    table : DataFrame
-        `COLUMNS`; what is not known of operations is infinite, of marks empty.
-    """
+    """The cells of a map, from a table of `COLUMNS`: unknown operations are infinite, unknown marks empty."""
 
     def __init__(self, table: pd.DataFrame) -> None:
         self._ladders: dict[tuple[str, int], dict[float, list[Place]]] = {}
@@ -116,17 +101,7 @@ def _sides(ladder: list[Place], threads: float) -> list[tuple[float, Place]]:
 
 
 class Tails:
-    """Percentiles of latency at any point of a map (see `percentile_mixing`).
-
-    Parameters
-    ----------
-    cells : Cells
-    by : str
-        One of `percentiles.SHARES`.
-    recorded : mapping of str to HdrHistogram
-        Of the run, by tag.
-    name : str
-        Of the run, for messages.
+    """Percentiles of latency at any point of a map (see `percentile_mixing`), of a run's histograms by tag.
 
     Raises
     ------
@@ -156,16 +131,7 @@ class Tails:
             )
 
     def at(self, setting: str, block: int, threads: float, read_share: float, share: float | None = None) -> float:
-        """Percentile of a setting in one block, in us; NaN where it is not known.
-
-        Parameters
-        ----------
-        setting : str
-        block : int
-        threads, read_share : float
-        share : float, optional
-            Another quantile than the percentile's own, from 0 to 1.
-        """
+        """Percentile of a setting in one block, in us, or another quantile, `share`; NaN where it is not known."""
         parts = self._cells.parts(setting, block, threads, read_share)
         if not parts:
             return float("nan")
@@ -208,3 +174,54 @@ def without_choices(name: str, by: str, threads: float, read_share: float, too_f
         return f"{name}: nothing was measured around {at}, though it lies between what was"
     lacking = percentiles.lacking(by, min(too_few.values()), "a cell there has {}")
     return f"{name}: {by} at {at} {lacking}; measure longer, or take a lower percentile"
+
+
+def mixed_columns(cell_stats: pd.DataFrame, replicas: int) -> pd.DataFrame:
+    """Mixed workloads, each at its share of reads."""
+    cells = mixed_cells(cell_stats, replicas)
+    return _known_columns(cells)[["setting", "block", "read_share", "threads", "latency_us", *_OF_CELLS]]
+
+
+def _known_columns(cells: pd.DataFrame) -> pd.DataFrame:
+    """Add what is known of each cell but its latency; a predicted one has no marks."""
+    marks = cells["marks"] if "marks" in cells.columns else ""
+    return cells.assign(operations=percentiles.known_operations(cells), marks=marks)
+
+
+def pure_columns(cell_stats: pd.DataFrame, settings: tuple[Setting, ...], replicas: int) -> pd.DataFrame:
+    """Pure workloads as the ends of each setting's range of shares: 1 its reads, 0 its writes.
+
+    Of a single replica every level is the same: where the one that is named was not measured, another is taken.
+    """
+    cells = _known_columns(pure_cells(cell_stats))
+    parts = []
+    for setting in settings:
+        for operation, level, share in (("READ", setting.read_cl, 1.0), ("WRITE", setting.write_cl, 0.0)):
+            pure = cells[cells["operation"] == operation]
+            named = pure["level"] == level
+            pure = pure if replicas == 1 and not named.any() else pure[named]
+            parts.append(
+                pure[["block", "threads", "latency_us", *_OF_CELLS]].assign(setting=setting.name, read_share=share)
+            )
+    return pd.concat(parts, ignore_index=True)
+
+
+def interpolated(cells: pd.DataFrame, threads: Floats, shares: Floats) -> Floats:
+    """Interpolate one setting in one block: shape (S, T), NaN outside."""
+    wide = cells.pivot_table("latency_us", "threads", "read_share")
+    at = wide.columns.to_numpy(dtype=float)
+    columns = [wide[share].dropna() for share in wide.columns]
+    table = np.stack([np.interp(threads, c.index, c.to_numpy(), left=np.nan, right=np.nan) for c in columns])
+    grid = np.full((shares.size, threads.size), np.nan)
+    for place in range(threads.size):
+        known = np.isfinite(table[:, place])
+        if known.any():
+            grid[:, place] = np.interp(shares, at[known], table[known, place], left=np.nan, right=np.nan)
+    return grid
+
+
+def mean(values: Floats, axis: int) -> Floats:
+    """Mean of what is known; NaN where nothing is."""
+    known = np.isfinite(values)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, values, 0.0).sum(axis=axis) / known.sum(axis=axis))

@@ -58,14 +58,9 @@ class Writes:
 
 @dataclass(frozen=True, slots=True)
 class Ticket:
-    """A write that is under way; all of an epoch have the same one.
+    """A write that is under way: the level it was made at, and where it is counted; all of an epoch share one.
 
-    Attributes
-    ----------
-    replicas : int
-        Level it was made at.
-    writes : Writes or None
-        Where it is counted; None for one that needs no lease.
+    `writes` is None for one that needs no lease.
     """
 
     replicas: int
@@ -170,7 +165,7 @@ class Member:
         load : Load
             What to tell the others.
         alive : int, optional
-            Live replicas, as `Presence` has them; told at once when it changes.
+            Live replicas, as `Presence` has them; reported at once when it changes.
         leads : bool
             Whether this member acts for all, and on what it knows itself: to tell of live replicas can then wait for
             the next beat, and an escape need not wait for that one.
@@ -194,8 +189,8 @@ class Member:
             self._held = replace(self._held, before=Writes())  # they wait for the dead, and are not waited for
         entered = epoch.number - 1 if self._held.before.under_way() else epoch.number
         fresh = self._held.until - self._clock() > (1 - _RENEW) * self._lease_s
-        told = self._reported[-1] if leads and self._reported else alive
-        if fresh and self._reported == (epoch.number, entered, told):
+        reported = self._reported[-1] if leads and self._reported else alive
+        if fresh and self._reported == (epoch.number, entered, reported):
             return View(epoch, view.members | {self.name: Presence(entered, self._beats, load, alive)})
         self._beats += 1
         presence = Presence(entered, self._beats, load, alive)

@@ -16,15 +16,31 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.schedule import Phase
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import Setting, setting
 
 _REPLICAS = 3
 ADAPTIVE, FREE = "adaptive", "free switch"
+
+
+@dataclass(frozen=True, slots=True)
+class Phase:
+    """A stretch of constant load.
+
+    Attributes
+    ----------
+    seconds : float
+    threads : int
+        Requests in flight.
+    read_share : float
+        Part that reads, 0 to 1.
+    """
+
+    seconds: float
+    threads: int
+    read_share: float
 
 
 @dataclass(slots=True)

@@ -15,19 +15,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from cassbook.advisor.advice import SURVIVE, differ
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime, Step, transition
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
 from cassbook.core.errors import InputError
 from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, uncertainty
+
+if TYPE_CHECKING:
+    from cassbook.advisor.sweep import Swept  # which needs the driver; forecasts do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +125,67 @@ class Decision:
     kind: str
     reason: str
     forecast: Forecast | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SweepCost:
+    """What a sweep costs, as last measured (or as believed, before the first).
+
+    Attributes
+    ----------
+    seconds : float
+        How long it takes.
+    slowdown : float
+        Mean latency of other requests until it is over, as a multiple of what it was before the switch began. The
+        wider setting on the way is in it.
+    """
+
+    seconds: float
+    slowdown: float = 1.5
+
+
+class SweepMeter:
+    """Measures sweeps while they happen.
+
+    Parameters
+    ----------
+    believed : SweepCost
+        Holds until a sweep has been measured.
+
+    Attributes
+    ----------
+    measured : list of SweepCost
+        One of each sweep so far.
+    """
+
+    def __init__(self, believed: SweepCost) -> None:
+        self._believed = believed
+        self.measured: list[SweepCost] = []
+        self._before_s = float("nan")
+        self._during: list[float] = []
+
+    @property
+    def cost(self) -> SweepCost:
+        """What the next sweep is taken to cost."""
+        return self.measured[-1] if self.measured else self._believed
+
+    def look(self, load: Load, settled: bool, sweeping: bool) -> None:
+        """Note, at regular intervals, the load over a window that ends now; `settled` is no switch under way."""
+        if load.per_s > 0 and settled:
+            self._before_s = load.in_flight / load.per_s
+        elif load.per_s > 0 and sweeping:
+            self._during.append(load.in_flight / load.per_s)
+
+    def swept(self, swept: Swept) -> None:
+        """Note that a sweep of a switch is over.
+
+        Without requests before or during it, it slowed nothing down that could be measured: the last value stays.
+        """
+        slowdown = self.cost.slowdown
+        if self._during and self._before_s > 0:
+            slowdown = max(1.0, sum(self._during) / len(self._during) / self._before_s)
+        self.measured.append(SweepCost(swept.seconds, slowdown))
+        self._during.clear()
 
 
 class Policy:

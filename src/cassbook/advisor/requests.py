@@ -13,7 +13,7 @@ from cassandra.cluster import ResponseFuture, Session
 from cassandra.query import BatchStatement, BoundStatement, PreparedStatement, SimpleStatement
 
 from cassbook.advisor.escapes import Escapes
-from cassbook.advisor.keyspace import live_replicas
+from cassbook.advisor.health import live_replicas
 from cassbook.advisor.member import Member, Ticket
 from cassbook.advisor.unserved import CannotServe, Failed, Gates, Patience
 from cassbook.advisor.window import Window
@@ -191,29 +191,9 @@ def is_read(query: str) -> bool:
 
 
 class Sender:
-    """Sends the requests of a service.
+    """Sends the requests of a service, at the level that is in force, or fails them (see `Adviser`).
 
-    Parameters
-    ----------
-    session : Session
-    keyspace : str
-    replicas : int
-        The keyspace's replication factor.
-    member : Member
-        Says which level is in force.
-    window : Window
-        Takes what became of each request.
-    gates : Gates
-        Of reads and writes that cannot be served.
-    escapes : Escapes
-        Knows how many replicas are alive.
-    reads_weaker, fail_fast : bool
-        See `Adviser`.
-
-    Attributes
-    ----------
-    everywhere : bool
-        Whether each row has its replicas on all nodes.
+    `everywhere` is whether each row has its replicas on all nodes.
     """
 
     def __init__(

@@ -24,13 +24,7 @@ _FIRST_TOKEN, _LAST_TOKEN = -(2**63), 2**63 - 1
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What a sweep did.
-
-    Attributes
-    ----------
-    seconds : float
-    rows : int
-    """
+    """What a sweep did: how long it took, and how many rows it read."""
 
     seconds: float
     rows: int

@@ -68,17 +68,7 @@ class CannotServe(Unavailable):
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """Replicas that requests lack.
-
-    Attributes
-    ----------
-    needs : int
-        Replicas that they wait for.
-    alive : int
-        Replicas of the worst row that are alive.
-    why : str
-        They cannot be served, in a sentence without its end.
-    """
+    """Replicas that requests lack: how many they wait for, how many of the worst row are alive, and a sentence."""
 
     needs: int
     alive: int
@@ -90,19 +80,7 @@ class Gate:
 
     What the adviser knows of dead nodes can be out of date, and coordinators can differ. So a request that is answered
     although it should lack replicas opens the gate; it is shut again when a later one has failed, and for a second none
-    has been answered. Any thread may call any method.
-
-    Parameters
-    ----------
-    operation : str
-        'reads' or 'writes'.
-    clock : callable
-        Seconds on a clock that never goes back.
-
-    Attributes
-    ----------
-    lack : Lack or None
-        None where nothing is lacking, as nearly always.
+    has been answered. Any thread may call any method. `lack` is None where nothing is lacking, as nearly always.
     """
 
     def __init__(self, operation: str, clock: Clock) -> None:
@@ -175,13 +153,7 @@ class Gate:
 
 
 class Gates:
-    """The two gates of an adviser, and what has been said of them.
-
-    Parameters
-    ----------
-    clock : callable
-        Seconds on a clock that never goes back.
-    """
+    """The two gates of an adviser, and what has been said of them."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -209,14 +181,7 @@ class Gates:
 
 
 class Patience:
-    """Waits a second for the answer of a request that shows recovery, so that it holds its thread no longer.
-
-    Parameters
-    ----------
-    future : ResponseFuture
-    error : BaseException
-        Raised after that.
-    """
+    """Waits a second for the answer of a request that shows recovery, so that it holds its thread no longer."""
 
     __slots__ = ("_ended", "_error")
 

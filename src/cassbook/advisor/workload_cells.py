@@ -44,15 +44,6 @@ def _closed(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def as_mixed(cell_stats: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.DataFrame:
     """Return the closed-loop cells of some workloads as mixed cells at their read shares.
 
-    Parameters
-    ----------
-    cell_stats : DataFrame
-        From `cell_statistics`.
-    wanted : sequence of str
-        Names of workloads.
-    name : str
-        Of the run, for messages.
-
     Raises
     ------
     InputError
@@ -72,18 +63,12 @@ def as_mixed(cell_stats: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.D
 
 
 def check_same_tables(profile: Mapping[str, Any], wanted: Sequence[str]) -> None:
-    """Refuse workloads whose latencies do not belong on one map.
-
-    Parameters
-    ----------
-    profile : mapping
-        As a run's manifest holds it; empty for logs.
-    wanted : sequence of str
+    """Refuse workloads that do not use the same tables, loaded in the same way, as far as a run's profile says.
 
     Raises
     ------
     InputError
-        If they do not use the same tables, loaded in the same way, as far as the profile says.
+        If their latencies do not belong on one map.
     """
     if len(wanted) < 2 or _ON_THE_TABLE.issuperset(wanted):  # noqa: PLR2004 - one is always alike
         return
@@ -98,17 +83,7 @@ def check_same_tables(profile: Mapping[str, Any], wanted: Sequence[str]) -> None
 
 
 def without_settings(cell_stats: pd.DataFrame, name: str, wanted: Sequence[str], others: Sequence[str]) -> str:
-    """Say that there is nothing to advise, and what there is.
-
-    Parameters
-    ----------
-    cell_stats : DataFrame
-        The cells that were looked at.
-    name : str
-        Of the run.
-    wanted, others : sequence of str
-        Workloads that were asked for, and those that the run has besides.
-    """
+    """Say that nothing can be advised for the `wanted` workloads, and what could be."""
     if wanted:
         pairs = sorted({f"{r}/{w}" for r, w in zip(cell_stats["read_cl"], cell_stats["write_cl"], strict=True)})
         return (

@@ -105,7 +105,7 @@ def _some(values: Iterable[float]) -> list[float]:
 
 
 def _row(advice: Advice) -> dict[str, str]:
-    chosen, fastest = advice.recommended, advice.best
+    chosen, fastest = advice.recommended, advice.fastest
     row = {"threads": f"{advice.threads:g}", "reads": f"{advice.read_share:.0%}"}
     if chosen is None:
         none = f"none survives {dead_replicas(advice.survive)}; nearest is {_levels(advice.nearest)}"

@@ -43,8 +43,7 @@ def advise(
 
     alone = len(workloads) == 1
     _check_point(name, threads, reads, whole, alone)
-    if whole and bound_ms is not None:
-        raise InputError("--bound-ms: a bound is answered at a point; give --threads and --reads instead of --map")
+    _check_bound(bound_ms, whole)
     if nodes:
         if workloads:
             raise InputError("--workload: not with --nodes, which predicts reads and updates of one row")
@@ -66,9 +65,9 @@ def advise(
     if alone:
         reads = latency_map.workload_share
     if threads is None or reads is None:
-        click.echo(answer.domain(latency_map, form, survive))
+        click.echo(answer.domain(latency_map.advise_all(survive), form))
     else:
-        click.echo(answer.point(latency_map, threads, reads, form, survive, bound_ms))
+        click.echo(answer.point(latency_map.advise(threads, reads, survive), form, bound_ms))
 
 
 def _check_point(name: str, threads: float | None, reads: float | None, whole: bool, alone: bool) -> None:
@@ -85,6 +84,20 @@ def _check_point(name: str, threads: float | None, reads: float | None, whole: b
         raise InputError("give --workload and either --threads or --map")
     if not alone and (whole != (threads is None and reads is None) or (threads is None) != (reads is None)):
         raise InputError(f"give both --threads and --reads, or --map alone{_workloads_of(name)}")
+
+
+def _check_bound(bound_ms: float | None, whole: bool) -> None:
+    """Refuse a bound of a map, and one that nothing can keep.
+
+    Raises
+    ------
+    InputError
+        Saying what to give instead.
+    """
+    if whole and bound_ms is not None:
+        raise InputError("--bound-ms: a bound is answered at a point; give --threads and --reads instead of --map")
+    if bound_ms is not None and not bound_ms > 0:
+        raise InputError(f"--bound-ms: {bound_ms:g} is not above 0; give the longest latency to keep, in ms")
 
 
 def _workloads_of(name: str) -> str:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from functools import cache
 
 import pandas as pd
 
 from cassbook.core.consistency import setting, setting_waiting_for
 from cassbook.core.proportion import Proportion
+from cassbook.core.words import counted
 from cassbook.latency.under_faults import between
 from cassbook.records import manifest
 from cassbook.records.faults import OPERATIONS, FaultRun
@@ -58,8 +60,32 @@ def record_for(engine: str) -> str | None:
     return name if manifest.find(name) else None
 
 
-def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[str]:
-    """Say in a sentence what settings leave unanswered while a node is dead.
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """What settings left unanswered while a node was dead.
+
+    Attributes
+    ----------
+    record : str
+    replicas, kills : int
+    shares : dict of (int, int) to dict of str to Proportion
+        By the replicas that reads and writes wait for: of 'reads' and of 'writes'.
+    """
+
+    record: str
+    replicas: int
+    kills: int
+    shares: Mapping[tuple[int, int], Mapping[str, Proportion]]
+
+    def sentence(self) -> str:
+        """Say it."""
+        parts = [f"{setting_waiting_for(*p)} leaves {unanswered(own)} unanswered" for p, own in self.shares.items()]
+        where = f"{self.record}: {counted(self.kills, 'kill')}; bounds are for outages like these"
+        return f"while one of {self.replicas} nodes is dead ({where}): {'; '.join(parts)}"
+
+
+def of_settings(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> Unanswered | None:
+    """Return what settings left unanswered while a node was dead.
 
     Parameters
     ----------
@@ -70,20 +96,22 @@ def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[s
 
     Returns
     -------
-    list of str
-        Empty where nothing is recorded: of another number of replicas, or of these settings.
+    Unanswered or None
+        None where nothing is recorded: of another number of replicas, or of these settings.
     """
     name = record_for(engine) if replicas == _REPLICAS else None
-    if name is None:
-        return []
-    costs = _costs(name)
-    known = [pair for pair in dict.fromkeys(pairs) if pair in costs]
-    if not known:
-        return []
-    groups = max(share.groups for pair in known for share in costs[pair].values())
-    parts = [f"{setting_waiting_for(*pair)} leaves {unanswered(costs[pair])} unanswered" for pair in known]
-    where = f"{name}: {groups} {'kill' if groups == 1 else 'kills'}; bounds are for outages like these"
-    return [f"while one of {replicas} nodes is dead ({where}): {'; '.join(parts)}"]
+    costs = {} if name is None else _costs(name)
+    known = {pair: costs[pair] for pair in dict.fromkeys(pairs) if pair in costs}
+    if name is None or not known:
+        return None
+    kills = max(share.groups for shares in known.values() for share in shares.values())
+    return Unanswered(name, replicas, kills, known)
+
+
+def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[str]:
+    """Say `of_settings` in a sentence; empty where nothing is recorded."""
+    costs = of_settings(pairs, replicas, engine)
+    return [] if costs is None else [costs.sentence()]
 
 
 @cache

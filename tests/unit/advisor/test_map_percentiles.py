@@ -9,9 +9,8 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.cli.answers import advise
 from cassbook.cli.main import main
@@ -109,8 +108,8 @@ def test_measured_mixes_are_used_where_there_are_some():
 
 def test_another_figure_may_choose_another_setting():
     by_mean, by_p99 = (p99_map(by).advise(40, 0.5) for by in ("p50", "p99"))
-    assert by_mean.best.setting.name == "1R-3W"
-    assert by_p99.best.setting.name == "2R-2W"
+    assert by_mean.fastest.setting.name == "1R-3W"
+    assert by_p99.fastest.setting.name == "2R-2W"
     assert (by_p99.recommended.setting.name, by_p99.by) == ("2R-2W", "p99")
 
 
@@ -118,8 +117,8 @@ def test_one_block_has_an_interval_within_it_that_is_labelled():
     advice = p99_map(blocks=1).advise(40, 0.5)
     assert {choice.interval for choice in advice.choices} == {"one cluster start"}
     assert all(c.latency_us.low < c.latency_us.value < c.latency_us.high for c in advice.choices)
-    assert advice.told is None
-    text = advise.point(p99_map(blocks=1), 40, 0.5, "text")
+    assert advice.distinguishable is None
+    text = advise.point(p99_map(blocks=1).advise(40, 0.5), "text")
     assert "intervals are within one cluster start, by order statistics" in text
     pure = p99_map(blocks=1).advise(40, 1.0).choices[0]
     low, high = percentiles.order_bounds(0.99, 4000)
@@ -145,32 +144,34 @@ def test_a_cell_with_too_few_operations_is_named_where_it_matters():
     assert {setting.name for setting in latency_map.too_few(30, 0.5)} == {"2R-2W"}  # rests on 40 threads too
     assert not latency_map.too_few(10, 0.5)
     assert not latency_map.too_few(40, 1.0)
-    text = advise.point(latency_map, 40, 0.5, "text")
+    text = advise.point(latency_map.advise(40, 0.5), "text")
     assert "nothing is recommended: p99 of 2R-2W is not known" in text
     assert "p99 of 2R-2W is not shown: it needs 1,000 operations per cell, and a cell there has 400, 600 more" in text
-    answer = json.loads(advise.point(latency_map, 40, 0.5, "json"))
+    answer = json.loads(advise.point(latency_map.advise(40, 0.5), "json"))
     assert (answer["setting"], answer["nearest"], answer["too_few_operations"]) == (None, None, {"2R-2W": 400})
     grid = latency_map.domain([10, 40], [0.5, 1.0])
     assert list(zip(grid["threads"], grid["read_share"], strict=True)) == [(10, 0.5), (10, 1.0), (40, 1.0)]
-    assert "p99 of 2R-2W is not known at 10 points" in advise.domain(latency_map, "text")
+    assert "p99 of 2R-2W is not known at 10 points" in advise.domain(latency_map.advise_all(), "text")
 
 
 def test_a_map_as_json_and_csv_names_what_is_not_known():
     latency_map = p99_map(few=("QUORUM", 40))
-    rows = {(row["threads"], row["read_share"]): row for row in json.loads(advise.domain(latency_map, "json"))}
+    rows = {
+        (row["threads"], row["read_share"]): row for row in json.loads(advise.domain(latency_map.advise_all(), "json"))
+    }
     assert len(rows) == 22
     lacking = [row for row in rows.values() if row["not_known"]]
     assert len(lacking) == 10
     assert {(row["not_known"], row["best"], row["recommended"], row["best_marks"]) for row in lacking} == {
         ("2R-2W", None, None, "")
     }
-    table = pd.read_csv(io.StringIO(advise.domain(latency_map, "csv")))
+    table = pd.read_csv(io.StringIO(advise.domain(latency_map.advise_all(), "csv")))
     assert (table["not_known"] == "2R-2W").sum() == table["best"].isna().sum() == 10
-    assert "not_known" not in json.loads(advise.domain(latency_map.judged_by("mean"), "json"))[0]
+    assert "not_known" not in json.loads(advise.domain(latency_map.judged_by("mean").advise_all(), "json"))[0]
 
 
 def test_a_map_as_json_recommends_where_only_a_setting_that_survives_less_is_not_known():
-    rows = json.loads(advise.domain(p99_map(few=("ALL", 40)), "json"))
+    rows = json.loads(advise.domain(p99_map(few=("ALL", 40)).advise_all(), "json"))
     lacking = [row for row in rows if row["not_known"]]
     assert lacking
     assert {(row["best"], row["recommended"]) for row in lacking} == {(None, "2R-2W")}
@@ -180,17 +181,17 @@ def test_a_map_as_json_recommends_where_only_a_setting_that_survives_less_is_not
 def test_marks_of_the_cells_that_an_answer_rests_on_are_named():
     stats, _ = made(marks="little")
     latency_map = LatencyMap(stats, "made")
-    text = advise.point(latency_map, 25, 0.5, "text")
+    text = advise.point(latency_map.advise(25, 0.5), "text")
     assert "  marked little (2R-2W, 1R-3W, 3R-1W): throughput times latency is more than 5 % off" in text
-    answer = json.loads(advise.point(latency_map, 25, 0.5, "json"))
+    answer = json.loads(advise.point(latency_map.advise(25, 0.5), "json"))
     assert answer["marks"] == {
         "little": "throughput times latency is more than 5 % off the number of threads (Little's law)"
     }
     assert {row["marks"] for row in answer["settings"]} == {"little"}
-    assert "marked" not in advise.point(latency_map, 25, 1.0, "text")  # reads alone rest on none of the writes
-    drawn = advise.domain(latency_map, "text")
+    assert "marked" not in advise.point(latency_map.advise(25, 1.0), "text")  # reads alone rest on none of the writes
+    drawn = advise.domain(latency_map.advise_all(), "text")
     assert "*  marked little at 20 of 22 points (10 threads, 0% reads; 40 threads, 0% reads;" in drawn
-    rows = json.loads(advise.domain(latency_map, "json"))
+    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
     assert [row["best_marks"] for row in rows] == [row["recommended_marks"] for row in rows]
     assert {row["best_marks"] for row in rows if row["read_share"] < 1} == {"little"}
     assert "2R-2W at every point: 10 to 40 threads, 0% to 100% reads" in drawn
@@ -206,9 +207,9 @@ def test_marks_of_the_cells_that_an_answer_rests_on_are_named():
     ],
 )
 def test_a_bound_that_no_setting_keeps_is_an_answer(bound_ms, survive, said):
-    text = advise.point(p99_map(), 40, 0.5, "text", survive, bound_ms)
+    text = advise.point(p99_map().advise(40, 0.5, survive=survive), "text", bound_ms)
     assert said in text
-    answer = json.loads(advise.point(p99_map(), 40, 0.5, "json", survive, bound_ms))
+    answer = json.loads(advise.point(p99_map().advise(40, 0.5, survive=survive), "json", bound_ms))
     assert answer["bound"]["bound_ms"] == bound_ms
     assert answer["bound"]["kept_by"] == (["2R-2W"] if "all of" in said else [])
     assert (answer["bound"]["nearest"] or {}).get("setting") == (None if "all of" in said else "2R-2W")
@@ -216,13 +217,11 @@ def test_a_bound_that_no_setting_keeps_is_an_answer(bound_ms, survive, said):
 
 def test_a_setting_that_keeps_a_bound_but_survives_too_little_is_named():
     latency_map = p99_map("p50")
-    text = advise.point(latency_map, 40, 0.9, "text", 1, 5.0)
+    text = advise.point(latency_map.advise(40, 0.9, survive=1), "text", 5.0)
     assert "p50 within 5 ms: none that survives 1 dead replica; nearest is 2R-2W with 6.09" in text
     assert "1R-3W keeps it, but stops writing with one replica down: --survive 0" in text
-    answer = json.loads(advise.point(latency_map, 40, 0.9, "json", 1, 5.0))
+    answer = json.loads(advise.point(latency_map.advise(40, 0.9, survive=1), "json", 5.0))
     assert answer["bound"]["kept_but_survives_less"] == ["1R-3W"]
-    with pytest.raises(InputError, match="--bound-ms: -1 is not above 0"):
-        advise.point(latency_map, 40, 0.9, "text", 1, -1.0)
 
 
 def test_the_adviser_goes_by_the_figure_that_its_terms_name():
@@ -268,6 +267,7 @@ def test_the_command_line_advises_by_a_percentile(by):
         ),
         (["--map", "--by", "p99", "--bound-ms", "20"], "give --threads and --reads instead of --map"),
         (["--threads", "50", "--reads", "0.5", "--bound-ms", "0"], "--bound-ms: 0 is not above 0"),
+        (["--threads", "50", "--reads", "0.5", "--bound-ms", "-1"], "--bound-ms: -1 is not above 0"),
         (
             ["--threads", "10", "--reads", "0.95", "--by", "p99.9"],
             "needs 10,000 operations per cell, and a cell there has",

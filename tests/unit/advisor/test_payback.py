@@ -6,8 +6,7 @@ import pytest
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
-from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.advisor.policy import SweepCost, Terms
 from cassbook.core.errors import InputError
 from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Phase
 from tests.helpers import made_runs

@@ -3,10 +3,9 @@
 import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Policy, Terms
+from cassbook.advisor.policy import Policy, SweepCost, SweepMeter, Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.sweep import Swept
-from cassbook.advisor.sweep_cost import SweepCost, SweepMeter
 from cassbook.advisor.window import Load, Window
 from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError

@@ -9,9 +9,8 @@ import pytest
 
 from cassbook.advisor import workload_cells
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Forecast, Policy, Terms
+from cassbook.advisor.policy import Forecast, Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.cli import advise as command
 from cassbook.cli.answers import advise
@@ -54,20 +53,20 @@ def test_a_point_of_one_workload_is_at_its_own_mix():
     latency_map = orders()
     assert [setting.name for setting in latency_map.settings] == ["1R-3W", "2R-2W"]  # ONE/QUORUM is not strong
     advice = latency_map.advise(55, latency_map.workload_share)
-    assert advice.best.latency_us.value == pytest.approx(5500, rel=0.01)
+    assert advice.fastest.latency_us.value == pytest.approx(5500, rel=0.01)
     assert advice.recommended.setting.name == "2R-2W"
     assert advice.mixed
-    text = advise.point(latency_map, 55, latency_map.workload_share, "text")
+    text = advise.point(latency_map.advise(55, latency_map.workload_share), "text")
     assert text.startswith("mine, workload orders, 55 threads, 80% reads, 3 cluster starts")
-    assert json.loads(advise.point(latency_map, 55, 0.8, "json"))["workloads"] == ["orders"]
+    assert json.loads(advise.point(latency_map.advise(55, 0.8), "json"))["workloads"] == ["orders"]
 
 
 def test_its_map_has_one_row():
     latency_map = orders()
-    text = advise.domain(latency_map, "text")
+    text = advise.domain(latency_map.advise_all(), "text")
     assert sum(line.startswith("80%") for line in text.splitlines()) == 2  # what survives, and by speed alone
     assert "90%" not in text
-    rows = json.loads(advise.domain(latency_map, "json"))
+    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
     assert [(row["read_share"], row["threads"]) for row in rows] == [(0.8, 10), (0.8, 100)]
 
 
@@ -95,7 +94,7 @@ def test_several_make_a_map_over_shares_of_reads():
     assert middle == pytest.approx(1500, rel=0.01)
     with pytest.raises(InputError, match=r"reads: 0.5 is outside what mine measured, 0.6 to 0.95"):
         latency_map.advise(10, 0.5)
-    rows = json.loads(advise.domain(latency_map, "json"))
+    rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
     assert sorted({row["read_share"] for row in rows}) == [0.6, 0.7, 0.8, 0.9, 0.95]
 
 

@@ -239,8 +239,8 @@ def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
     assert mixed.mixed
     turn = from_calibration.turns_at(latency_map, 16)
     assert 0 < turn < 100
-    assert latency_map.advise(16, turn / 100 - 0.02).best.setting.name != "1R-3W"
-    assert latency_map.advise(16, turn / 100 + 0.02).best.setting.name == "1R-3W"
+    assert latency_map.advise(16, turn / 100 - 0.02).fastest.setting.name != "1R-3W"
+    assert latency_map.advise(16, turn / 100 + 0.02).fastest.setting.name == "1R-3W"
     assert reads.best.latency_us.value < mixed.best.latency_us.value
     with pytest.raises(InputError, match="threads: 100 is outside what"):
         latency_map.advise(100, 0.5)

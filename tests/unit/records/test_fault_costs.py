@@ -92,10 +92,10 @@ def test_each_version_takes_the_record_on_its_side_of_4(monkeypatch, tmp_path):
 
 def test_advice_says_what_its_setting_and_the_fastest_cost_in_a_failure(recorded):
     cells = made_runs.run(noise=0.01).assign(engine="2.1.20")
-    lines = advise.point(LatencyMap(cells, "known"), 100, 0.9, "text").splitlines()
+    lines = advise.point(LatencyMap(cells, "known").advise(100, 0.9), "text").splitlines()
     (line,) = [line for line in lines if "is dead" in line]
     assert line.index("2R-2W leaves") < line.index("1R-3W leaves"), "the one recommended comes first"
-    told = json.loads(advise.point(LatencyMap(cells, "known"), 100, 0.9, "json"))
+    told = json.loads(advise.point(LatencyMap(cells, "known").advise(100, 0.9), "json"))
     assert told["failing"] == [line.strip()]
 
 

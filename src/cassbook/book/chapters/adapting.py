@@ -10,10 +10,9 @@ import pandas as pd
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.policy import Terms
+from cassbook.advisor.payback import Phase
+from cassbook.advisor.policy import SweepCost, Terms
 from cassbook.advisor.regime import breaks
-from cassbook.advisor.schedule import Phase
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate

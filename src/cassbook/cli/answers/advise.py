@@ -1,121 +1,116 @@
-"""What `cassbook advise` prints: a point, or a map of the whole domain."""
+"""What `cassbook advise` prints: an `Advice` or an `AdviceMap` as text, JSON and CSV."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
-from cassbook.advisor.latency_map import LatencyMap
-from cassbook.cli.answers import advise_notes as notes
+from cassbook.advisor.advice import Advice, AdviceMap, Basis, Bound, Choice, alike, differ, times_as_slow
 from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
 from cassbook.core.estimate import Estimate
+from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
+from cassbook.latency import percentiles
+from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.ranking import ALIKE, UNKNOWN
-from cassbook.records import fault_costs
+from cassbook.latency.uncertainty import ONE_START
 
-FORMATS = ("text", "json", "csv")
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
 _POINT = ["read_share", "threads"]
-#: A smaller p-value is not told.
+#: A smaller p-value is not shown.
 _LEAST_P = 0.001
-_SHARES = [k / 10 for k in range(11)]
+#: Points of a map that are named for a mark.
+_MOST_POINTS = 3
 
 
-def _shares(latency_map: LatencyMap) -> list[float]:
-    """Shares of reads on a map: tenths; of workloads those that were measured, and the tenths between."""
-    if not latency_map.workloads:
-        return _SHARES
-    measured = [float(share) for share in latency_map.read_shares]
-    between = [share for share in _SHARES if min(measured) < share < max(measured)]
-    return sorted({round(share, 6) for share in between} - {round(share, 6) for share in measured} | set(measured))
+def point(advice: Advice, form: str, bound_ms: float | None = None) -> str:
+    """Advice for one load, as 'text', 'json' or 'csv'; with a bound in ms, which settings keep it."""
+    bound = None if bound_ms is None else advice.within(bound_ms)
+    if form == "text":
+        return "\n".join(_lines(advice, bound))
+    found = as_dict(advice, bound)
+    return json.dumps(found, indent=2) if form == "json" else _csv(pd.DataFrame(found["settings"]))
 
 
-def _of_what(latency_map: LatencyMap) -> str:
-    """Name the run, and the workloads that the map is of."""
-    if not latency_map.workloads:
-        return latency_map.name
-    return f"{latency_map.name}, {plural('workload', len(latency_map.workloads))} {', '.join(latency_map.workloads)}"
+def domain(advice: AdviceMap, form: str) -> str:
+    """Advice for all loads that were measured.
 
-
-def point(
-    latency_map: LatencyMap,
-    threads: float,
-    read_share: float,
-    form: str,
-    survive: int = SURVIVE,
-    bound_ms: float | None = None,
-) -> str:
-    """Advice for one point.
-
-    Raises
-    ------
-    InputError
-        Outside what the run measured, and for a bound that is not above 0.
+    As text two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As
+    JSON and CSV one table (see `map_table`).
     """
-    notes.check_bound(bound_ms)
-    advice = latency_map.advise(threads, read_share, survive)
-    bound = None if bound_ms is None else notes.Bound(advice, bound_ms)
-    if form == "json":
-        return json.dumps(_as_dict(latency_map, advice, bound), indent=2)
+    if form == "text":
+        maps = [*_recommended_map(advice), _fastest_map(advice)]
+        on_figure = [line.strip() for line in (*_map_support(advice), *_accuracy(advice))]
+        return "\n\n".join([*maps, *(["\n".join(on_figure)] if on_figure else [])])
+    table = map_table(advice)
     if form == "csv":
-        return pd.DataFrame(_as_dict(latency_map, advice, bound)["settings"]).to_csv(index=False).rstrip()
-    return "\n".join(_lines(latency_map, advice, bound))
+        return _csv(table, "%.6g")
+    # pandas writes NaN as null
+    return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
 
 
-def _lines(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -> list[str]:
-    starts = len(latency_map.blocks)
+def _csv(table: pd.DataFrame, form: str | None = None) -> str:
+    return table.to_csv(index=False, float_format=form).rstrip()
+
+
+def _lines(advice: Advice, bound: Bound | None) -> list[str]:
+    chosen = advice.recommended
+    others = [choice for choice in advice.choices if choice is not chosen]
     lines = [
-        f"{_of_what(latency_map)}, {counted(advice.threads, 'thread')}, {advice.read_share:.0%} reads, "
-        f"{counted(starts, 'cluster start')}, replication {advice.replicas}{_by(latency_map)}"
+        f"{_run(advice)}, {counted(advice.threads, 'thread')}, {advice.read_share:.0%} reads, "
+        f"{counted(advice.cluster_starts, 'cluster start')}, replication {advice.replicas}{_by(advice)}",
+        *(f"  {_role(advice, one):12} {_line(one)}" for one in ([] if chosen is None else [chosen]) + others),
+        *_verdicts(advice),
     ]
-    chosen, others = advice.recommended, list(advice.choices)
-    if chosen is not None:
-        others.remove(chosen)
-        others.insert(0, chosen)
-    lines += [f"  {_part(advice, choice):12} {_line(choice)}" for choice in others]
-    lines += _verdicts(advice)
     if bound is not None:
-        lines += bound.lines()
+        lines.append(_bound_line(advice, bound))
     if not advice.mixed and 0 < advice.read_share < 1:
         made = "weighted means" if advice.by == "mean" else "mixed from the distributions"
         lines.append(f"  {made} of reads and writes alone: no mix was measured there, and mixes may be slower")
-    lines += [*notes.on_support(advice), *notes.on_one_start(advice), *notes.on_accuracy(latency_map)]
-    lines += [*notes.on_marks(advice), *(f"  {line}" for line in _failing(latency_map, advice))]
-    return lines + _other_workloads(latency_map) + _gaps(advice.replicas)
+    lines += [*_support(advice), *_one_start(advice), *_accuracy(advice)]
+    lines += [f"  marked {mark} ({', '.join(names)}): {explained(mark)}" for mark, names in advice.marks.items()]
+    lines += [f"  {line}" for line in _failing(advice)]
+    return lines + _left_out(advice)
 
 
-def _by(latency_map: LatencyMap) -> str:
-    return "" if latency_map.by == "mean" else f", by {latency_map.by}"
+def _run(advice: Basis) -> str:
+    """Name the run, and the workloads that an answer is about."""
+    names = advice.workloads
+    return f"{advice.name}, {plural('workload', len(names))} {', '.join(names)}" if names else advice.name
 
 
-def _failing(latency_map: LatencyMap, advice: Advice) -> list[str]:
-    """What the setting recommended and the fastest leave unanswered while a node is dead."""
-    named = [choice.setting for choice in (advice.recommended, advice.best) if choice is not None]
-    return fault_costs.said([setting.waits(advice.replicas) for setting in named], advice.replicas, latency_map.engine)
+def _by(advice: Basis) -> str:
+    return "" if advice.by == "mean" else f", by {advice.by}"
 
 
-def _other_workloads(latency_map: LatencyMap) -> list[str]:
-    """Name the workloads that an answer for reads and updates of YCSB's table leaves out."""
-    if latency_map.workloads or not latency_map.other_workloads:
-        return []
-    listed = ", ".join(latency_map.other_workloads)
-    return [f"  of reads and updates of YCSB's table; the run measured workloads too: --workload {listed}"]
+def _failing(advice: Advice) -> list[str]:
+    return [] if advice.failing is None else [advice.failing.sentence()]
 
 
-def _part(advice: Advice, choice: Choice) -> str:
-    """Say what a setting is among the others."""
-    surviving = advice.surviving
-    names = {id(advice.best): "fastest", **{id(choice): "runner-up" for choice in surviving[1:2]}}
-    if surviving:
-        names |= {id(advice.recommended): "recommended"}
-    elif not advice.unknown:
-        names |= {id(advice.nearest): "nearest"}
-    return names.get(id(choice), "")
+def _left_out(advice: Basis) -> list[str]:
+    """Name the workloads that an answer for YCSB's table leaves out, and the strong settings that have no levels."""
+    lines = []
+    if advice.other_workloads and not advice.workloads:
+        listed = ", ".join(advice.other_workloads)
+        lines.append(f"  of reads and updates of YCSB's table; the run measured workloads too: --workload {listed}")
+    if missing := ", ".join(without_levels(advice.replicas)):
+        lines.append(f"  {missing} would be strong too, but Cassandra has no levels that wait for so many replicas")
+    return lines
+
+
+def _role(advice: Advice, choice: Choice) -> str:
+    if choice is advice.recommended:
+        return "recommended"
+    if choice is advice.nearest and not advice.surviving and not advice.unknown:
+        return "nearest"
+    if any(choice is second for second in advice.surviving[1:2]):
+        return "runner-up"
+    return "fastest" if choice is advice.fastest else ""
 
 
 def _line(choice: Choice) -> str:
@@ -128,19 +123,18 @@ def _line(choice: Choice) -> str:
 
 def _verdicts(advice: Advice) -> list[str]:
     """Compare the recommended setting with the fastest, and with the next that survives as much."""
-    surviving, fastest = advice.surviving, advice.best
+    surviving, fastest = advice.surviving, advice.fastest
     if not surviving and advice.unknown:
-        listed = ", ".join(setting.name for setting in advice.unknown)
-        return [f"  nothing is recommended: {advice.by} of {listed} is not known"]
+        return [f"  nothing is recommended: {advice.by} of {_names(advice.unknown)} is not known"]
     if not surviving:
         nearest = advice.nearest
-        return [f"  {_none(advice.survive)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
+        return [f"  {_none(advice)}; nearest is {nearest.setting.name}: --survive {nearest.survives_both}"]
     chosen, lines = surviving[0], []
     if fastest is not chosen:
         faster = _percent(times_as_slow(chosen, fastest), -100)
         lines.append(
             f"  {fastest.setting.name} is {faster:.1f} % faster ({_significance(chosen, fastest)}), but "
-            f"{stops(*fastest.survives, advice.survive)}: --survive {fastest.survives_both}"
+            f"{_stopping(fastest, advice)}"
         )
     if len(surviving) > 1:
         second = surviving[1]
@@ -152,8 +146,12 @@ def _verdicts(advice: Advice) -> list[str]:
     return lines
 
 
-def _none(survive: int) -> str:
-    return f"none of the measured settings survives {dead_replicas(survive)} for reads and writes both"
+def _stopping(choice: Choice, advice: Advice) -> str:
+    return f"{stops(*choice.survives, advice.survive)}: --survive {choice.survives_both}"
+
+
+def _none(advice: Basis) -> str:
+    return f"none of the measured settings survives {dead_replicas(advice.survive)} for reads and writes both"
 
 
 def _percent(ratio: Estimate, times: float) -> Estimate:
@@ -172,81 +170,136 @@ def _significance(first: Choice, second: Choice) -> str:
     }[differ(p_value)]
 
 
-def _gaps(replicas: int) -> list[str]:
-    """Name the strong settings of so many replicas that cannot be asked for."""
-    missing = without_levels(replicas)
-    if not missing:
+def _names(settings: Any) -> str:
+    return ", ".join(setting.name for setting in settings)
+
+
+def _bound_line(advice: Advice, bound: Bound) -> str:
+    """Say which settings keep the bound; that none does is an answer."""
+    by = "mean latency" if advice.by == "mean" else advice.by
+    head = f"  {by} within {bound.bound_ms:g} ms: "
+    if bound.kept:
+        return head + ", ".join(f"{choice.setting.name} ({_interval(choice, bound)})" for choice in bound.kept)
+    who = f"none that survives {dead_replicas(advice.survive)}" if advice.survive else "none"
+    if advice.unknown:
+        who += f" is known to; {_names(advice.unknown)} is not known"
+    if bound.nearest is not None:
+        who += f"; nearest is {bound.nearest.setting.name} with {bound.nearest.latency_us.value / 1e3:.2f} ms"
+    others = [f"{choice.setting.name} keeps it, but {_stopping(choice, advice)}" for choice in bound.survive_less]
+    return "; ".join([head + who, *others])
+
+
+def _interval(choice: Choice, bound: Bound) -> str:
+    high = choice.latency_us.high
+    if np.isnan(high):
+        return "no interval: one cluster start"
+    return "all of its interval" if bound.keeps(high) else f"its interval reaches {high / 1e3:.2f} ms"
+
+
+def _support(advice: Advice) -> list[str]:
+    """Name the settings that have too few operations for the percentile, and how many more they need."""
+    return [
+        f"  {advice.by} of {setting.name} is not shown: it "
+        f"{percentiles.lacking(advice.by, least, 'a cell there has {}')}; it may be faster than those above"
+        for setting, least in advice.too_few.items()
+    ]
+
+
+def _one_start(advice: Advice) -> list[str]:
+    if advice.by == "mean" or all(choice.interval != ONE_START for choice in advice.choices):
         return []
-    return [f"  {', '.join(missing)} would be strong too, but Cassandra has no levels that wait for so many replicas"]
+    return ["  intervals are within one cluster start, by order statistics: what another start would give is not known"]
 
 
-def _as_dict(latency_map: LatencyMap, advice: Advice, bound: notes.Bound | None) -> dict[str, Any]:
-    rows = {
-        choice.setting.name: {
-            "setting": choice.setting.name,
-            "read_cl": choice.setting.read_cl,
-            "write_cl": choice.setting.write_cl,
-            "latency_us": round(choice.latency_us.value, 1),
-            "latency_low_us": _number(choice.latency_us.low),
-            "latency_high_us": _number(choice.latency_us.high),
-            "blocks": choice.latency_us.n,
-            "survives_reads": choice.survives[0],
-            "survives_writes": choice.survives[1],
-            "marks": ";".join(sorted(choice.marks)),
-        }
-        | ({"interval": choice.interval} if advice.by != "mean" else {})
-        | ({"keeps_bound": bound.keeps(choice)} if bound is not None else {})
-        for choice in advice.choices
-    }
+def _accuracy(advice: Basis) -> list[str]:
+    """Say how far percentiles of mixes made from other cells were off, on this run."""
+    rows = advice.mix_accuracy.set_index("made_from")
+    off = [
+        f"{what} by {mean:.0f} % on average, {worst:.0f} % at worst"
+        for kind, what in ((PURE, "from pure cells"), (NEIGHBOURS, "from neighbouring mixes"))
+        for mean, worst in rows.loc[rows.index == kind, ["mean_percent", "worst_percent"]].to_numpy()
+    ]
+    if not off:
+        return []
+    first = off[0].replace(" by ", " was off by ", 1)
+    return ["; ".join([f"  {advice.by} of mixes made {first}, on this run", *off[1:]])]
+
+
+def as_dict(advice: Advice, bound: Bound | None = None) -> dict[str, Any]:
+    """Advice for programs; `settings` has a row for each setting, and the other keys name the row of one."""
+    rows = {choice.setting.name: _row(advice, choice, bound) for choice in advice.choices}
 
     def row(choice: Choice | None) -> dict[str, Any] | None:
         return None if choice is None else rows[choice.setting.name]
 
     chosen = advice.recommended
-    survives = None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True))
-    return (
-        {
-            "run": latency_map.name,
-            "workloads": list(latency_map.workloads),
-            "threads": advice.threads,
-            "read_share": advice.read_share,
-            "replication": advice.replicas,
-            "survive": advice.survive,
-            "setting": row(chosen),
-            "survives": survives,
-            "nearest": row(advice.nearest) if chosen is None and not advice.unknown else None,
-            "fastest": row(advice.best),
-            "best": row(advice.best),
-            "runner_up": row(advice.runner_up),
-            **_margin(advice),
-            "p_value": _number(advice.p_value, 4),
-            "distinguishable": advice.told,
-            "from_mixes": advice.mixed,
-            "without_levels": without_levels(advice.replicas),
-            "settings": list(rows.values()),
-            "failing": _failing(latency_map, advice),
-            "marks": notes.marks_as_dict(advice),
-        }
-        | _on_figure(latency_map, advice)
-        | ({} if bound is None else {"bound": bound.as_dict(rows)})
-    )
+    return {
+        "run": advice.name,
+        "workloads": list(advice.workloads),
+        "threads": advice.threads,
+        "read_share": advice.read_share,
+        "replication": advice.replicas,
+        "survive": advice.survive,
+        "setting": row(chosen),
+        "survives": None if chosen is None else dict(zip(("reads", "writes"), chosen.survives, strict=True)),
+        "nearest": row(advice.nearest) if chosen is None and not advice.unknown else None,
+        "fastest": row(advice.fastest),
+        "runner_up": row(advice.runner_up),
+        **_margin(advice),
+        "p_value": _number(advice.p_value, 4),
+        "distinguishable": advice.distinguishable,
+        "from_mixes": advice.mixed,
+        "without_levels": without_levels(advice.replicas),
+        "settings": list(rows.values()),
+        "failing": _failing(advice),
+        "marks": {mark: explained(mark) for mark in advice.marks},
+        **_on_figure(advice),
+        **({} if bound is None else {"bound": _bound(bound, rows)}),
+    }
+
+
+def _row(advice: Advice, choice: Choice, bound: Bound | None) -> dict[str, Any]:
+    return {
+        "setting": choice.setting.name,
+        "read_cl": choice.setting.read_cl,
+        "write_cl": choice.setting.write_cl,
+        "latency_us": round(choice.latency_us.value, 1),
+        "latency_low_us": _number(choice.latency_us.low),
+        "latency_high_us": _number(choice.latency_us.high),
+        "blocks": choice.latency_us.n,
+        "survives_reads": choice.survives[0],
+        "survives_writes": choice.survives[1],
+        "marks": ";".join(sorted(choice.marks)),
+        **({"interval": choice.interval} if advice.by != "mean" else {}),
+        **({"keeps_bound": bound.keeps(choice.latency_us.value)} if bound is not None else {}),
+    }
+
+
+def _bound(bound: Bound, rows: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "bound_ms": bound.bound_ms,
+        "kept_by": [choice.setting.name for choice in bound.kept],
+        "kept_by_whole_interval": [c.setting.name for c in bound.kept if bound.keeps(c.latency_us.high)],
+        "kept_but_survives_less": [choice.setting.name for choice in bound.survive_less],
+        "nearest": None if bound.nearest is None else rows[bound.nearest.setting.name],
+    }
 
 
 def _margin(advice: Advice) -> dict[str, Any]:
-    """By how many percent the runner-up is slower than the best, with its interval."""
+    """By how many percent the runner-up is slower than the fastest, with its interval."""
     second = advice.runner_up
     if second is None:
         return dict.fromkeys(("margin_percent", "margin_low_percent", "margin_high_percent"))
-    margin = _percent(times_as_slow(advice.best, second), 100)
+    margin = _percent(times_as_slow(advice.fastest, second), 100)
     return {f"margin_{of}percent": _number(bound) for of, bound in
             (("", margin.value), ("low_", margin.low), ("high_", margin.high))}  # fmt: skip
 
 
-def _on_figure(latency_map: LatencyMap, advice: Advice) -> dict[str, Any]:
-    """What is said of an answer by a percentile alone."""
+def _on_figure(advice: Advice) -> dict[str, Any]:
+    """What an answer by a percentile has besides."""
     if advice.by == "mean":
         return {}
-    accuracy = latency_map.mix_accuracy.round({"mean_percent": 1, "worst_percent": 1, "bias_percent": 1})
+    accuracy = advice.mix_accuracy.round({"mean_percent": 1, "worst_percent": 1, "bias_percent": 1})
     few = {setting.name: least for setting, least in advice.too_few.items()}
     return {"by": advice.by, "too_few_operations": few, "mix_accuracy": accuracy.to_dict("records")}
 
@@ -255,104 +308,108 @@ def _number(value: float, digits: int = 1) -> float | None:
     return None if np.isnan(value) else round(value, digits)
 
 
-def domain(latency_map: LatencyMap, form: str, survive: int = SURVIVE) -> str:
-    """Settings at every measured thread count and at reads from 0 to 100 % in steps of 10.
+def map_table(advice: AdviceMap) -> pd.DataFrame:
+    """One row per point: `recommended`, and `best`, the fastest.
 
-    Two maps: of the settings that survive as many dead replicas as asked for, and of all by speed alone. As JSON and
-    CSV they are one table: `recommended`, and `best`, the fastest. By a percentile it has the points too at which
-    neither is known, with the settings that have too few operations there as `not_known`.
+    By a percentile the table has the points too at which neither is known, with the settings that have too few
+    operations there as `not_known`.
     """
-    table, surviving = (latency_map.domain(read_shares=_shares(latency_map), survive=count) for count in (0, survive))
-    if form == "text":
-        maps = [*_survivors(latency_map, surviving, survive), _fastest(latency_map, table)]
-        return "\n\n".join([*maps, *_on_map(latency_map)])
-    survives = {s.name: s.survives(latency_map.replicas) for s in latency_map.settings}
-    unknown = notes.unknown_at(latency_map, _shares(latency_map))
-    renamed = surviving[["read_share", "threads", "best", "latency_us", "told"]].rename(
-        columns={"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told"}
-    )
-    if latency_map.by != "mean":  # then a point may have a recommended setting and no fastest, or neither
-        points = pd.concat([of[_POINT].astype(float) for of in (table, surviving, unknown)]).drop_duplicates()
+    fastest, surviving, by_mean = advice.fastest, advice.recommended, advice.by == "mean"
+    names = {"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told",
+             "marks": "recommended_marks"}  # fmt: skip
+    table = fastest.rename(columns={"marks": "best_marks"})
+    if not by_mean:  # then a point may have a recommended setting and no fastest, or neither
+        points = pd.concat([of[_POINT].astype(float) for of in (fastest, surviving, advice.unknown)]).drop_duplicates()
         table = points.sort_values(_POINT, ignore_index=True).merge(table, "left", _POINT)
-    table = table.merge(renamed, "left", _POINT)
+    table = table.merge(surviving[[*_POINT, *names]].rename(columns=names), "left", _POINT)
     for name in ("recommended", "best"):
         for place, operation in enumerate(("reads", "writes")):
             table[f"{name}_survives_{operation}"] = [
-                survives[pair][place] if pair in survives else None for pair in table[name]
+                advice.survives[pair][place] if pair in advice.survives else None for pair in table[name]
             ]
-    if latency_map.by != "mean":
-        table["by"] = latency_map.by
-        table["not_known"] = (
-            table.merge(unknown.astype({name: float for name in _POINT}), "left", _POINT)["not_known"]
-            .fillna("")
-            .to_numpy()
-        )
-    for name in ("recommended", "best"):
-        table[f"{name}_marks"] = notes.marks_at(latency_map, table, name)
-    if form == "csv":
-        return table.to_csv(index=False, float_format="%.6g").rstrip()
-    # pandas writes NaN as null
-    return json.dumps(json.loads(table.to_json(orient="records")), indent=2)
+    if not by_mean:
+        table["by"] = advice.by
+        lacking = advice.unknown.groupby(_POINT)["setting"].agg(";".join).rename("not_known").reset_index()
+        table = table.merge(lacking.astype(dict.fromkeys(_POINT, float)), "left", _POINT)
+        table["not_known"] = table["not_known"].fillna("")
+    for name in ("recommended_marks", "best_marks"):
+        table[name] = table.pop(name).fillna("")
+    return table
 
 
-def _on_map(latency_map: LatencyMap) -> list[str]:
-    """What a map of a percentile rests on."""
-    lines = [*notes.on_map_support(latency_map, _shares(latency_map)), *notes.on_accuracy(latency_map)]
-    return ["\n".join(line.strip() for line in lines)] if lines else []
-
-
-def _survivors(latency_map: LatencyMap, table: pd.DataFrame, survive: int) -> list[str]:
-    """Draw the map of the settings that survive enough, unless speed alone is asked for."""
-    settings = latency_map.surviving(survive)
-    if not survive:
-        return []
-    if not settings:
-        nearest = max(latency_map.settings, key=lambda pair: min(pair.survives(latency_map.replicas)))
-        count = min(nearest.survives(latency_map.replicas))
-        lines = [f"{_of_what(latency_map)}: {_none(survive)}; nearest is {nearest.name}: --survive {count}"]
-    else:
-        lines = [
-            f"{_of_what(latency_map)}: fastest strong setting that survives {dead_replicas(survive)}, over threads "
-            f"(across) and share of reads (down){_by(latency_map)}.",
-            *(f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}" for pair in settings),
-        ]
-        lines = [_grid(latency_map, table), *lines, *notes.on_map_marks(table, notes.marks_at(latency_map, table))]
-    return ["\n".join(lines + _other_workloads(latency_map) + _gaps(latency_map.replicas))]
-
-
-def _fastest(latency_map: LatencyMap, table: pd.DataFrame) -> str:
-    legend = (
-        f"{_of_what(latency_map)}: fastest strong setting by speed alone, over threads (across) and share of reads "
-        f"(down){_by(latency_map)}.\n"
-        "~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: not measured"
-        + ("." if latency_map.by == "mean" else ", or not known.")
-    )
-    survives = [
-        f"  {pair.name}: {survival(*pair.survives(latency_map.replicas))}"
-        for pair in latency_map.settings
-        if pair.name in set(table["best"])
+def _map_support(advice: AdviceMap) -> list[str]:
+    """Name the settings that a map of a percentile lacks at some points, for want of operations."""
+    return [
+        f"{advice.by} of {name} is not known at {counted(len(few), 'point')}: it "
+        + percentiles.lacking(advice.by, few.min(), "the fewest there are {}")
+        for name, few in advice.unknown.groupby("setting", sort=False)["operations"]
     ]
-    marked = notes.on_map_marks(table, notes.marks_at(latency_map, table))
-    return "\n".join([_grid(latency_map, table), legend, *survives, *marked])
 
 
-def _grid(latency_map: LatencyMap, table: pd.DataFrame) -> str:
+def _recommended_map(advice: AdviceMap) -> list[str]:
+    """Draw the map of the settings that survive enough, unless speed alone is asked for."""
+    if not advice.survive:
+        return []
+    enough = [name for name, survives in advice.survives.items() if min(survives) >= advice.survive]
+    if enough:
+        lines = [
+            _grid(advice, advice.recommended),
+            f"{_run(advice)}: fastest strong setting that survives {dead_replicas(advice.survive)}, over threads "
+            f"(across) and share of reads (down){_by(advice)}.",
+            *_survivals(advice, enough),
+            *_map_marks(advice.recommended),
+        ]
+    else:
+        nearest = max(advice.survives, key=lambda name: min(advice.survives[name]))
+        count = min(advice.survives[nearest])
+        lines = [f"{_run(advice)}: {_none(advice)}; nearest is {nearest}: --survive {count}"]
+    return ["\n".join(lines + _left_out(advice))]
+
+
+def _fastest_map(advice: AdviceMap) -> str:
+    table = advice.fastest
+    empty = "not measured." if advice.by == "mean" else "not measured, or not known."
+    lines = [
+        _grid(advice, table),
+        f"{_run(advice)}: fastest strong setting by speed alone, over threads (across) and share of reads "
+        f"(down){_by(advice)}.",
+        f"~  not distinguishable from the next by the run's cluster starts;  ?  one start only;  empty: {empty}",
+        *_survivals(advice, [name for name in advice.survives if name in set(table["best"])]),
+        *_map_marks(table),
+    ]
+    return "\n".join(lines)
+
+
+def _survivals(advice: AdviceMap, names: list[str]) -> list[str]:
+    return [f"  {name}: {survival(*advice.survives[name])}" for name in names]
+
+
+def _map_marks(table: pd.DataFrame) -> list[str]:
+    """Name the marks on a map, how many points have each, and some of them."""
+    own = [set(one.split(";")) - {""} for one in table["marks"]]
+    lines = []
+    for mark in sorted(set().union(*own)):
+        there = table[[mark in one for one in own]]
+        points = [f"{counted(t, 'thread')}, {s:.0%} reads" for s, t in there[_POINT].to_numpy(float)]
+        more = [f"and {len(points) - _MOST_POINTS} more"] if len(points) > _MOST_POINTS else []
+        at = f"at {len(points)} of {counted(len(table), 'point')} ({'; '.join([*points[:_MOST_POINTS], *more])})"
+        lines.append(f"*  marked {mark} {at}: {explained(mark)}")
+    return lines
+
+
+def _grid(advice: AdviceMap, table: pd.DataFrame) -> str:
     """Draw the winners over threads and share of reads; one that wins everywhere is named in a line."""
-    alone = table["runner_up"] == ""
-    signs = pd.Series(
-        ["" if only else _SIGNS[told] for only, told in zip(alone, table["told"], strict=True)], table.index
-    )
-    labels = table["best"] + signs
-    rows = [f"{share:.0%}" for share in _shares(latency_map)]
-    if len(rows) > 1 and len(set(labels)) == 1 and len(table) == len(rows) * len(latency_map.threads):
-        low, high = latency_map.threads[[0, -1]]
-        return f"{labels.iloc[0]} at every point: {low:g} to {high:g} threads, {rows[0]} to {rows[-1]} reads"
-    stars = ["*" if marks else "" for marks in notes.marks_at(latency_map, table)]
+    signs = [
+        "" if second == "" else _SIGNS[told] for second, told in zip(table["runner_up"], table["told"], strict=True)
+    ]
+    labels = table["best"] + pd.Series(signs, table.index, dtype=object)
+    rows, columns = [f"{share:.0%}" for share in advice.read_shares], [f"{count:g}" for count in advice.threads]
+    if len(rows) > 1 and len(set(labels)) == 1 and len(table) == len(rows) * len(columns):
+        return f"{labels.iloc[0]} at every point: {columns[0]} to {columns[-1]} threads, {rows[0]} to {rows[-1]} reads"
     shown = table.assign(
-        best=labels + stars,
+        best=labels + table["marks"].map(lambda marks: "*" if marks else ""),
         reads=table["read_share"].map("{:.0%}".format),
         threads=table["threads"].map("{:g}".format),
     )
     wide = shown.pivot_table("best", "reads", "threads", aggfunc="first", sort=False).reindex(rows).fillna("")
-    wide = wide[[f"{count:g}" for count in latency_map.threads if f"{count:g}" in wide.columns]]
-    return wide.to_string()
+    return wide[[count for count in columns if count in wide.columns]].to_string()

@@ -11,28 +11,27 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from cassbook.cli.answers.deploy_centres import Centres
-from cassbook.cli.answers.deploy_distances import round_trips
-from cassbook.cli.answers.deploy_notes import notes, operations, replicated, strategy, surviving
+from cassbook.cli.answers.deploy_notes import Centres, notes, operations, replicated, strategy, surviving
 from cassbook.cli.answers.machine import baseline
 from cassbook.core.errors import InputError
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
-from cassbook.deployment.notation import parse
-from cassbook.deployment.replication import Replication
+from cassbook.deployment.notation import Host, parse
+from cassbook.deployment.replication import Replication, names
 from cassbook.deployment.survival import survives
 from cassbook.ingest.folder import open_run
 
-FORMATS = ("text", "json")
 #: Of a node, as long as there are few of them.
 _HEAP_MB, _FEW = 1024, 3
+#: With more zones than these, regions are shown instead.
+_MOST_ZONES = 6
 
 
 def place(notation: str, rtt: Path | None, regions: str | None) -> Placement:
     """Read a deployment and its distances; regions as 'eu_west_2,us_west_2', the client's first."""
     deployment = parse(notation)
-    names = [name.strip() for name in regions.split(",")] if regions else None
-    return placed(deployment, names, printed() if rtt is None else read(rtt))
+    places = [name.strip() for name in regions.split(",")] if regions else None
+    return placed(deployment, places, printed() if rtt is None else read(rtt))
 
 
 def predict(
@@ -49,7 +48,7 @@ def predict(
 
 
 def text(predictions: Sequence[Forecast], known: Mapping[str, Any], matrix: bool = False) -> str:
-    """As people read it: the answer, then what it is computed from; `matrix` has a row for each host."""
+    """Return the answer, then what it is computed from; `matrix` has a row for each host."""
     model = predictions[0].model
     placement = model.placement
     lines = [
@@ -96,8 +95,51 @@ def _coordinators(prediction: Forecast) -> str:
     return "; ".join(f"{', '.join(coordinators)} ({waits})" for waits, coordinators in alike.items())
 
 
+def round_trips(placement: Placement, matrix: bool = False) -> list[str]:
+    """Return the table in lines: between zones, between regions where there are many, or by host with `matrix`.
+
+    All hosts of a zone are as far from those of another, and all zones of a region as far from one another.
+    """
+    hosts = placement.rtt_ms()
+    zones: dict[tuple[int, int], list[Host]] = {}
+    for host in placement.deployment.hosts:
+        zones.setdefault((host.region, host.zone), []).append(host)
+    if matrix or len(zones) == len(hosts) <= _MOST_ZONES:
+        return ["round trips, ms:", _printed(hosts)]
+    if len(zones) <= _MOST_ZONES:
+        labels = [_label(own) for own in zones.values()]
+        shown = pd.DataFrame(
+            [[hosts.loc[a[0].name, b[-1].name] for b in zones.values()] for a in zones.values()], labels, labels
+        )
+        return ["round trips, ms (--matrix shows each host):", _printed(shown)]
+    regions: dict[int, list[Host]] = {}
+    for host in placement.deployment.hosts:
+        regions.setdefault(host.region, []).append(host)
+    labels = [placement.regions[region] for region in regions]
+    shown = pd.DataFrame(
+        [[_between(hosts, a, b) for b in regions.values()] for a in regions.values()], labels, labels
+    )  # fmt: skip
+    return ["round trips, ms, of a region with itself between its zones (--matrix shows each host):", _printed(shown)]
+
+
+def _between(hosts: pd.DataFrame, a: list[Host], b: list[Host]) -> float:
+    """Round trip between hosts of two regions, or of two zones of one."""
+    return float(hosts.loc[[host.name for host in a], [host.name for host in b]].to_numpy().max())
+
+
+def _label(hosts: list[Host]) -> str:
+    """Name the hosts of a zone, the client among them."""
+    nodes = [host for host in hosts if host.name != "C"]
+    client = ["C"] if len(nodes) < len(hosts) else []
+    return ", ".join([*client, *([names(nodes)] if nodes else [])])
+
+
+def _printed(table: pd.DataFrame) -> str:
+    return table.to_string(float_format="{:.1f}".format, index_names=False)
+
+
 def as_json(predictions: Sequence[Forecast], known: Mapping[str, Any], measured: pd.DataFrame | None = None) -> str:
-    """The same for programs."""
+    """Return the same for programs."""
     model = predictions[0].model
     placement, count = model.placement, survives(model)
     table: dict[str, Any] = {
@@ -199,12 +241,12 @@ def measurable(placement: Placement, replication: Replication | None) -> int:
 
 
 def _policy(policy: str, placement: Placement) -> str:
-    names = [host.name for host in placement.deployment.replicas]
-    return f"node{names.index(policy) + 1}" if policy in names else policy
+    nodes = [host.name for host in placement.deployment.replicas]
+    return f"node{nodes.index(policy) + 1}" if policy in nodes else policy
 
 
 def rows(distances: Distances) -> list[dict[str, Any]]:
-    """Distances as the rows of a table."""
+    """Return distances as rows of a profile: from, to, there_ms, back_ms, and jitter and bandwidth if there are."""
     listed = []
     for (sender, receiver), link in distances.links.items():
         back = distances.links.get((receiver, sender), link)
@@ -216,6 +258,6 @@ def rows(distances: Distances) -> list[dict[str, Any]]:
 
 
 def folder_name(placement: Placement, level: str, threads: int) -> str:
-    """Of the run that `--measure` makes."""
+    """Name the run that `--measure` makes."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", f"{placement.deployment} {' '.join(placement.regions)} {level} {threads}")
     return f"deploy-{words.strip('-')}"

@@ -71,7 +71,7 @@ def check(run: CalibrationRun, question: Question, predicted: Predicted) -> None
 
 
 def text(question: Question, predicted: Predicted) -> str:
-    """For people: some of the numbers of jobs, if there are many."""
+    """Return throughput and response for some of the numbers of jobs, if there are many."""
     lines = [
         f"{question.operation} at {question.level}, {counted(question.nodes, 'node')}, "
         f"replication {question.replication}: {question.asked} asked, {question.waits} waited for; survives "
@@ -99,7 +99,7 @@ def _some(count: int) -> Sequence[int]:
 
 
 def as_json(question: Question, predicted: Predicted) -> str:
-    """For programs: all of them."""
+    """Return them for all numbers of jobs."""
     rows = [
         {
             "jobs": int(jobs), "throughput_per_s": predicted.throughput_per_s[place].as_dict(5),

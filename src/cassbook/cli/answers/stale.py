@@ -21,7 +21,7 @@ SHOWN, EXCEEDED, UNKNOWN = "shown", "exceeded", "not known"
 
 
 def text(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> str:
-    """For people."""
+    """Return how stale reads may be, what they take, and what the next stronger settings change."""
     fresh, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
     lines = [
         known.basis,
@@ -156,7 +156,7 @@ def _change(fresh: Freshness, other: Freshness, side: str) -> str:
 
 
 def as_json(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> str:
-    """For programs; nothing is rounded."""
+    """Return the same for programs; nothing is rounded."""
     fresh, more = known.at(r, w, t_ms), stronger(known, r, w, t_ms)
     load = {"threads": known.load.threads, "recorded": list(known.load.recorded), "asked": known.load.asked}
     answer = {

@@ -7,7 +7,7 @@ import pytest
 
 from cassbook.advisor import payback
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.sweep_cost import SweepCost
+from cassbook.advisor.policy import SweepCost
 from cassbook.book.chapters import adapting, adapting_figures
 from cassbook.records.schedule_runs import ScheduleRuns
 from tests.helpers import made_runs

@@ -71,5 +71,5 @@ def test_the_schedule_lasts_ten_minutes_and_lies_inside_the_recorded_maps():
         latency_map = LatencyMap.of_run(name)
         for phase in SCHEDULE:
             assert latency_map.advise(phase.threads, phase.read_share)
-        bests = [latency_map.advise(phase.threads, phase.read_share).best.setting.name for phase in SCHEDULE]
+        bests = [latency_map.advise(phase.threads, phase.read_share).fastest.setting.name for phase in SCHEDULE]
         assert len(np.unique(bests)) > 1  # there is something to adapt to

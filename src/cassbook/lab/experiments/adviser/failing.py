@@ -24,7 +24,6 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassbook.advisor.adviser import Adviser, Pace
 from cassbook.advisor.cassandra_register import InCassandra
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.naive import Switch
 from cassbook.advisor.policy import Terms
 from cassbook.advisor.status import Event
 from cassbook.core.consistency import STRONG_SETTINGS
@@ -32,6 +31,7 @@ from cassbook.core.schema import OK
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
+from cassbook.lab.experiments.adviser.naive import Switch
 from cassbook.lab.experiments.experiment import AnySetup, Row
 from cassbook.lab.experiments.faults.load import Sender
 from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants

@@ -21,9 +21,9 @@ from cassandra import DriverException
 from cassandra.cluster import NoHostAvailable, Session
 
 from cassbook.advisor.adviser import OutcomeUnknown
-from cassbook.advisor.naive import Switch
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.experiments.adviser.naive import Switch
 from cassbook.lab.wan.relay import Relay, Route
 from cassbook.staleness.checker import READS, WRITES, judge
 

@@ -17,14 +17,13 @@ from cassandra.cluster import Session
 
 from cassbook.advisor.adviser import Adviser
 from cassbook.advisor.member import Ticket
-from cassbook.advisor.naive import Switch
-from cassbook.advisor.policy import Policy
+from cassbook.advisor.payback import Phase
+from cassbook.advisor.policy import Policy, SweepCost
 from cassbook.advisor.regime import Regime
-from cassbook.advisor.schedule import Phase
-from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Window
 from cassbook.core import schema
 from cassbook.core.consistency import level_waiting_for, setting
+from cassbook.lab.experiments.adviser.naive import Switch
 from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Chunk

@@ -1,6 +1,6 @@
 """The paper's step 6 to the letter: the optimal setting is set when it changes, for reads and writes at once.
 
-It is here to be held against the adviser, and not for use: module `regime` says what it breaks.
+Experiments compare the adviser with it; it is not for use: `advisor.regime` says what it breaks.
 """
 
 from __future__ import annotations
