@@ -25,9 +25,10 @@ from cassbook.core.estimate import NOT_DETERMINED_MEANS, Estimate
 from cassbook.core.schema import UNKNOWN_THREADS, explained
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
+from cassbook.latency.comparison import choose, compare
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
-from cassbook.records import compare, fault_tables, result_tables
+from cassbook.records import fault_tables, result_tables
 from cassbook.records.comparison_report import summary
 from cassbook.records.faults import FaultRun
 from cassbook.records.result_tables import Shown
@@ -317,7 +318,7 @@ def _compared(first: _Run, second: _Run, anchor: str) -> list[str]:
     """The largest differences between two runs."""
     lines = [f'<h2 id="{anchor}">{_text(first.name)} and {_text(second.name)} compared</h2>']
     try:
-        comparison = compare.choose(compare.compare(first.run, second.run), _TOP)
+        comparison = choose(compare(first.run, second.run), _TOP)
     except InputError as error:
         return [*lines, f"<p>{_text(error)}</p>"]
     labels = comparison.first["label"], comparison.second["label"]

@@ -12,7 +12,7 @@ import pandas as pd
 from cassbook.core.estimate import Estimate
 from cassbook.core.markdown import markdown
 from cassbook.latency import percentiles, uncertainty
-from cassbook.records.compare import ORDER, Comparison
+from cassbook.latency.comparison import ORDER, Comparison
 
 _MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
 #: Shown where they say something.

@@ -17,10 +17,10 @@ from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, summaries
+from cassbook.latency.comparison import Run
 from cassbook.latency.results import KEYS, Results, results
 from cassbook.latency.slices import rates_in_groups
 from cassbook.records import fault_costs, price_tables
-from cassbook.records.compare import Run
 from cassbook.records.run import RecordedRun
 
 _WIDTH = 120
