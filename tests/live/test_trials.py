@@ -78,9 +78,9 @@ def test_conditions_under_load(cluster):
     table = rows_of(trial, cluster)
     by = table.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
-    assert usual_ms["one", "READ"] == pytest.approx(20, abs=12)
-    assert usual_ms["all", "READ"] == pytest.approx(120, rel=0.2)
-    assert usual_ms["farther", "UPDATE"] == pytest.approx(80, rel=0.2)
+    # Never sooner than the way there and back; a busy machine adds to it, but not as much again.
+    for asked, way_ms in {("one", "READ"): 20, ("all", "READ"): 120, ("farther", "UPDATE"): 80}.items():
+        assert 0.8 * way_ms < usual_ms[asked] < 2 * way_ms
     assert ("each", "READ") not in by.index  # reads have no such level
     assert by.loc[("late", "READ"), "p99_ms"] > usual_ms["late", "READ"] + 100
     assert (table["n_ok"] > 0).all()

@@ -10,12 +10,12 @@ import pandas as pd
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.consistency import STRONG_SETTINGS, Setting
 from cassbook.core.errors import InputError
+from cassbook.core.units import PERCENT, US_PER_MS
 from cassbook.queueing.calibration import Calibrated, Question
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.calibration import FITTED_NODES, CalibrationRun
 
-_US, _PERCENT = 1000.0, 100.0
 #: What strong settings are strong at.
 REPLICATION = 3
 _READ_SHARES = tuple(k / 10 for k in range(11))
@@ -59,7 +59,7 @@ def pure_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
     return LatencyMap(pd.DataFrame({
         "kind": "pure", "read_cl": cells["level"], "write_cl": cells["level"], "block": cells["start"],
         "read_share": np.where(cells["operation"] == "READ", 1.0, 0.0), "threads": cells["jobs"],
-        "latency_us": _US * cells["latency_ms"], "cell_id": cells.index,
+        "latency_us": US_PER_MS * cells["latency_ms"], "cell_id": cells.index,
     }), run.name)  # fmt: skip
 
 
@@ -69,7 +69,7 @@ def turns_at(latency_map: LatencyMap, threads: float) -> float:
     fastest = latency_map.domain([threads], shares)
     others = fastest[fastest["best"] != STRONG_SETTINGS[0].name]
     beyond = shares[shares > others["read_share"].max()] if len(others) else shares
-    return _PERCENT * float(beyond[0]) if beyond.size else float("nan")
+    return PERCENT * float(beyond[0]) if beyond.size else float("nan")
 
 
 def _cells(fit: Calibrated, nodes: int, most_jobs: int) -> Iterator[pd.DataFrame]:
@@ -79,7 +79,8 @@ def _cells(fit: Calibrated, nodes: int, most_jobs: int) -> Iterator[pd.DataFrame
             analysis = analyse(fit.mixed(_shares(setting, share, nodes)), most_jobs)
             yield pd.DataFrame({
                 "kind": "mixed", "read_cl": setting.read_cl, "write_cl": setting.write_cl, "read_share": share,
-                "threads": analysis.jobs, "latency_us": _US * analysis.response_ms, "cell_id": np.arange(most_jobs),
+                "threads": analysis.jobs, "latency_us": US_PER_MS * analysis.response_ms,
+                "cell_id": np.arange(most_jobs),
             })  # fmt: skip
 
 

@@ -17,7 +17,6 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook.advisor.advice import SURVIVE, differ
 from cassbook.advisor.latency_map import LatencyMap
@@ -26,6 +25,7 @@ from cassbook.advisor.sweep_cost import SweepCost
 from cassbook.advisor.window import Load
 from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, uncertainty
 
@@ -251,7 +251,7 @@ class Policy:
         stopped = stops(self._replicas - now[0], self._replicas - now[1], self.terms.survive)
         return Decision(self._waits[target], "survives more", f"{name} {stopped}; {target.name} does not")
 
-    def _means_us(self, load: Load) -> tuple[dict[Setting, float], NDArray[np.float64]]:
+    def _means_us(self, load: Load) -> tuple[dict[Setting, float], Floats]:
         """Latency by setting at a load, over blocks and block by block, shape (settings, blocks)."""
         by_block = self._map.latencies_us([load.in_flight], [load.read_share])[:, :, 0, 0]
         means = self._map.over_blocks(by_block, axis=1)
@@ -329,7 +329,7 @@ class Policy:
         return self._waits[setting]
 
 
-def _known(values: NDArray[np.float64]) -> NDArray[np.float64]:
+def _known(values: Floats) -> Floats:
     return np.asarray(values[np.isfinite(values)])
 
 

@@ -41,8 +41,6 @@ ROWS = TableSection(record_count=20_000, request_distribution="uniform", update_
 _STEADY_S, _RAMP_S = 5.0, 2.0
 #: A JVM needs a while to compile what it runs; its first seconds do not count.
 _STRESS_SETTLES_S = 6.0
-#: What cassandra-stress calls them; its insert is an UPDATE of every field.
-_OF_STRESS = {"READ": "read", "UPDATE": "insert"}
 _COLUMNS = [*POINT, "pair", "first", "ours_per_s", "stress_per_s"]
 _COLUMNS += ["ours_cpu_us_per_op", "stress_cpu_us_per_op", "ours_lag_us", "ours_latency_us"]
 _Point = tuple[str, str, int]

@@ -11,7 +11,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from multiprocessing import active_children, get_context
 from pathlib import Path
@@ -26,13 +26,13 @@ from cassbook.core.children import failure
 from cassbook.core.errors import InputError
 from cassbook.core.progress import bar
 from cassbook.core.signals import held_back
+from cassbook.core.types import Log
 from cassbook.core.words import counted
 from cassbook.ingest.folder import open_run
 from cassbook.profile.profile import load_profile
 from cassbook.records import manifest
 from cassbook.records.kinds import RUN
 
-Log = Callable[[str], None]
 _WORKERS = 2
 #: Executed copies of a chapter that are kept, newest first: with the recorded runs, and with a fresh one.
 _KEPT = 3

@@ -12,9 +12,9 @@ from matplotlib.patches import Patch
 
 from cassbook.book import palette
 from cassbook.book.alternative_text import Drawing
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import summaries
 
-MS = 1000.0
 OPERATIONS = {"READ": "reads", "WRITE": "writes"}
 #: Factors by which points of several series at one number of jobs are set apart.
 ASIDE = (0.94, 1.06, 1.0, 1.12)
@@ -49,8 +49,8 @@ def done(figure: Figure) -> Figure:
 
 def error_bars(axes: Axes, group: pd.DataFrame, x: str, level: str) -> None:
     """Draw one level's mean latency in ms over a column, with 95 % bars; open circles are points of CLIENT_MARKS."""
-    y = group["latency_us"] / MS
-    below, above = y - group["latency_low_us"] / MS, group["latency_high_us"] / MS - y
+    y = group["latency_us"] / US_PER_MS
+    below, above = y - group["latency_low_us"] / US_PER_MS, group["latency_high_us"] / US_PER_MS - y
     bars = None if group["latency_low_us"].isna().all() else np.vstack([below.clip(upper=y), above])
     axes.errorbar(
         group[x], y, yerr=bars, color=palette.LEVELS[level], marker="o", markersize=4, linewidth=1.3,

@@ -45,21 +45,9 @@ def exactly(value: float | str) -> Interval:
 def as_printed(text: str, hedged: bool = False) -> Interval:
     """All numbers that round to a printed one: half a unit of its last digit either way.
 
-    Parameters
-    ----------
-    text : str
-        One number: '17', '-3.4', '0.9982', '9E-08'.
-    hedged : bool
-        The sentence says 'around' or the like: trailing zeros of a whole number then are no digits, so
-        'around 13000' is 12500 to 13500.
+    `text` is one number ('17', '-3.4', '0.9982', '9E-08'), else an InputError. Where the sentence is `hedged` ('around'
+    or the like), trailing zeros of a whole number are no digits: 'around 13000' is 12500 to 13500.
 
-    Raises
-    ------
-    InputError
-        If `text` is not one number.
-
-    Examples
-    --------
     >>> low(as_printed("17")), high(as_printed("17"))
     (16.5, 17.5)
     """
@@ -128,17 +116,17 @@ def decimals_in(text: str) -> int:
 
 
 def low(x: Interval | float) -> float:
-    """Lower end."""
+    """Lower end of an interval."""
     return float(iv.mpf(x).a)
 
 
 def high(x: Interval | float) -> float:
-    """Upper end."""
+    """Upper end of an interval."""
     return float(iv.mpf(x).b)
 
 
 def middle(x: Interval | float) -> float:
-    """Centre."""
+    """Centre of an interval."""
     return (low(x) + high(x)) / 2
 
 
@@ -153,13 +141,7 @@ def possibly_at_most(a: Interval | float, b: Interval | float) -> bool:
 
 
 def mean(values: Iterable[Interval]) -> Interval:
-    """Arithmetic mean.
-
-    Raises
-    ------
-    InputError
-        Of nothing.
-    """
+    """Arithmetic mean; an InputError where there is nothing."""
     listed = list(values)
     if not listed:
         raise InputError("the mean of no numbers")
@@ -179,7 +161,7 @@ def least(values: Iterable[Interval]) -> Interval:
 
 
 def magnitude(x: Interval) -> Interval:
-    """Absolute value."""
+    """Absolute value of an interval."""
     return abs(x)
 
 

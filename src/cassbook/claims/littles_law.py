@@ -11,15 +11,14 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy.optimize import minimize_scalar
 from scipy.stats import norm
 from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.latency.saturation import AICC_MARGIN
-
-Floats = NDArray[np.float64]
 
 #: Of both papers: 'The operation count within each thread was set to 1000'.
 REQUESTS_PER_THREAD = 1000
@@ -40,16 +39,9 @@ def in_flight(throughput_per_s: Any, latency_s: Any) -> Any:
 
 
 def run_times(threads: ArrayLike, throughput_per_s: ArrayLike, latency_s: ArrayLike) -> tuple[Floats, Floats]:
-    """Seconds that a run took by its throughput, and seconds that one thread's requests took.
+    """Seconds that a run took by its throughput, and seconds that one thread's requests took, each of shape (n,).
 
-    Parameters
-    ----------
-    threads, throughput_per_s, latency_s : array_like, shape (n,)
-        Threads may be one number for all runs.
-
-    Returns
-    -------
-    whole_s, busy_s : ndarray, shape (n,)
+    `threads` may be one number for all runs.
     """
     requests = REQUESTS_PER_THREAD * np.asarray(threads, dtype=float)
     whole_s = requests / np.asarray(throughput_per_s, dtype=float)
@@ -58,28 +50,14 @@ def run_times(threads: ArrayLike, throughput_per_s: ArrayLike, latency_s: ArrayL
 
 @dataclass(frozen=True, slots=True)
 class Deficit:
-    """How runs are longer than the requests of a thread, by two models with one constant each.
+    """How runs are longer than the requests of a thread, by two models with one constant each."""
 
-    Attributes
-    ----------
-    verdict : str
-        'additive', 'one factor', or 'undecided' if the AICc of the two differ by less than `AICC_MARGIN`.
-    seconds : float
-        c of whole = busy + c.
-    factor : float
-        f of whole = f * busy.
-    additive_spread, factor_spread : float
-        Standard deviation of the logarithm of whole around either model; 0.07 is about 7 %.
-    margin : float
-        AICc of the factor less that of the added time; above 0 the added time explains more.
-    """
-
-    verdict: Literal["additive", "one factor", "undecided"]
-    seconds: float
-    factor: float
-    additive_spread: float
+    verdict: Literal["additive", "one factor", "undecided"]  # undecided: AICc differ by less than `AICC_MARGIN`
+    seconds: float  # c of whole = busy + c
+    factor: float  # f of whole = f * busy
+    additive_spread: float  # standard deviation of the logarithm of whole around the model; 0.07 is about 7 %
     factor_spread: float
-    margin: float
+    margin: float  # AICc of the factor less that of the added time; above 0 the added time explains more
 
 
 def _added_seconds(whole: Floats, busy: Floats) -> float:
@@ -100,20 +78,11 @@ def _aicc(residuals: Floats) -> float:
 
 
 def deficit(whole_s: ArrayLike, busy_s: ArrayLike) -> Deficit:
-    """Tell an added time from a factor, whole = busy + c from whole = f * busy.
+    """Decide between an added time and a factor: whole = busy + c, or whole = f * busy; shapes (n,).
 
-    Both are fitted by least squares of the logarithm of `whole_s`, so that long runs count no more than short ones
-    and the two AICc are on one scale.
-
-    Parameters
-    ----------
-    whole_s, busy_s : array_like, shape (n,)
-        Seconds, as from `run_times`; one unit of time is as good as another.
-
-    Raises
-    ------
-    InputError
-        For unequal shapes, fewer than four runs, or times that are not positive and finite.
+    Both are fitted by least squares of the logarithm of `whole_s`, so that long runs count no more than short ones and
+    the two AICc are on one scale. Seconds are as from `run_times`; one unit of time is as good as another. An
+    InputError refuses unequal shapes, fewer than four runs, and times that are not positive and finite.
     """
     whole, busy = np.asarray(whole_s, dtype=float), np.asarray(busy_s, dtype=float)
     if whole.ndim != 1 or whole.shape != busy.shape or whole.size < MIN_RUNS:

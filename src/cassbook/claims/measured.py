@@ -1,4 +1,4 @@
-"""What a run of ours says of the claims about what a cluster does: the same functions, and a verdict of their own."""
+"""What a run of ours shows of the claims about what a cluster does: the same functions, and a verdict of their own."""
 
 from __future__ import annotations
 
@@ -18,22 +18,12 @@ _TOO_FEW = f"no interval: a run needs {FEWEST} blocks"
 
 
 def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidence]:
-    """Put a run to the functions that recompute claims from a paper's tables.
+    """Evaluate on a run the functions that recompute claims from a paper's tables: evidence by the id of the claim.
 
     A number is the mean over blocks with its interval of 95 %; it agrees if the interval holds what was printed, but
-    cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run.
-
-    Parameters
-    ----------
-    cell_stats : DataFrame
-        From `cell_statistics`.
-    engine, run : str
-        Version of Cassandra and name, for `Evidence`.
-
-    Returns
-    -------
-    dict of str to Evidence
-        By the id of the claim; those that the run has not measured say so.
+    cannot tell if it is wider than the printed number is large. A count of cases is that of the whole run. Claims about
+    something that the run has not measured say so. `cell_stats` is from `cell_statistics`; `engine` and `run` are names
+    for `Evidence`.
     """
     whole, blocks = Study.of(level_stats(cell_stats)), Study.blocks(cell_stats)
     found = {}
@@ -47,12 +37,12 @@ def by_run(cell_stats: pd.DataFrame, engine: str, run: str) -> dict[str, Evidenc
             found[statement.id] = Evidence(f"not in this run: enough figures ({error})", "untestable", engine, run)
         else:
             if isinstance(answer, Answer) and answer.value is not None:
-                measured, verdict = _told(statement, answer, parts)
+                measured, verdict = _compared(statement, answer, parts)
                 found[statement.id] = Evidence(measured, verdict, engine, run)
     return found
 
 
-def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
+def _compared(statement: Statement, answer: Answer, parts: Sequence[Answer | Untestable]) -> tuple[str, Verdict]:
     value = answer.value
     assert value is not None  # noqa: S101 - the caller looked
     if isinstance(value, str | Count) or counted(value):
@@ -66,15 +56,9 @@ def _told(statement: Statement, answer: Answer, parts: Sequence[Answer | Untesta
 
 
 def verdict_of(statement: Statement, means: Sequence[Estimate]) -> Verdict:
-    """Hold measured numbers against a statement.
+    """Compare measured numbers, one for each number of the statement, with what was printed.
 
     It is 'untestable' where what was printed lies in an interval that is wider than the printed number is large.
-
-    Parameters
-    ----------
-    statement : Statement
-    means : sequence of Estimate
-        One for each number of the statement.
     """
     if not agrees(statement, tuple(interval(mean.low, mean.high) for mean in means)):
         return "not_reproduced"

@@ -11,7 +11,6 @@ from cassbook.core.consistency import STRONG_SETTINGS, replicas_waited_for
 
 #: Copies of each row in the clusters of the papers: 'a replication factor of 3'.
 REPLICATION_FACTOR = 3
-#: The consistency levels that the papers compare, from the weakest to the strongest.
 #: (replicas read, replicas written).
 QuorumPair = tuple[int, int]
 
@@ -52,5 +51,5 @@ def chance_to_meet(pair: QuorumPair, replicas: int) -> Interval:
 
 
 def fewest_missing(level: str) -> int:
-    """How many replicas that do not answer suffice for a request at a level to fail, of REPLICATION_FACTOR."""
+    """Fewest replicas, of REPLICATION_FACTOR, that must not answer for a request at a level to fail."""
     return REPLICATION_FACTOR - replicas_waited_for(level, REPLICATION_FACTOR) + 1

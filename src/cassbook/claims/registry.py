@@ -1,18 +1,21 @@
 """The ledger: every claim meets the function that recomputes it.
 
 A function is registered under the words it tests. It returns an `Answer`, a bare value, or `Untestable`. A function
-with a parameter `study` tests what a cluster does, so that a run of our own can be put to it as well.
+with a parameter `study` tests what a cluster does, so that a run of our own can be put to it as well. Statements for
+which nothing can be computed have no function: they are the rows of untestable.csv.
 """
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from tqdm import tqdm
@@ -78,13 +81,11 @@ _MODULES = (
 class _Entry:
     paper: Paper
     statement: Statement | None  # None: the function yields cells
-    function: Callable[..., Any] | None  # None: untestable
-    module: str
-    why: str = ""
+    function: Callable[..., Any]
 
     @property
     def name(self) -> str:
-        return f"{self.function.__module__}.{self.function.__qualname__}" if self.function else ""
+        return f"{self.function.__module__}.{self.function.__qualname__}"
 
 
 _entries: list[_Entry] = []
@@ -99,7 +100,9 @@ def _paper_of(identity: str) -> Paper:
 
 
 def papers_of(ids: Iterable[str]) -> tuple[Paper, ...]:
-    """Papers whose claims these are, by how they begin; all papers where there is none, or one begins with none."""
+    """Return the papers whose claims these are, by how ids begin; all papers where there is no id, or one begins with
+    none.
+    """
     keys = {_key_of(identity) for identity in ids}
     return papers_named(keys if keys <= set(PAPERS) else ())
 
@@ -113,7 +116,7 @@ def claim(
     paper = _paper_of(identity)
 
     def register(function: F) -> F:
-        _entries.append(_Entry(paper, statement, function, function.__module__))
+        _entries.append(_Entry(paper, statement, function))
         return function
 
     return register
@@ -123,24 +126,24 @@ def cells(paper: Paper) -> Callable[[F], F]:
     """Register the function below as one that yields the derived cells of a table, each a `Cell`."""
 
     def register(function: F) -> F:
-        _entries.append(_Entry(paper, None, function, function.__module__))
+        _entries.append(_Entry(paper, None, function))
         return function
 
     return register
 
 
-def untestable_in(module: str) -> Callable[[str, str, str, str, str], None]:
-    """Return how `module`, by its `__name__`, registers a statement that nothing can be computed for, and why.
+@cache
+def untestable() -> dict[str, list[Cell]]:
+    """Read the statements that nothing can be computed for, and why, from untestable.csv.
 
-    What it returns takes identity, location, quote and printed as in `Statement`, and why the texts at hand do not
-    suffice. The module is asked for because the ledger is in the order of its modules.
+    The keys are its column `after`: the claim that each statement follows in the text, which is the ledger's order.
     """
-
-    def register(identity: str, location: str, quote: str, printed: str, why: str) -> None:
-        statement = Statement(identity, location, quote, printed)
-        _entries.append(_Entry(_paper_of(identity), statement, None, module, why))
-
-    return register
+    following: dict[str, list[Cell]] = {}
+    with Path(__file__).with_name("untestable.csv").open(encoding="utf-8", newline="") as file:
+        for row in csv.DictReader(file):
+            statement = Statement(row["id"], row["location"], row["quote"], row["printed"])
+            following.setdefault(row["after"], []).append((statement, Untestable(row["why"])))
+    return following
 
 
 def _call(function: Callable[..., Any], study: Study) -> Any:
@@ -152,10 +155,10 @@ def _answer(result: Answer | Untestable | Value) -> Answer | Untestable:
 
 
 def about_measurements() -> Iterator[tuple[Statement, Callable[[Study], Answer | Untestable]]]:
-    """Return claims about what a cluster does, with the functions that a run can be put to as well."""
+    """Return the claims about what a cluster does, with the functions that take a run as well."""
     _load()
     for entry in _entries:
-        if entry.function is not None and "study" in inspect.signature(entry.function).parameters:
+        if "study" in inspect.signature(entry.function).parameters:
             assert entry.statement is not None  # noqa: S101 - cells take no study
             yield entry.statement, partial(_put_to, entry.function)
 
@@ -166,12 +169,12 @@ def _put_to(function: Callable[..., Any], study: Study) -> Answer | Untestable:
 
 def _findings(entry: _Entry, printed: Study) -> Iterator[Finding]:
     if entry.statement is None:
-        assert entry.function is not None  # noqa: S101 - by construction of `cells`
         for statement, answer in entry.function():
             yield judge(statement, entry.paper, answer, entry.name)
     else:
-        answer = Untestable(entry.why) if entry.function is None else _answer(_call(entry.function, printed))
-        yield judge(entry.statement, entry.paper, answer, entry.name)
+        yield judge(entry.statement, entry.paper, _answer(_call(entry.function, printed)), entry.name)
+        for statement, why in untestable().get(entry.statement.id, ()):
+            yield judge(statement, entry.paper, why, "")
 
 
 def _load() -> None:
@@ -196,7 +199,7 @@ def ledger(
     Raises
     ------
     InputError
-        If two claims have one id, a claim rests on one that there is not, or a printed table is missing.
+        If two claims have one id, a claim rests on one that does not exist, or a printed table is missing.
     LaboratoryError
         If a claim cannot be recomputed, e.g. because a printed table is cut short; it names the function.
     """
@@ -204,7 +207,9 @@ def ledger(
     wanted = set(papers) if papers is not None else set(PAPERS)
     # one module may have been imported by another, or by a test, so the order of registration is not that of the list
     place = {f"cassbook.claims.{module}": number for number, module in enumerate(_MODULES)}
-    entries = sorted((e for e in _entries if e.paper in wanted), key=lambda e: place.get(e.module, len(place)))
+    entries = sorted(
+        (e for e in _entries if e.paper in wanted), key=lambda e: place.get(e.function.__module__, len(place))
+    )
     printed = Study.printed()
     by_id: dict[str, Finding] = {}
     for entry in tqdm(entries, desc="claims", disable=not progress):
@@ -215,7 +220,7 @@ def ledger(
                 raise
             what = f"{type(error).__name__}: {error}"
             raise LaboratoryError(
-                f"{entry.name or entry.module} cannot be recomputed ({what}); is a table in data/published damaged?"
+                f"{entry.name} cannot be recomputed ({what}); is a table in data/published damaged?"
             ) from error
         for finding in findings:
             if finding.id in by_id:
@@ -229,7 +234,7 @@ _WORST: tuple[Verdict, ...] = ("not_reproduced", "other_reading", "untestable", 
 
 
 def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[str, Evidence]) -> Finding:
-    """Put to a finding the verdicts that are not its own: of what it rests on, and of our records."""
+    """Add to a finding the verdicts that are not its own: of what it rests on, and of our records."""
     rests_on = finding.rests_on.split(", ") if finding.rests_on else []
     if missing := [identity for identity in rests_on if identity not in by_id]:
         raise InputError(f"claim {finding.id!r} rests on {missing[0]!r}, which there is not")
@@ -244,13 +249,7 @@ def _joined(finding: Finding, by_id: Mapping[str, Finding], evidence: Mapping[st
 
 
 def with_ids(findings: Iterable[Finding], ids: Iterable[str]) -> list[Finding]:
-    """Those of the findings that are asked for by id.
-
-    Raises
-    ------
-    InputError
-        For an id that is not among them; the message names the nearest.
-    """
+    """Select the findings with these ids; for one that is not among them an InputError names the nearest."""
     known = {finding.id: finding for finding in findings}
     wanted = list(ids)
     for identity in wanted:

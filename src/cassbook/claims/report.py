@@ -49,7 +49,7 @@ _MEASURED = ["measured", "measured_verdict", "measured_by"]
 #: What CSV has in addition to them.
 MORE_COLUMNS = ["relation", "reading", "rests_on", "rests_verdict", "function"]
 
-#: What a claim is told in full by.
+#: Fields that tell a claim in full.
 _IN_FULL = [
     "location", "quote", "printed", "asked", "recomputed", "note", "rests_on", "rests_verdict", *_MEASURED, "function",
 ]  # fmt: skip
@@ -86,7 +86,7 @@ def as_text(findings: Sequence[Finding]) -> str:
 
 
 def in_full(findings: Sequence[Finding]) -> str:
-    """All that is said of each claim, for a terminal: its verdict, and a paragraph per field that is not empty."""
+    """Write all that is known of each claim for a terminal: its verdict, and a paragraph per field with content."""
     return "\n\n".join("\n".join(_in_full(finding)) for finding in findings)
 
 

@@ -13,7 +13,7 @@ SIGNIFICANT = 0.05
 
 
 def within(part: float) -> str:
-    """How a rule of saturation is told.
+    """Spell a rule of saturation.
 
     >>> within(0.05)
     'within 5 % of the maximum'

@@ -44,18 +44,13 @@ MATTERS: tuple[Matter, ...] = (
     "not_measured", "contradicted", "overstated", "misprint", "base", "wording", "digits",
 )  # fmt: skip
 _A_TENTH = interval("0.9", "1.1")
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
 #: How a number agrees whose last digit was cut.
 CUT = "its last digit is cut instead of rounded"
 
 
 def papers_named(names: Iterable[str]) -> tuple[Paper, ...]:
-    """Turn keys of papers into papers, all of them if none is named.
-
-    Raises
-    ------
-    InputError
-        For an unknown key; the message lists those there are.
-    """
+    """Turn keys of papers into papers, all of them if none is named; an InputError lists them for an unknown one."""
     keys = tuple(names)
     unknown = [name for name in keys if name not in PAPERS]
     if unknown:
@@ -99,13 +94,13 @@ class Statement:
 
     @property
     def tested(self) -> str:
-        """What a value is held against."""
+        """What a value is compared with."""
         return self.asked or self.printed
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """In how many of the cases a statement about 'all' or 'each' holds; `which` names them where it matters."""
+    """Cases in which a statement about 'all' or 'each' holds, of how many; `which` names them where it matters."""
 
     right: int
     total: int
@@ -144,29 +139,19 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Untestable:
-    """Why nothing can be computed, e.g. because the figure is lost."""
+    """Reason why nothing can be computed, e.g. because the figure is lost."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """What a record of ours says of a claim.
+    """What a record of ours says of a claim."""
 
-    Attributes
-    ----------
-    measured : str
-        With its interval.
-    verdict : str
-        'untestable' where the record cannot tell.
-    engine, run : str
-        The version of Cassandra, and the record.
-    """
-
-    measured: str
-    verdict: Verdict
-    engine: str
-    run: str
+    measured: str  # with its interval
+    verdict: Verdict  # 'untestable' where the record cannot tell
+    engine: str  # version of Cassandra
+    run: str  # name of the record
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,10 +194,7 @@ class Finding:
 def agrees(statement: Statement, value: Value) -> bool:
     """Whether a value can be what was printed, by the precision of the print.
 
-    Raises
-    ------
-    InputError
-        If the phrase has more or fewer numbers than the value.
+    An InputError says that the phrase has more or fewer numbers than the value.
     """
     if isinstance(value, Count):
         return value.right == value.total
@@ -283,6 +265,25 @@ def _spell_one(x: Interval | float, decimals: int) -> str:
     return f"{middle(x):.{max(min(decimals + 2, meaningful), 0)}f}"
 
 
+def in_words(number: int) -> str:
+    """Spell a small whole number as a word, in digits beyond twelve.
+
+    >>> in_words(6)
+    'six'
+    """
+    return _WORDS[number] if 0 <= number < len(_WORDS) else str(number)
+
+
+def figure(x: Interval | float, digits: int = 1) -> str:
+    """Spell an interval for a note: one number if both ends round to it, else 'a to b'.
+
+    >>> figure(0.25, 2)
+    '0.25'
+    """
+    ends = (f"{low(x):.{digits}f}", f"{high(x):.{digits}f}")
+    return ends[0] if ends[0] == ends[1] else " to ".join(ends)
+
+
 def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, function: str) -> Finding:
     """Give the verdict by the rules of agreement.
 
@@ -320,7 +321,7 @@ def judge(statement: Statement, paper: Paper, answer: Answer | Untestable, funct
 
 
 def _plain(answer: Answer | Untestable) -> Value | None:
-    """What is shown as recomputed: of an answer with other readings only, the first of them."""
+    """Value that is shown as recomputed: of an answer with other readings only, the first of them."""
     if isinstance(answer, Untestable):
         return None
     return answer.value if answer.value is not None else next(iter(answer.readings.values()))

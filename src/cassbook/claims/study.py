@@ -43,21 +43,13 @@ class Columns(Mapping[tuple[str, str], "pd.Series[Interval]"]):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Study:
-    """Means by operation, level and threads, each an interval.
+    """Means by (operation, level) and threads, each an interval."""
 
-    Attributes
-    ----------
-    latency_us, throughput_per_s, cv_percent : Columns
-        (operation, level) to a series over threads. Printed numbers are intervals of their rounding; numbers of a
-        run are intervals of no width, for their spread is another matter.
-    measured : bool
-        By us: a run has no slips of the keyboard.
-    """
-
+    #: Printed numbers are intervals of their rounding; a run's have no width, for their spread is another matter.
     latency_us: Columns
     throughput_per_s: Columns
     cv_percent: Columns
-    measured: bool
+    measured: bool  # by us: a run has no slips of the keyboard
 
     @classmethod
     def _of(cls, stats: pd.DataFrame, measured: bool) -> Study:
@@ -80,17 +72,13 @@ class Study:
 
     @classmethod
     def blocks(cls, cell_stats: pd.DataFrame) -> list[Study]:
-        """Measured statistics of each block, from `cell_statistics`; none of those without pure workloads."""
+        """Measured statistics of each block, from `cell_statistics`; a block without pure workloads is left out."""
         parts = [level_stats(cells) for _, cells in cell_stats.groupby("block")]
         return [cls.of(stats) for stats in parts if len(stats)]
 
     def threads(self) -> list[int]:
-        """Thread counts at which all levels of both operations were measured, ascending.
-
-        Raises
-        ------
-        NotInRun
-            Where there are none.
+        """Thread counts at which all levels of both operations were measured, ascending; a `NotInRun` where there are
+        none.
         """
         measured = [set(column.index) for column in self.latency_us.values()]
         if not measured:

@@ -8,7 +8,7 @@ _DIGITS = "0123456789"
 
 
 def _one_off(text: str) -> set[str]:
-    """Every text one keystroke away: a digit changed, left out, put in, or two neighbours swapped."""
+    """Return every text one keystroke away: a digit changed, left out, put in, or two neighbours swapped."""
     changed = {text[:i] + d + text[i + 1 :] for i in range(len(text)) for d in _DIGITS}
     left_out = {text[:i] + text[i + 1 :] for i in range(len(text))}
     put_in = {text[:i] + d + text[i:] for i in range(len(text) + 1) for d in _DIGITS}
@@ -17,19 +17,10 @@ def _one_off(text: str) -> set[str]:
 
 
 def repairs(text: str, good: Callable[[str], bool], keystrokes: int = 1) -> list[str]:
-    """Whole numbers just so many keystrokes away from `text` that satisfy `good`, shortest first.
+    """Whole numbers just so many keystrokes away from the digits `text` that satisfy `good`, shortest first.
 
-    Parameters
-    ----------
-    text : str
-        Digits.
-    good : callable
-        Whether a candidate repairs what is broken.
-    keystrokes : int
-        How many slips, 1 or 2. A carry, 1021 printed as 921, takes two.
+    `keystrokes` is 1 or 2; a carry, 1021 printed as 921, takes two.
 
-    Examples
-    --------
     >>> repairs("4", lambda new: new == "14")
     ['14']
     """

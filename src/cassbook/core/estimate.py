@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cache
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 #: Of fewer observations no interval is given: with two, Student's t is 12.7 standard errors wide and says nothing.
 FEWEST = 3
@@ -109,20 +109,6 @@ class Estimate:
             raise ValueError(f"{yes} of {n} is no share")
         low, high = binomial_bounds(yes / n, n)
         return cls(yes / n, float(low), float(high), round(n))
-
-    @classmethod
-    def mean_share(cls, shares: Iterable[float]) -> Estimate:
-        """Mean of independent shares, none of which is below 0 or above 1, as `mean`.
-
-        For shares that were counted use `proportion.Proportion`, whose bounds hold for none and for all.
-
-        Raises
-        ------
-        ValueError
-            As `mean`.
-        """
-        mean = cls.mean(shares).at_least(0.0)
-        return cls(mean.value, mean.low, float(np.minimum(mean.high, 1.0)), mean.n)
 
     def times(self, factor: float) -> Estimate:
         """Return the same figure in another unit; `factor` is positive."""

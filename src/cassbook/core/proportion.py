@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassbook.core.estimate import FEWEST, Estimate, binomial_bounds, student_half_width
+from cassbook.core.units import PERCENT
 
-PERCENT = 100
 #: So many more digits a share may get, so that it does not look like none or all.
 _MORE_DIGITS = 4
 _CONFIDENT = 0.975

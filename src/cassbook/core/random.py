@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.compiled import compiled
+from cassbook.core.types import Floats
 
 _R, _V = 7.69711747013104972, 0.0039496598225815571993
 _TWO_53 = 2.0**53
 
 
-def _layers() -> tuple[NDArray[np.uint64], NDArray[np.float64], NDArray[np.float64]]:
+def _layers() -> tuple[NDArray[np.uint64], Floats, Floats]:
     """Acceptance bounds, widths and heights of 256 layers."""
     bounds, widths, heights = np.zeros(256, np.uint64), np.zeros(256), np.zeros(256)
     right = last = _R

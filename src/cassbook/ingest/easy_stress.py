@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS, OUTCOMES
+from cassbook.core.units import US_PER_MS
 from cassbook.ingest import pipes
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.log import Log
@@ -49,7 +50,7 @@ _OUTCOME_OF = {
 }  # fmt: skip
 _OTHER = "server_error"
 _BATCH_ROWS = 1 << 20
-_NS_US, _MS_US = 1000.0, 1000
+_NS_US = 1000.0
 
 
 def read(path: Path, tally: Tally, folder: Path) -> Log:
@@ -142,7 +143,7 @@ def _operations(batch: pa.RecordBatch, log: Log, row: int) -> Operations:
         for name in ("service_start_time_ms", "service_duration_ns", "request_start_time_ms")
     )
     latency_us = duration_ns / _NS_US
-    started_us, intended_us = (np.asarray(ms, np.int64) * _MS_US for ms in (started_ms, request_ms))
+    started_us, intended_us = (np.asarray(ms, np.int64) * US_PER_MS for ms in (started_ms, request_ms))
     return Operations(operation[kept], outcome[kept], started_us, latency_us, intended_us)
 
 

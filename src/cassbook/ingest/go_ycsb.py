@@ -11,6 +11,7 @@ import math
 import re
 from typing import BinaryIO, NamedTuple
 
+from cassbook.core.units import MS_PER_S
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.summary import Figures, number_of, numbered
 from cassbook.ingest.ycsb_raw import second_test
@@ -28,7 +29,6 @@ _STATISTICS = {
 _PERCENTILE = re.compile(r"(\d+(?:\.\d+)?)th\(us\)")
 #: All operations that succeeded; the name under which other tools' figures over all operations are kept.
 _ALL, _TOTAL = "TOTAL", "total"
-_MS_S = 1000.0
 _UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 1e-3, "\u00b5s": 1e-6, "ns": 1e-9}
 _PART = re.compile("(\\d+(?:\\.\\d+)?)(h|ms|m|s|\u00b5s|ns)")
 _DURATION = re.compile(f"(?:{_PART.pattern})+")
@@ -201,7 +201,7 @@ def _figures(last: dict[str, tuple[int, Row]], tally: Tally, finished: int) -> F
                 figures.add(_TOTAL if tag == _ALL else tag, statistic, value, unit, line=line)
     if last and _ALL not in last:
         line, row = max(last.values(), key=lambda place: place[1]["Takes(s)"])
-        figures.add("OVERALL", "run time", row["Takes(s)"] * _MS_S, "ms", line=line)
+        figures.add("OVERALL", "run time", row["Takes(s)"] * MS_PER_S, "ms", line=line)
         figures.notes.append(f"no row TOTAL in it: the run time is the longest Takes(s), of line {line}")
     if last and not finished:
         figures.notes.append("no `Run finished` in it: the test was stopped or still running, or the log was cut short")

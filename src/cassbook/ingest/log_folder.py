@@ -301,20 +301,7 @@ class LogFolder(RecordedRun):
         return any(form is not None and form.holds_operations for form in map(self._formats.get, self._files(cell_id)))
 
     def samples(self, columns: Sequence[str] | None = None, cells: Sequence[str] | None = None) -> pd.DataFrame:
-        """Read samples, columns as in `schema.SAMPLES`; labels come as categories.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Only these.
-        cells : sequence of str, optional
-            Only those of these cells. A cell whose logs hold no single operations has none (see `has_samples`).
-
-        Raises
-        ------
-        InputError
-            For a cell that there is not.
-        """
+        """Read samples as `RecordedRun.samples` does; a cell whose logs hold no single operations has none."""
         known = self.index["cell_id"].unique().tolist()
         wanted = known if cells is None else list(cells)
         for cell_id in wanted:

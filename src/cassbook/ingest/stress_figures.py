@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from cassbook.core.errors import InputError
+from cassbook.core.units import US_PER_MS
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.stress_numbers import TOKEN, Notation
 from cassbook.ingest.summary import Figures
@@ -17,7 +18,6 @@ _RESULT_LINE = re.compile(rf"({TOKEN}){_UNIT}\s*(?:\[(.*)\])?\s*", re.ASCII)
 #: `READ:1302, WRITE:474` in 2.1, `READ: 5,981 op/s, WRITE: 2,019 op/s` later: a blank follows only the comma between.
 _OF_OPERATION = re.compile(rf"([^\s,:\[\]]+):\s*({TOKEN}){_UNIT}(?:, |$)", re.ASCII)
 _CLOCK = re.compile(r"(\d{1,9}):(\d\d):(\d\d)", re.ASCII)
-_MS_US = 1000.0
 HEADINGS = {
     "total ops": ("operations", "operations"), "op/s": ("throughput", "1/s"), "adj row/s": ("adjusted row rate", "1/s"),
     "pk/s": ("partition rate", "1/s"), "row/s": ("row rate", "1/s"), "mean": ("mean", "us"), "med": ("p50", "us"),
@@ -165,7 +165,7 @@ def _result(line: Line, notation: Notation, figures: Figures) -> bool:
 def _add(
     figures: Figures, line: Line, tag: str, statistic: str, value: float, unit: str, at_s: float | None = None
 ) -> None:
-    scaled = value * _MS_US if unit == "us" else value
+    scaled = value * US_PER_MS if unit == "us" else value
     figures.add(tag, statistic, scaled, unit, at_s, line.threads, line.number)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
+from cassbook.core.units import MS_PER_S
 from cassbook.core.words import counted
 from cassbook.ingest.hdr import UNITS_US, Histograms
 from cassbook.ingest.operations import (
@@ -39,7 +40,6 @@ _COLUMN = {"READ": "read_latency_us", "WRITE": "update_latency_us"}
 _PLAIN = frozenset({"READ", "READS", "UPDATE", "INSERT", "WRITE", "WRITES"})
 #: Bounds wide enough for an hour in nanoseconds, to add histograms of any.
 _HIGHEST, _DIGITS = 3_600_000_000_000, 3
-_MS_S = 1000
 _MOST_OPERATIONS = 1e15
 #: YCSB's names of an operation that succeeded, of all its versions.
 _SUCCEEDED = frozenset({"OK", "0", "Status.OK", "BATCHED_OK"})
@@ -377,7 +377,7 @@ class _Whole:
 
     def _length_s(self) -> float:
         times = {tag: value for (tag, name), value in self._whole.items() if name == "run time"}
-        run_time = [value / _MS_S if tag == "OVERALL" else value for tag, value in times.items()]
+        run_time = [value / MS_PER_S if tag == "OVERALL" else value for tag, value in times.items()]
         if not run_time and not self._ends:
             raise InputError(f"{self._where} has no run time, so that nothing is known of its throughput{self._left}")
         # cassandra-stress prints the whole test's time in whole seconds, but each interval's end in tenths.

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import BinaryIO, NamedTuple
 
 from cassbook.core.schema import OUTCOMES
+from cassbook.core.units import MS_PER_S, US_PER_MS
 from cassbook.ingest.damage import Damage, Tally
 from cassbook.ingest.summary import Figure, Figures, number_of, numbered
 from cassbook.ingest.ycsb_lines import kind
@@ -45,7 +46,6 @@ _IN_THOUSANDS = re.compile(r"\d{1,3}\.\d{3}", re.ASCII)
 _OBJECT = re.compile(r'\{\s*"metric"')
 #: Longest line of JSON that is quoted from its beginning.
 _LONG = 80
-_MS_S, _MS_US = 1000, 1000
 #: YCSB counts operations in 32 bits.
 _OVERFLOWS = 2**31
 #: Factor between the printed throughput and that of operations and run time from which one of them is wrong.
@@ -170,7 +170,7 @@ def _figures(tally: Tally, form: str, entries: Iterator[_Entry]) -> Figures:
         elif tag in with_quantiles:
             figures.add(tag, f"operations in bucket {name}", value, "operations", line=line)
         else:
-            figures.add(tag, "mean", value, "us", at_s=int(name.lstrip(">")) / _MS_S, line=line)
+            figures.add(tag, "mean", value, "us", at_s=int(name.lstrip(">")) / MS_PER_S, line=line)
     figures.notes += units.notes()
     without_idle(figures)
     figures.notes += _impossible_throughput(figures)
@@ -216,7 +216,7 @@ class _Units:
         if statistic == "throughput" and unit in _PER_S:
             return statistic, entry.value, "1/s"
         if statistic == "run time" and unit in _US:
-            return statistic, entry.value if unit == "ms" else entry.value * _US[unit] / _MS_US, "ms"
+            return statistic, entry.value if unit == "ms" else entry.value * _US[unit] / US_PER_MS, "ms"
         self._unknown.setdefault(entry.name, entry.line)
         return entry.name, entry.value, unit
 
@@ -279,7 +279,7 @@ def _impossible_throughput(figures: Figures) -> list[str]:
     operations, succeeded = sum(counts.values()), sum(n for tag, n in counts.items() if not _failures(tag))
     if printed is None or run_time is None or not run_time.value > 0 or not 0 < operations < float("inf"):
         return []
-    per_s, least_per_s = operations / run_time.value * _MS_S, succeeded / run_time.value * _MS_S
+    per_s, least_per_s = operations / run_time.value * MS_PER_S, succeeded / run_time.value * MS_PER_S
     if operations < _OVERFLOWS:
         if least_per_s / _FAR <= printed.value <= per_s * _FAR:
             return []

@@ -25,22 +25,10 @@ def by_predecessor(
 ) -> pd.DataFrame:
     """How much longer a level takes behind one predecessor than behind the average of those it has had.
 
-    Parameters
-    ----------
-    statistics : DataFrame
-        From `cells.cell_statistics`.
-    slices : DataFrame
-        Columns `slices.COLUMNS`.
-    by : sequence of str
-        What is told apart besides level and predecessor: 'operation', 'threads'.
-    figure : str
-        One of `prices.FIGURES`.
-
-    Returns
-    -------
-    DataFrame
-        Index `by`, level, after; effect (`Estimate` over blocks, in percent of the average), cells. Slices behind one
-        of their own level are left out, as are cells that have had one predecessor alone.
+    `statistics` are from `cells.cell_statistics`, `slices` have `slices.COLUMNS`, `by` distinguishes more than level
+    and predecessor ('operation', 'threads'), and `figure` is one of `prices.FIGURES`. Index `by`, level, after; effect
+    (`Estimate` over blocks, in percent of the average), cells. Slices behind one of their own level are left out, as
+    are cells that have had one predecessor alone.
     """
     cells = labelled(statistics)[["cell_id", "block", "level", "operation", "threads"]]
     table = slices[["cell_id", "after", figure]].merge(cells, on="cell_id")

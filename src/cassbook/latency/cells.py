@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import CELLS, UNKNOWN_OUTCOMES, UNKNOWN_THREADS, without_aside
+from cassbook.core.types import Floats
 from cassbook.latency import uncertainty
 
 #: Columns of the cells that stay next to their statistics.
@@ -51,7 +52,6 @@ _FIRST = (
 )
 
 _Mask = NDArray[np.bool_]
-Floats = NDArray[np.float64]
 
 
 def _is(column: pd.Series, *labels: str) -> _Mask:
@@ -84,7 +84,7 @@ def _checked_cells(samples: pd.DataFrame, cells: pd.DataFrame) -> pd.DataFrame:
     return without_aside(cells).reset_index(drop=True)
 
 
-def _response_us(samples: pd.DataFrame) -> NDArray[np.float64]:
+def _response_us(samples: pd.DataFrame) -> Floats:
     """Time from when each operation should have started to its answer, NaN in a closed loop."""
     if "intended_s" not in samples.columns:
         return np.full(len(samples), np.nan)
@@ -92,11 +92,11 @@ def _response_us(samples: pd.DataFrame) -> NDArray[np.float64]:
     return np.asarray(samples["latency_us"].to_numpy(dtype=float) + waited_s * 1e6)
 
 
-def _latency_columns(within: uncertainty.Within, mean: str, others: str) -> dict[str, NDArray[np.float64]]:
+def _latency_columns(within: uncertainty.Within, mean: str, others: str) -> dict[str, Floats]:
     """Mean and quantiles with their bounds; names begin with `mean` and with `others`."""
     figures = {mean: within.mean}
     figures |= {f"{others}{label}_": estimate for label, estimate in zip(QUANTILES, within.quantiles, strict=True)}
-    columns: dict[str, NDArray[np.float64]] = {}
+    columns: dict[str, Floats] = {}
     for name, estimate in figures.items():
         columns |= {f"{name}us": estimate.value, f"{name}low_us": estimate.low, f"{name}high_us": estimate.high}
     return columns
@@ -112,7 +112,7 @@ class _ByCell:
         self.latency_us, self._started_s = (samples[name].to_numpy(dtype=float) for name in ("latency_us", "started_s"))
         self._measured_at_s = _without_gaps(samples, self._place, self._started_s)
 
-    def windows(self, cells: pd.DataFrame) -> tuple[_Mask, NDArray[np.float64]]:
+    def windows(self, cells: pd.DataFrame) -> tuple[_Mask, Floats]:
         """Which samples began within their cell's steady window, and how much of it counts, NaN if there is none."""
         from_s, to_s = (cells[c].to_numpy(dtype=float) for c in ("steady_from_s", "steady_to_s"))
         measured_s = cells["measured_s"].to_numpy(dtype=float)
@@ -123,12 +123,12 @@ class _ByCell:
     def count(self, mask: _Mask) -> NDArray[np.int64]:
         return np.bincount(self._place[mask], minlength=self._cells)
 
-    def mean_us(self, mask: _Mask) -> NDArray[np.float64]:
+    def mean_us(self, mask: _Mask) -> Floats:
         n = self.count(mask)
         total = np.bincount(self._place[mask], self.latency_us[mask], minlength=self._cells)
         return np.where(n > 0, total / np.maximum(n, 1), np.nan)
 
-    def uncertain(self, mask: _Mask, values_us: NDArray[np.float64]) -> uncertainty.Within:
+    def uncertain(self, mask: _Mask, values_us: Floats) -> uncertainty.Within:
         shares = list(QUANTILES.values())
         return uncertainty.within_cells(
             self._place[mask], self._measured_at_s[mask], values_us[mask], self._cells, shares

@@ -30,6 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import signal, stats
 
+from cassbook.core.types import Floats
+
 #: Share of series without a slow beginning in which one is found.
 ALPHA = 0.01
 #: Farthest that a bin may lie from the settled level, in its spreads: in the first half, and in the settled one.
@@ -48,8 +50,6 @@ _MAD_TO_SD = 1.4826
 _MOST_ALIKE = 0.9
 #: Degrees of freedom that the last half has at least, however alike its bins are: a smooth fall is a fall.
 _LEAST_DEGREES = 5.0
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

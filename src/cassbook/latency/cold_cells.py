@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.schema import WARM_UP
+from cassbook.core.units import MS_PER_S
 from cassbook.latency import cold_start
 from cassbook.latency.summaries import LEVEL_ORDER
 
 #: What was cold before a cell of kind 'cold' began, from little to much.
 CONDITIONS = ("warm", "restarted_client", "cold_pages", "restarted_server")
 _COLUMNS = ["cell_id", "started_s", "latency_us", "outcome", "phase"]
-_SECOND_MS = 1000.0
 
 
 class Run(Protocol):
@@ -95,7 +95,7 @@ def warm_ups(run: Run, bin_ms: float = 250) -> Iterator[pd.DataFrame]:
 def first_and_last_us(bins: pd.DataFrame) -> tuple[float, float]:
     """Return the mean latency within the first and the last second of a series."""
     since_ms = bins["since_start_ms"]
-    return _mean_us(bins[since_ms < _SECOND_MS]), _mean_us(bins[since_ms > since_ms.max() - _SECOND_MS])
+    return _mean_us(bins[since_ms < MS_PER_S]), _mean_us(bins[since_ms > since_ms.max() - MS_PER_S])
 
 
 def _mean_us(bins: pd.DataFrame) -> float:

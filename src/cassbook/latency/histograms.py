@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
+from cassbook.core.types import Floats
 
 #: Bounds of what is distinguished: 1 us and 1 hour.
 LOWEST_US = 1
@@ -186,7 +187,7 @@ def quantile_us(of: HdrHistogram, q: float) -> float:
     return float(of.get_highest_equivalent_value(of.get_value_from_index(place)))
 
 
-def quantiles_us(of: HdrHistogram, shares: ArrayLike) -> NDArray[np.float64]:
+def quantiles_us(of: HdrHistogram, shares: ArrayLike) -> Floats:
     """Quantiles in microseconds, as `quantile_us` gives each, in one step.
 
     Parameters

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression
@@ -18,10 +18,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import SplineTransformer, StandardScaler
 from sklearn.svm import SVR
 
+from cassbook.core.types import Floats
 from cassbook.latency.mixing import Predictor
 from cassbook.latency.regression import SPLINE_DEGREE, SPLINE_KNOTS
-
-Floats = NDArray[np.float64]
 
 _SEED = 20200908
 #: For inputs and results in standard deviations; a search for better ones on a dozen points would fit their noise.

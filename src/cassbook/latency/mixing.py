@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from cassbook.core.consistency import STRONG_SETTINGS, Setting
 from cassbook.core.errors import InputError, LackingError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 #: What identifies a point of a mixed workload apart from its setting.
 WORKLOAD = ["read_share", "threads"]

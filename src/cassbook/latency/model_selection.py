@@ -11,17 +11,16 @@ from collections.abc import Iterator
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.latency.models import MODELS, POINTS, fit
 from cassbook.latency.regression import MODEL_NAMES
 from cassbook.latency.summaries import pure_cells
-
-Floats = NDArray[np.float64]
 
 SERIES = ["operation", "level"]
 #: How many thread counts a curve gets before it is asked for what lies beyond them.

@@ -17,15 +17,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import optimize, special
 
 from cassbook.core.errors import InputError, LackingError
+from cassbook.core.types import Floats
 from cassbook.latency import regression
 from cassbook.latency.mixing import Predictor
 from cassbook.latency.regression import MODEL_NAMES, MODEL_TITLES, SPLINE_DEGREE, SPLINE_KNOTS
-
-Floats = NDArray[np.float64]
 
 #: Columns of the points that a model is fitted to.
 POINTS = ("threads", "latency_us", "throughput_per_s")

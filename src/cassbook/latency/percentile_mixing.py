@@ -17,11 +17,10 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
+from cassbook.core.types import Floats
 from cassbook.latency import histograms, percentiles
-
-Floats = NDArray[np.float64]
 
 #: Shares of operations at which a curve is known: even ones, dense in the upper tail, the slowest operation last.
 GRID: Floats = np.unique(

@@ -9,12 +9,10 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
-from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.latency import percentile_mixing, percentiles
 from cassbook.latency.summaries import mixed_cells, pure_cells
-
-Floats = NDArray[np.float64]
 
 #: What a mix is made from: reads and writes alone, or the measured shares of reads on either side.
 PURE, NEIGHBOURS = "pure cells", "neighbouring mixes"

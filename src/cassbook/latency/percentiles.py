@@ -7,13 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
-from numpy.typing import NDArray
 
 from cassbook.core.estimate import binomial_bounds
 from cassbook.core.words import counted
 from cassbook.latency import histograms
-
-Floats = NDArray[np.float64]
 
 #: What a latency can be judged by: the mean, or a percentile as the share of operations that are faster.
 SHARES = {"p50": 0.50, "p95": 0.95, "p99": 0.99, "p99.9": 0.999}

@@ -14,8 +14,7 @@ from statsmodels.regression.linear_model import OLS
 
 from cassbook import published
 from cassbook.core.errors import CassbookWarning, InputError, LackingError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 #: What Table III calls the polynomials.
 MODEL_NAMES = {1: "linear", 2: "order2", 3: "order3", 4: "order4"}

@@ -10,12 +10,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from statsmodels.tools.eval_measures import aicc
 
 from cassbook.core.errors import InputError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 #: Both models of growth have three parameters: two coefficients and the variance.
 _PARAMETERS = 3

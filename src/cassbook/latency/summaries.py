@@ -7,12 +7,12 @@ from collections.abc import Iterable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.consistency import replicas_waited_for, setting_waiting_for
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import CLIENT_MARKS, LEVEL_STATS, MIXED_STATS
+from cassbook.core.types import Floats
 from cassbook.latency import uncertainty
 from cassbook.latency.cells import CELL_COLUMNS, QUANTILES, WRITES, cell_statistics
 
@@ -266,7 +266,7 @@ def slowdowns(level_stats: pd.DataFrame) -> pd.DataFrame:
     one = level_stats[level_stats["level"] == "ONE"].set_index(["operation", "threads"])
     at = pd.MultiIndex.from_frame(level_stats[["operation", "threads"]])
 
-    def of_one(column: str) -> NDArray[np.float64]:
+    def of_one(column: str) -> Floats:
         return one[column].reindex(at).to_numpy(dtype=float)
 
     latency_us, throughput_per_s = of_one("latency_us"), of_one("throughput_per_s")

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from cassbook.core.estimate import Estimate, binomial_bounds
+from cassbook.core.types import Floats
 
 #: Batches to begin with, and the fewest to end with; between 10 and 30 is what Schmeiser (1982) recommends.
 BATCHES = 32
@@ -33,7 +34,6 @@ _ALIKE = 0.05
 #: What an interval rests on.
 BLOCKS, ONE_START, NOTHING = "blocks", "one cluster start", ""
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 

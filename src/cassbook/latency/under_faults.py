@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OK, OUTCOMES
+from cassbook.core.types import Floats
 
 #: How requests end, as a person sees it: answered; refused, since too few replicas are up; timed out by the server or
 #: by the client; lost with their connection; failed otherwise.
@@ -66,15 +66,9 @@ def between(bins: pd.DataFrame, from_s: float, to_s: float) -> pd.DataFrame:
     return bins[(bins["bin_s"] >= first_s) & (bins["bin_s"] < last_s)]
 
 
-def _bin_s(moments_s: NDArray[np.float64]) -> NDArray[np.float64]:
+def _bin_s(moments_s: Floats) -> Floats:
     """When the bins of `WIDTH_S` begin that hold these moments."""
     return np.asarray(np.floor(moments_s / WIDTH_S) * WIDTH_S)
-
-
-def failed_share(bins: pd.DataFrame) -> float:
-    """Return the part of requests that were not answered; NaN where there were none."""
-    total = bins["n"].sum()
-    return float(1 - bins["ok"].sum() / total) if total else math.nan
 
 
 def recovered_after_s(bins: pd.DataFrame, since_s: float, most_failed: float = 0.01, for_s: float = 2.0) -> float:

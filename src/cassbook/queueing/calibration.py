@@ -35,12 +35,11 @@ from scipy.optimize import least_squares, nnls
 
 from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
+from cassbook.core.units import US_PER_MS
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.network import Demands, Network, Operation, Readings
 
-Floats = NDArray[np.float64]
-
-_US = 1000.0
 #: Parts of the nodes' cost, in the order of the equation, and those of each operation that can be distinguished.
 PARTS = ("coordinator", "local", "elsewhere", "waiting")
 _FREE = {"READ": ("coordinator", "local", "elsewhere"), "UPDATE": ("coordinator", "elsewhere", "waiting")}
@@ -112,7 +111,7 @@ class Question:
 
     @classmethod
     def of(cls, row: Mapping[Hashable, Any]) -> Question:
-        """The question that a measured cell answers."""
+        """Return the question that a measured cell answers."""
         return cls(
             str(row["operation"]), str(row["level"]), int(row["nodes"]), int(row["replication"]), bool(row["ask_all"])
         )
@@ -140,14 +139,14 @@ class Costs:
     parse_part: float
 
     def times(self, factor: float) -> Costs:
-        """All of it so many times as much."""
+        """Return all costs times a factor."""
         return replace(
             self, coordinator=factor * self.coordinator, local=factor * self.local, elsewhere=factor * self.elsewhere,
             waiting=factor * self.waiting, client=factor * self.client,
         )  # fmt: skip
 
     def demands(self, asked: int, waits: int) -> Demands:
-        """As classes of the paper's Table 1, of requests that ask so many replicas and wait for so many answers."""
+        """Convert to the paper's Table 1, for requests that ask so many replicas and wait for so many answers."""
 
         def coordinates(messages: int) -> float:
             return self.coordinator + messages * self.elsewhere * (1 - self.replica_part)
@@ -188,7 +187,7 @@ class Calibrated:
     cores: int
 
     def network(self, question: Question, cores: int = 0, disk_ms: float = 0.0) -> Network:
-        """The network of such a cluster, on this machine or one of other cores, or with disks that take time.
+        """Network of such a cluster, on this machine or one of other cores, or with disks that take time.
 
         Raises
         ------
@@ -198,7 +197,7 @@ class Calibrated:
         return self.mixed({question: 1.0}, cores, disk_ms)
 
     def mixed(self, shares: Mapping[Question, float], cores: int = 0, disk_ms: float = 0.0) -> Network:
-        """The same for requests of several kinds, on one cluster, by their shares, above 0."""
+        """Network for requests of several kinds on one cluster, by their shares, each above 0."""
         cluster = next(iter(shares))
         return Network(
             tuple(self._operation(question, share, disk_ms) for question, share in shares.items()),
@@ -271,8 +270,8 @@ def by_cpu(cells: pd.DataFrame, traced: pd.DataFrame) -> Costs:
     many = cells[cells["jobs"] == cells.groupby(list(KIND))["jobs"].max().min()]
     whose = split(traced)
     write = bool((cells["operation"] == "UPDATE").all())
-    costs = parts(many.assign(node_ms=many["node_cpu_us"] / _US), whose["replica_part"] if write else None)
-    return Costs(**costs, client=float(many["client_cpu_us"].median()) / _US, **whose)
+    costs = parts(many.assign(node_ms=many["node_cpu_us"] / US_PER_MS), whose["replica_part"] if write else None)
+    return Costs(**costs, client=float(many["client_cpu_us"].median()) / US_PER_MS, **whose)
 
 
 def by_response(
@@ -320,7 +319,7 @@ def by_response(
 
 
 def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> float:
-    """How work grows with the number of nodes, from response times of clusters of another number."""
+    """Exponent at which work grows with the number of nodes, from response times of clusters of another number."""
     kinds = _kinds(cells[cells["operation"] == operation])
 
     def off(x: Floats) -> Floats:
@@ -331,7 +330,7 @@ def crowding(calibrated: Calibrated, cells: pd.DataFrame, operation: str) -> flo
 
 
 def _kinds(cells: pd.DataFrame) -> list[tuple[Question, NDArray[np.int64], Floats]]:
-    """Cells of each kind: the question, its numbers of jobs, and logarithms of the response times."""
+    """Question of each kind of cell, its numbers of jobs, and logarithms of the response times."""
     return [
         (Question.of(kind.iloc[0].to_dict()), kind["jobs"].to_numpy(int), np.log(kind["latency_ms"].to_numpy(float)))
         for _, kind in cells.groupby(["operation", *KIND])
@@ -354,7 +353,7 @@ def _fit(off: Callable[[Floats], Floats], start: list[float], low: Floats, high:
 
 
 def slowdown(at_knots: Floats) -> tuple[float, ...]:
-    """By how much work is slower with 1, 2, 3, ... at the processors, from what it is at `KNOTS` but for `_ONE_AT`."""
+    """Stretch of work with 1, 2, 3, ... at the processors, from what it is at `KNOTS` but for `_ONE_AT`."""
     values = np.insert(np.log(at_knots), KNOTS.index(_ONE_AT), 0.0)
     return tuple(map(float, np.exp(np.interp(np.log(np.arange(1, KNOTS[-1] + 1)), np.log(KNOTS), values))))
 
@@ -362,18 +361,9 @@ def slowdown(at_knots: Floats) -> tuple[float, ...]:
 def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, float]:
     """Non-negative least squares of `PARTS` over cells of one operation, each weighed by what it is.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        What `Question.of` needs, and node_ms.
-    replica_part : float, optional
-        Of elsewhere that a local look costs, where cells cannot tell: of writes. Without it they are reads, of which
-        nothing is taken to be waiting.
-
-    Raises
-    ------
-    InputError
-        If the cells do not tell the parts apart.
+    Cells have what `Question.of` needs, and node_ms. `replica_part` is the part of elsewhere that a local look costs,
+    where cells cannot tell: of writes. Without it they are reads, of which nothing is taken to be waiting. An
+    InputError says that the cells do not distinguish the parts.
     """
     rows = np.array([Question.of(row).design for row in cells.to_dict("records")])
     coordinator, local, elsewhere, waiting = rows.T
@@ -392,7 +382,7 @@ def parts(cells: pd.DataFrame, replica_part: float | None = None) -> dict[str, f
 
 
 def split(traced: pd.DataFrame) -> dict[str, float]:
-    """What of a request elsewhere is the other node's, and what of a coordinator's work comes before the fork.
+    """Which part of a request elsewhere is the other node's, and which of a coordinator's work comes before the fork.
 
     Half of each where nothing was traced; else from requests that are alone: the time that other nodes take compared
     with what one more of them adds to the coordinator's, and the time until the last message has left compared with

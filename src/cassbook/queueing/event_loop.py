@@ -73,7 +73,7 @@ Net = namedtuple(
 
 
 def empty_tree(stations: int) -> np.ndarray:
-    """The tournament before anybody plays."""
+    """Return the tournament of so many stations before any has a completion, shape (2 leaves,)."""
     leaves = 1
     while leaves < stations:
         leaves *= 2
@@ -85,7 +85,7 @@ def empty_tree(stations: int) -> np.ndarray:
 
 
 def chained(rows: int, kind: np.dtype) -> np.ndarray:
-    """Free rows, each of which knows the next."""
+    """Return free rows, each of which knows the next."""
     table = np.zeros(rows, kind)
     table["following"] = np.arange(1, rows + 1)
     table["following"][-1] = -1
@@ -168,7 +168,7 @@ def _taken(net, s):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _rate(net, s, n):  # type: ignore[no-untyped-def]
-    """At which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
+    """Rate at which each of n jobs is served; beyond the table the servers' work is what it is at its end."""
     most, taken = net.rates.shape[2] - 1, _taken(net, s)
     if n <= most:
         return net.rates[s, taken, n]
@@ -242,7 +242,7 @@ def _arrive(net, s, token, ms):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _complete(net, s):  # type: ignore[no-untyped-def]
-    """Take away whom station s has served; its token."""
+    """Take away whom station s has served, and return its token."""
     _account(net, s)
     station, shared = net.stations[s], net.whole[0].shared
     n, token = station.count, net.heaps[s, 0].token
@@ -277,7 +277,7 @@ def _append(net, queue, token):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _take(net, queue):  # type: ignore[no-untyped-def]
-    """Whoever has waited longest."""
+    """Take whoever has waited longest out of a line."""
     token = queue.first
     queue.first = net.tokens[token].following
     return token
@@ -285,7 +285,7 @@ def _take(net, queue):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _new_token(net, request, node):  # type: ignore[no-untyped-def]
-    """A token, or FULL where there is no room."""
+    """Return a free token for a request at a node, or FULL where there is no room."""
     number = net.whole[0].token
     if number < 0:
         return FULL
@@ -317,7 +317,7 @@ def _step(net, token):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _machine(net, token, step):  # type: ignore[no-untyped-def]
-    """Whose station, and whose capacity region, a step is at."""
+    """Return the machine whose station, and whose capacity region, a step is at."""
     if step.machine == OWN:
         return net.tokens[token].node
     if step.machine == COORDINATOR:
@@ -367,7 +367,7 @@ def _leave(net, token):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _begin(net):  # type: ignore[no-untyped-def]
-    """A new request, its operation, coordinator and whether that holds the row; its token, or FULL."""
+    """Begin a request: choose its operation and its coordinator; returns its token, or FULL."""
     whole = net.whole[0]
     number = whole.request
     if number < 0:
@@ -438,7 +438,7 @@ def _fork(net, token):  # type: ignore[no-untyped-def]
 
 @compiled(**_LEAF)
 def _after(net, token, stage):  # type: ignore[no-untyped-def]
-    """What a token does that is done with a stage: the stage it goes on to, or STAYS where its way ends, or FULL."""
+    """Return the stage that follows for a token that is done with one, STAYS where its way ends, or FULL."""
     row = net.tokens[token]
     request = net.requests[row.request]
     if stage == PARSE:
@@ -463,7 +463,7 @@ def _after(net, token, stage):  # type: ignore[no-untyped-def]
 
 @compiled(**_LOOP)
 def _next_request(net, first_stage):  # type: ignore[no-untyped-def]
-    """A client's next request, or FULL."""
+    """Send a client's next request on its way: STAYS, or FULL."""
     token = _begin(net)
     if token == FULL:
         return FULL
@@ -485,23 +485,10 @@ def _arrival(net):  # type: ignore[no-untyped-def]
 
 @compiled(**_LOOP)
 def run(net, jobs, warm_up, per_batch, counts):  # type: ignore[no-untyped-def]
-    """Simulate until so many requests were answered.
+    """Simulate until so many requests were answered: DONE, or FULL where there was no room for another token.
 
-    Parameters
-    ----------
-    net : Net
-        Empty.
-    jobs : int
-        Of the closed network; 0 for arrivals from outside.
-    warm_up, per_batch : int
-        Requests that are not counted, and those of a batch.
-    counts : Counts
-        Zeros, filled in.
-
-    Returns
-    -------
-    int
-        DONE, or FULL where there was no room for another token.
+    `net` is empty; `jobs` are those of a closed network, 0 where requests arrive from outside. `warm_up` requests are
+    not counted; then each batch has `per_batch`, until `counts`, zeros that are filled in, has no row for another.
     """
     for _ in range(jobs):
         if _next_request(net, THINK) == FULL:

@@ -1,4 +1,4 @@
-"""How long each station works for a request, on average: exact, whatever the loads; and the bounds that follow."""
+"""How long each station works for a request, on average: exact, whatever the loads."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from functools import cached_property, lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
-from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
+from cassbook.core.units import MS_PER_S
 from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, Routing, ring_shares
 from cassbook.queueing.stations import Station, machines, stations, steps
-
-Floats = NDArray[np.float64]
 
 #: Stages of every request, and those of each one that is sent to another node.
 ALONE = (*range(event_loop.CLIENT, event_loop.PARSE + 1), *range(event_loop.END, event_loop.CLIENT_IN + 1))
@@ -23,13 +22,9 @@ BRANCH = tuple(range(event_loop.ASK_OUT, event_loop.RETURN + 1))
 
 @dataclass(frozen=True, eq=False)
 class Loads:
-    """Service demands per request, all visits together.
+    """Service demands per request of a network, all visits together.
 
     Speculative retries depend on how late answers are, and are not in them.
-
-    Attributes
-    ----------
-    network : Network
     """
 
     network: Network
@@ -41,7 +36,7 @@ class Loads:
 
     @cached_property
     def _all(self) -> dict[str, float]:
-        """The same with stations at which nobody waits."""
+        """As `ms`, with stations at which nobody waits."""
         total = dict.fromkeys((station.name for station in stations(self.network)), 0.0)
         weights = np.array([operation.share for operation in self.network.operations])
         for number, weight in enumerate(weights / weights.sum()):
@@ -60,7 +55,7 @@ class Loads:
 
     @cached_property
     def per_server_ms(self) -> dict[str, float]:
-        """By station, the same over its servers: the time it needs between two requests when it is full.
+        """By station, `ms` over its servers: the time it needs between two requests when it is full.
 
         With `slowdown` the least of it over the jobs that may be there.
         """
@@ -77,32 +72,8 @@ class Loads:
 
     @property
     def most_per_s(self) -> float:
-        """Requests per second that no number of jobs brings about more of."""
-        return 1000.0 / self.per_server_ms[self.bottleneck]
-
-    @cached_property
-    def least_ms(self) -> float:
-        """Mean time of a request that is alone, bounded from below: of what runs in parallel, the longest mean."""
-        weights = np.array([operation.share for operation in self.network.operations])
-        each = [_alone_ms(self.network, number, ways) for number, ways in enumerate(self.steps)]
-        return float(np.average(each, weights=weights)) * min(1.0, min(self.network.slowdown, default=1.0))
-
-    def throughput_bounds(self, jobs: int) -> tuple[float, float]:
-        """Asymptotic bounds of requests per second: all wait for each other always, or nobody ever waits.
-
-        Raises
-        ------
-        InputError
-            Without a job.
-        """
-        if jobs < 1:
-            raise InputError(f"jobs: {jobs}; a closed network has one at least")
-        all_ms, think = sum(self.ms.values()), self.network.think_ms
-        delays = sum(self._all.values()) - all_ms
-        if self.network.slowdown:
-            all_ms *= max(1.0, *self.network.slowdown)
-        least = 1000.0 * jobs / (think + delays + jobs * all_ms)
-        return least, min(self.most_per_s, 1000.0 * jobs / (think + self.least_ms))
+        """Requests per second that no number of jobs can exceed."""
+        return MS_PER_S / self.per_server_ms[self.bottleneck]
 
 
 def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict[str, float]:
@@ -123,7 +94,7 @@ def _of_operation(network: Network, number: int, ways: NDArray[np.void]) -> dict
 
 @lru_cache
 def _visits(routing: Routing, wanted: int) -> tuple[Floats, Floats]:
-    """How often a machine does what is done once for a request, and once for each node that is asked.
+    """How often each machine works for a request: what is done once, and what is done for each node asked.
 
     By whether the coordinator holds the row, role, and machine, the client's last; shape (2, 3, nodes + 1).
     """
@@ -150,18 +121,3 @@ def coordinators(routing: Routing) -> Iterator[tuple[int, int, NDArray[np.bool_]
             others = held.copy() if routing.among_replicas else np.ones(nodes, dtype=bool)
             others[coordinator] = False
             yield coordinator, int(held[coordinator]), others, float(share) / len(choices)
-
-
-def _alone_ms(network: Network, number: int, ways: NDArray[np.void]) -> float:
-    """Least mean time of a request that waits for nobody: of parallel ways the longest mean, for no mean of a maximum
-    is less. Where some answers are not waited for there is no such bound, and none of it counts.
-    """
-    operation, total = network.operations[number], 0.0
-    for local, way in enumerate(ways):
-        chance = network.local_share if local else 1 - network.local_share
-        alone, branch = (float(way[list(stages)]["ms"].sum()) for stages in (ALONE, BRANCH))
-        total += chance * alone
-        if operation.waits == operation.asked and not network.retry_ms:
-            look_ms = float(way[event_loop.LOCAL_DISK]["ms"])
-            total += chance * (branch if not local else look_ms if operation.asked == 1 else max(look_ms, branch))
-    return total

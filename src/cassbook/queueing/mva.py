@@ -26,13 +26,12 @@ from numpy.typing import NDArray
 
 from cassbook.core.compiled import records
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 from cassbook.queueing.loads import Loads, coordinators
 from cassbook.queueing.mva_recursion import Model, recursion, waited
 from cassbook.queueing.network import Network, Routing
 from cassbook.queueing.stations import DELAYS, Station, machines, rates, stations, taken
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +110,9 @@ def analyse(network: Network, most_jobs: int) -> Analysed:
 
 
 def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: NDArray[np.int64], scv: float) -> float:
-    """How many of a request's visits are at a processor at once, on average: all its work over what its answer waits
-    for. Branches run side by side, and those that nobody waits for go on.
+    """Mean number of a request's visits that are at a processor at once: all its work over what its answer waits for.
+
+    Branches run side by side, and those that nobody waits for go on.
     """
     at_cpu = ways.copy()
     at_cpu["ms"][at_cpu["part"] != event_loop.CPU] = 0.0
@@ -121,7 +121,7 @@ def _at_once(work_ms: float, ways: NDArray[np.void], weights: Floats, counts: ND
 
 
 def _is_processor(station: Station) -> bool:
-    """Whether it is a processor: all there are served at once. At others a visit waits in line."""
+    """Whether all who are at a station are served at once. At others a visit waits in line."""
     return "CPU" in station.name
 
 
@@ -166,8 +166,9 @@ def _roles(routing: Routing) -> Floats:
 
 
 def _paths(network: Network, steps: NDArray[np.void]) -> tuple[Floats, NDArray[np.void], NDArray[np.int64]]:
-    """Requests by operation, remote and local: weights, what they do, and how many are asked elsewhere, whether the
-    coordinator looks, and how many answers are waited for.
+    """Requests by operation, remote and local: weights, what they do, and counts.
+
+    Counts are how many are asked elsewhere, whether the coordinator looks, and how many answers are waited for.
     """
     total, weights, counts = sum(operation.share for operation in network.operations), [], []
     for operation in network.operations:

@@ -9,9 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cassbook.core.compiled import compiled
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
-
-Floats = NDArray[np.float64]
 
 _POINTS = 64  # of the integral over the time between fork and join
 _ALIKE, _NEVER = 1e-9, 1e-12
@@ -19,70 +18,33 @@ _DEVIATIONS = 8.0  # beyond the mean of the longest branch, at which it ends
 
 
 class Model(NamedTuple):
-    """The network as numbers, S stations.
+    """The network as numbers, S stations; names in backticks are functions of `mva`."""
 
-    Attributes
-    ----------
-    demand, squared, servers, steady : ndarray of float, shape (S,)
-        Work of a request, ms; `_squared`; servers; `_steady`.
-    shared : ndarray of bool, shape (S,)
-        Which are processors.
-    slower : ndarray, shape (S, taken, jobs)
-        `_slower`.
-    machines : ndarray of int, shape (nodes + 1, parts)
-    roles : ndarray, shape (3, nodes + 1)
-        `_roles`.
-    weights, ways, counts : ndarray
-        `_paths`.
-    scv : float
-        Squared coefficient of variation of service times.
-    think : float
-        Time that a client thinks, ms.
-    in_line : bool
-        Whether messages leave one after the other.
-    at_once : float
-        `_at_once`; 0 where nodes share no machine.
-    """
-
-    demand: Floats
-    squared: Floats
-    shared: NDArray[np.bool_]
-    servers: Floats
-    steady: Floats
-    slower: Floats
-    machines: NDArray[np.int64]
-    roles: Floats
-    weights: Floats
+    demand: Floats  # (S,): work of a request, ms
+    squared: Floats  # (S,): `_squared`
+    shared: NDArray[np.bool_]  # (S,): which are processors
+    servers: Floats  # (S,)
+    steady: Floats  # (S,): `_steady`
+    slower: Floats  # (S, taken, jobs): `_slower`
+    machines: NDArray[np.int64]  # (nodes + 1, parts)
+    roles: Floats  # (3, nodes + 1): `_roles`
+    weights: Floats  # these three: `_paths`
     ways: NDArray[np.void]
     counts: NDArray[np.int64]
-    scv: float
-    think: float
-    in_line: bool
-    at_once: float
+    scv: float  # squared coefficient of variation of service times
+    think: float  # time that a client thinks, ms
+    in_line: bool  # messages leave one after the other
+    at_once: float  # `_at_once`; 0 where nodes share no machine
 
 
 class _At(NamedTuple):
-    """Where the recursion stands, after so many jobs.
+    """Where the recursion stands, after so many jobs."""
 
-    Attributes
-    ----------
-    chance : ndarray, shape (S, jobs + 1)
-        Probabilities of so many jobs at a processor.
-    slow : ndarray, shape (S, jobs)
-        Stretch of a visit with so many jobs there.
-    queue : ndarray, shape (S, S)
-        Of each network that is without one of its processors.
-    ahead : ndarray, shape (S,)
-        What a request finds at a station: a wait, ms, or at a processor a stretch less one.
-    more : ndarray, shape (3, parts)
-        The same by role and part of a machine.
-    """
-
-    chance: Floats
-    slow: Floats
-    queue: Floats
-    ahead: Floats
-    more: Floats
+    chance: Floats  # (S, jobs + 1): probabilities of so many jobs at a processor
+    slow: Floats  # (S, jobs): stretch of a visit with so many jobs there
+    queue: Floats  # (S, S): of each network that is without one of its processors
+    ahead: Floats  # (S,): what a request finds at a station: a wait, ms, or at a processor a stretch less one
+    more: Floats  # (3, parts): the same by role and part of a machine
 
 
 @compiled(cache=True)
@@ -138,7 +100,7 @@ def _stay(step, more):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _between(way, count, local, waits, more, scv, in_line):  # type: ignore[no-untyped-def]
-    """Time from fork to join."""
+    """Time from fork to join, ms."""
     mean = variance = 0.0
     for stage in range(event_loop.ASK_OUT, event_loop.RETURN + 1):
         service, wait = _stay(way[stage], more)
@@ -190,7 +152,7 @@ def _load(model, i):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _look(model, at, n):  # type: ignore[no-untyped-def]
-    """What a request finds that comes as the n-th: at processors, and then by role and part of a machine."""
+    """Note what a request finds that comes as the n-th: at processors, and then by role and part of a machine."""
     for i in range(model.demand.size):
         if model.shared[i]:
             at.ahead[i] = -1.0
@@ -205,7 +167,7 @@ def _look(model, at, n):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _request(model, more):  # type: ignore[no-untyped-def]
-    """Mean time of a request at the client before it is sent, and from then to its answer."""
+    """Mean time of a request at the client before it is sent, and from then to its answer, ms."""
     total = client = 0.0
     for row in range(model.weights.size):
         if model.weights[row] == 0.0:
@@ -225,7 +187,7 @@ def _request(model, more):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _bounded(model, at, x, n):  # type: ignore[no-untyped-def]
-    """Throughput that no station has to exceed what it can do for."""
+    """Throughput at which no station does more than it can."""
     for i in range(model.demand.size):
         if model.shared[i]:
             x /= max(1.0, _present(at.chance[i], at.slow[i], _load(model, i) * x, n))
@@ -259,7 +221,7 @@ def _join(model, at, x, n, present):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
-    """What the client, which takes so many processors on average, leaves of a rate."""
+    """Note the stretch of what the client, which takes so many processors on average, leaves."""
     low = min(int(taken), slower.shape[0] - 1)
     high = min(low + 1, slower.shape[0] - 1)
     part = taken - low if high > low else 0.0
@@ -269,7 +231,7 @@ def _leave(slow, slower, taken):  # type: ignore[no-untyped-def]
 
 @compiled(cache=True)
 def _raise(chance, slow, load, n):  # type: ignore[no-untyped-def]
-    """Probabilities of so many jobs at a processor, from those with one job less in the network."""
+    """Update the probabilities of so many jobs at a processor, from those with one job less in the network."""
     rest = _present(chance, slow, load, n)
     for j in range(n, 0, -1):
         chance[j] = load * slow[j - 1] / j * chance[j - 1]
@@ -295,11 +257,11 @@ def _without(queue, demand, servers, busy, think, n):  # type: ignore[no-untyped
 
 @compiled(cache=True)
 def _settle(chance, nobody, n):  # type: ignore[no-untyped-def]
-    """Probability of nobody at a processor by what it was with one job less, times the throughput over that of the
-    network without it (modified MVA; Reiser 1981).
+    """Set the probability of nobody at a processor, and make all sum to 1.
 
-    What is left of 1 would do in theory; where work is slower with few jobs, or many servers are busy, its rounding
-    errors grow without bound.
+    It is what it was with one job less, times the throughput over that of the network without the processor (modified
+    MVA; Reiser 1981). What is left of 1 would do in theory; where work is slower with few jobs, or many servers are
+    busy, its rounding errors grow without bound.
     """
     chance[0] = nobody
     total = 0.0

@@ -12,12 +12,10 @@ from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 from cassbook.core.words import counted
-
-Floats = NDArray[np.float64]
 
 #: Classes of the paper's Table 1 that take CPU, by what they are called there.
 CPU_CLASSES = (
@@ -88,8 +86,8 @@ class Demands:
         for name, ms in demands_ms.items():
             if not (np.isfinite(ms) and ms >= 0):
                 raise InputError(f"demands: {name} is {ms!r} ms; it must be 0 or more")
-        beside = self.disk_ms + self.request_ms + self.data_ms
-        if not (beside or (self.cpu_ms["read-remote-ID"] and self.cpu_ms["read-local"] + self.client_ms)):
+        elsewhere_ms = self.disk_ms + self.request_ms + self.data_ms
+        if not (elsewhere_ms or (self.cpu_ms["read-remote-ID"] and self.cpu_ms["read-local"] + self.client_ms)):
             raise InputError("demands: zero everywhere; a request that takes no time can be made without end")
 
 
@@ -213,13 +211,13 @@ class Network:
 
     @property
     def routing(self) -> Routing:
-        """What decides which nodes a request meets."""
+        """The fields that decide which nodes a request meets."""
         among_replicas = self.readings.targets == "replicas"
         return Routing(self.nodes, self.replication, self.shares, self.token_aware, among_replicas)
 
 
 class Routing(NamedTuple):
-    """Of a `Network`; `among_replicas` says that a coordinator asks replicas only."""
+    """What decides which nodes a request meets; `among_replicas`: a coordinator asks replicas only."""
 
     nodes: int
     replication: int
@@ -229,7 +227,7 @@ class Routing(NamedTuple):
 
 
 def ring_shares(nodes: int, shares: Sequence[float] = ()) -> Floats:
-    """Parts of the ring, shape (nodes,), that sum to 1."""
+    """Return the parts of the ring, shape (nodes,), that sum to 1."""
     parts = np.asarray(shares or np.ones(nodes), dtype=float)
     return np.asarray(parts / parts.sum())
 

@@ -19,13 +19,7 @@ FIELD_LENGTH = 100
 
 @cache
 def demands(level: str) -> Demands:
-    """Demands at a level.
-
-    Raises
-    ------
-    InputError
-        For a level that Table 2 has not.
-    """
+    """Demands at a level; an InputError for one that Table 2 has not."""
     if level not in LEVELS:
         raise InputError(f"level: Table 2 has no {level!r}; use one of {', '.join(LEVELS)}, or give demands")
     cpu = published.table("d16_table2")
@@ -38,7 +32,7 @@ def demands(level: str) -> Demands:
 
 
 def level_with(waits: int, replication: int) -> str:
-    """Level of Table 2 whose demands go with a read that waits for so many: one, all, or a part of them."""
+    """Level of Table 2 whose demands fit a read that waits for so many: one, all, or a part of them."""
     if waits == 1:
         return "ONE"
     return "ALL" if waits == replication and waits != replicas_waited_for("QUORUM", replication) else "QUORUM"
@@ -52,24 +46,11 @@ def network(
     ask_all: bool = False,
     **options: Any,
 ) -> Network:
-    """The paper's network at a level.
+    """Return the paper's network for reads at a level, or that wait for so many replicas.
 
-    Parameters
-    ----------
-    consistency : str or int
-        A level, or how many replicas a read waits for.
-    nodes, replication : int
-    own_demands : Demands, optional
-        In place of the printed ones.
-    ask_all : bool
-        Section 5.3's 'real QUORUM': all replicas are asked, the first answers that suffice are taken.
-    **options
-        Of `Network`.
-
-    Raises
-    ------
-    InputError
-        For a level above the replication, or numbers that do not fit.
+    `own_demands` stand in place of the printed ones. With `ask_all`, section 5.3's 'real QUORUM', all replicas are
+    asked and the first answers that suffice are taken. Options are those of `Network`; an InputError for a level above
+    the replication, or numbers that do not fit.
     """
     waits = consistency if isinstance(consistency, int) else replicas_waited_for(consistency, replication)
     level = consistency if consistency in LEVELS else level_with(waits, replication)

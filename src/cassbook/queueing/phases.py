@@ -22,38 +22,19 @@ class Event(NamedTuple):
 
 
 class Phases(NamedTuple):
-    """Of one request, µs.
+    """Phases of one request, µs."""
 
-    Attributes
-    ----------
-    local : bool
-        The coordinator looked itself.
-    parse_us : float
-        Until the last message had left, or, where none did, until the coordinator looked.
-    serve_us : tuple of float
-        At each other replica, from the message's coming to the answer's leaving.
-    end_us : float
-        From the coming of the first answer to the end; 0 without one.
-    duration_us : float
-    """
-
-    local: bool
-    parse_us: float
-    serve_us: tuple[float, ...]
-    end_us: float
+    local: bool  # the coordinator looked itself
+    parse_us: float  # until the last message had left, or, where none did, until the coordinator looked
+    serve_us: tuple[float, ...]  # at each other replica, from the message's coming to the answer's leaving
+    end_us: float  # from the coming of the first answer to the end; 0 without one
     duration_us: float
 
 
 def phases(coordinator: str, duration_us: float, events: Iterable[Event]) -> Phases | None:
     """Read the phases out of a trace, or None where one of them cannot be seen.
 
-    Parameters
-    ----------
-    coordinator : str
-        Address, as events have it.
-    duration_us : float
-    events : iterable of Event
-        In the order of recording.
+    `coordinator` is its address as events, which come in the order of recording, have it.
     """
     here, elsewhere = list[Event](), dict[str, list[Event]]()
     for event in events:

@@ -48,11 +48,8 @@ def curves(
 ) -> pd.DataFrame:  # fmt: skip
     """Simulate over jobs: Figures 5 to 7, and with other networks 8 to 10.
 
-    Returns
-    -------
-    DataFrame
-        One row per level and number of jobs: level, jobs, throughput_per_s, response_ms, node_cpu (`Estimate`; the last
-        is the busy part of a node's CPU), bottleneck.
+    One row per level and number of jobs: level, jobs, throughput_per_s, response_ms, node_cpu (`Estimate`; the last is
+    the busy part of a node's CPU), bottleneck.
     """
     rows = []
     for level in levels:
@@ -93,13 +90,10 @@ def one_at_a_time(requests: int = 40_000) -> pd.DataFrame:
 
 
 def factorial() -> pd.DataFrame:
-    """Analyse every combination of what the analysis can tell apart.
+    """Analyse every combination of the readings that the analysis distinguishes.
 
-    Returns
-    -------
-    DataFrame
-        A row a combination: a column a switch, then at_one_per_s, less_at_quorum, less_at_all, and off: how far it is
-        from the sentences (`distance`).
+    One row per combination: one column per switch, then at_one_per_s, less_at_quorum, less_at_all, and off: its
+    `distance` from the sentences.
     """
     rows = []
     for choices in itertools.product(*(OPEN[name] for name in _ANALYSED)):
@@ -114,7 +108,7 @@ def factorial() -> pd.DataFrame:
 
 
 def distance(table: pd.DataFrame) -> np.ndarray:
-    """How far from the sentences, as a sum of parts: of 6800; by how much QUORUM loses less than 40 %; ALL more than
+    """Distance from the sentences, as a sum of parts: of 6800; by how much QUORUM loses less than 40 %; ALL more than
     60 %, or less than QUORUM.
     """
     rate = np.abs(table["at_one_per_s"].to_numpy(float) / AT_ONE_PER_S - 1)
@@ -128,10 +122,7 @@ def distance(table: pd.DataFrame) -> np.ndarray:
 def effects(table: pd.DataFrame) -> pd.DataFrame:
     """Main effects: by how much each figure changes, on average over all else, from the first reading to the second.
 
-    Returns
-    -------
-    DataFrame
-        Index switch; columns at_one_per_s (ratio - 1), less_at_quorum, less_at_all (differences).
+    Index switch; columns at_one_per_s (ratio - 1), less_at_quorum, less_at_all (differences).
     """
     rows = {}
     for name in _ANALYSED:
@@ -145,7 +136,7 @@ def effects(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def reading_name(choice: object) -> str:
-    """A choice in words."""
+    """Spell a choice: yes or no, a number, or the kind of a law."""
     if isinstance(choice, Law):
         return choice.kind
     if isinstance(choice, bool):
@@ -154,7 +145,7 @@ def reading_name(choice: object) -> str:
 
 
 def analysis_off(requests: int = 40_000, seed: int = 0) -> pd.DataFrame:
-    """Analysis over simulation, less one: a row per level, cores and jobs (level, cores, jobs, off, noise).
+    """Analysis over simulation, less one: one row per level, cores and jobs (level, cores, jobs, off, noise).
 
     noise is half the width of the simulation's own interval, as a part.
     """
@@ -189,12 +180,9 @@ def scylla(cpu: float) -> Network:
 def scylla_needs() -> dict[str, float]:
     """What section 5.2's sentence needs: that at high load the client's network is full first.
 
-    Returns
-    -------
-    dict
-        cpu: the largest part of Cassandra's CPU work at which it is; most_per_s: what it then carries; network_low_ms
-        and network_high_ms: demands of it that would bring a throughput within the printed 8 %; amplified: how many
-        times as far off as throughput a mean response time is at `JOBS` jobs, where think time is the client's CPU.
+    cpu: the largest part of Cassandra's CPU work at which it is; most_per_s: what it then carries; network_low_ms and
+    network_high_ms: demands of it that would bring a throughput within the printed 8 %; amplified: how many times as
+    far off as throughput a mean response time is at `JOBS` jobs, where think time is the client's CPU.
     """
     loads = Loads(scylla(1.0)).per_server_ms
     cpu = loads["client network"] / loads["node1 CPU"]

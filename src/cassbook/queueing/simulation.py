@@ -14,16 +14,15 @@ from cassbook.core.compiled import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.random import streams
+from cassbook.core.types import Floats
+from cassbook.core.units import MS_PER_S
 from cassbook.queueing import event_loop, paper
 from cassbook.queueing.network import Demands, Network
 from cassbook.queueing.stations import build, stations
 
-Floats = NDArray[np.float64]
-
 REQUESTS, BATCHES = 200_000, 20
 _WARM_UP = 0.1  # of the requests that are counted, before them
 _ROOM = 4096  # tokens at least; what is discarded but still served needs room too
-_MS = 1000.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +63,7 @@ class Simulated:
     @property
     def throughput_per_s(self) -> Estimate:
         """Requests answered per second."""
-        return _ratio(self.answered.sum(axis=1) * _MS, self._length_ms)
+        return _ratio(self.answered.sum(axis=1) * MS_PER_S, self._length_ms)
 
     @property
     def response_ms(self) -> Estimate:
@@ -187,7 +186,7 @@ def simulate(
         Default: those of the paper's Tables 2 and 3 at that level.
     seed, requests : int
     **options
-        Of `printed.network` and `Network`.
+        As `paper.network` takes.
 
     Raises
     ------

@@ -9,10 +9,9 @@ from functools import lru_cache
 import numpy as np
 from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.queueing import event_loop
 from cassbook.queueing.network import Network, Operation, Readings, ring_shares
-
-Floats = NDArray[np.float64]
 
 _KINDS = {"constant": event_loop.CONSTANT, "exponential": event_loop.EXPONENTIAL, "erlang": event_loop.ERLANG,
           "hyper": event_loop.HYPER}  # fmt: skip
@@ -26,16 +25,7 @@ _RATES = 1024
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A station.
-
-    Attributes
-    ----------
-    name : str
-    servers : float
-        Infinite for a delay.
-    shared : bool
-        Processor sharing; else first come, first served.
-    """
+    """Servers (infinite for a delay) with one queue; `shared` for processor sharing, else first come, first served."""
 
     name: str
     servers: float
@@ -70,12 +60,12 @@ def _ways(network: str) -> tuple[str, ...]:
 
 
 def _network(network: str) -> tuple[float, bool]:
-    """Servers, and whether they are shared."""
+    """Servers of a network's station, and whether they are shared."""
     return (np.inf, True) if network == "delay" else (1, False)
 
 
 def build(network: Network, room: int, rng: NDArray[np.uint64]) -> event_loop.Net:
-    """The same in arrays, empty, with room for so many tokens and requests."""
+    """A network in arrays, empty, with room for so many tokens and requests."""
     listed = stations(network)
     rows = np.zeros(len(listed), event_loop.STATION)
     rows["kind"] = [event_loop.SHARED if station.shared else event_loop.FCFS for station in listed]
@@ -133,7 +123,7 @@ def _machines(listed: tuple[Station, ...], nodes: int, readings: Readings) -> ND
 
 
 def steps(network: Network) -> NDArray[np.void]:
-    """What is done at each stage, by operation and whether the coordinator holds the row."""
+    """What is done at each stage: rows of `event_loop.STEP`, shape (operations, 2, stages), remote and local."""
     table = np.zeros((len(network.operations), 2, event_loop.STAGES), event_loop.STEP)
     readings = network.readings
     receiver = float(readings.receiver)
@@ -189,7 +179,7 @@ def steps(network: Network) -> NDArray[np.void]:
 
 
 def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
-    """First and last stages of what the capacity regions cover."""
+    """First and last stage of each stretch that the capacity regions cover."""
     region = network.readings.region
     if region == "none":
         return []
@@ -203,21 +193,19 @@ def _covered(network: Network, local: bool) -> list[tuple[int, int]]:
 
 
 def returned_ms(network: Network, operation: Operation) -> float:
-    """CPU of a coordinator for each answer."""
+    """CPU time of a coordinator for each answer."""
     return operation.demands.cpu_ms.get("read-remote-return", 0.0) or network.readings.returned_ms
 
 
 def taken(network: Network) -> NDArray[np.int64]:
-    """Processors that the client may take of those it shares with the nodes: 0, 1, ..."""
+    """Numbers of processors, 0, 1, ..., that the client may take of those it shares with the nodes."""
     return np.arange(1 + min(network.client_threads, network.shared_cores) * bool(network.shared_cores))
 
 
 def rates(network: Network, station: Station, most: int = _RATES) -> Floats:
-    """At which each of n jobs is served, n from 0 to `most`, while the client takes 0, 1, ... of the processors.
+    """Rates at which each of n jobs is served, while the client takes 0, 1, ... of the processors.
 
-    Returns
-    -------
-    ndarray, shape (taken + 1, most + 1)
+    Shape (taken + 1, most + 1); n from 0 to `most`.
     """
     n = np.arange(most + 1)
     left = np.maximum(station.servers - taken(network) * (station.name == "CPU"), LEAST_LEFT)

@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 import pandas as pd
 
+from cassbook.core.types import Floats
 from cassbook.records.staleness import PART, StalenessRun
 from cassbook.staleness import curves, pbs
-from cassbook.staleness.curves import Floats, Predictor
+from cassbook.staleness.curves import Predictor
 from cassbook.staleness.from_traces import as_wars
 
 #: Panels whose reads are stale often enough for a prediction to be worth something.

@@ -21,12 +21,12 @@ from hdrh.histogram import HdrHistogram
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import SAMPLES, UNKNOWN_OUTCOMES, UNKNOWN_THREADS
+from cassbook.core.units import US_PER_S
 from cassbook.latency import histograms, percentiles
 from cassbook.latency.cells import QUANTILES, READS, WRITES
 
 _COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase"]
 _UNKNOWN = "unknown"
-_US = 1e6
 #: What samples do not say of their cells.
 _UNSAID: dict[str, Any] = {
     "condition": "", "engine": _UNKNOWN, "deployment": "", "threads": UNKNOWN_THREADS, "read_cl": _UNKNOWN,
@@ -78,7 +78,7 @@ class _Cell:
             return
         kind.sum_us += float(latency_us.sum())
         kind.latencies.add(latency_us)
-        late_us = (started_s - group["intended_s"]) * _US
+        late_us = (started_s - group["intended_s"]) * US_PER_S
         if np.isfinite(late_us).all():
             response_us = np.maximum(latency_us + late_us, 0.0)
             kind.response_sum_us += float(response_us.sum())

@@ -8,7 +8,8 @@ from pathlib import Path
 import pandas as pd
 
 from cassbook.core.errors import InputError
-from cassbook.core.estimate import Estimate, Floats
+from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import STALENESS
 from cassbook.staleness.from_traces import Traced

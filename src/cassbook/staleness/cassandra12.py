@@ -19,11 +19,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: Its default.
 TRIALS = 10_000
 
@@ -37,7 +37,7 @@ class Logged:
     w_ms, a_ms : ndarray, shape (writes, n)
         From the write's start to the answer's making, and from there to its coming.
     r_ms, s_ms : ndarray, shape (reads, m)
-        The same of reads.
+        Likewise for reads.
     """
 
     w_ms: Floats
@@ -46,7 +46,7 @@ class Logged:
     s_ms: Floats
 
     def in_whole_ms(self, rng: np.random.Generator) -> Logged:
-        """As clocks that count whole milliseconds see them, requests beginning anywhere between two ticks."""
+        """Return it as clocks that count whole milliseconds see it, requests beginning anywhere between two ticks."""
         return Logged(*_ticked(self.w_ms, self.a_ms, rng), *_ticked(self.r_ms, self.s_ms, rng))
 
 
@@ -59,7 +59,7 @@ def _ticked(there_ms: Floats, back_ms: Floats, rng: np.random.Generator) -> tupl
 def p_consistent(
     logged: Logged, n: int, r: int, w: int, t_ms: ArrayLike, k: int = 1, trials: int = TRIALS, seed: int = 0
 ) -> Floats:
-    """Answer as it does.
+    """Answer as Cassandra's predictor does.
 
     Parameters
     ----------
@@ -94,7 +94,7 @@ def p_consistent(
 
 
 def _by_rank(latencies_ms: Floats) -> list[Floats]:
-    """The first, second, ... of each request, over all requests that have so many."""
+    """First, second, ... latency of each request, over all requests that have so many."""
     ordered = np.sort(latencies_ms, axis=1)
     ranks = [column[~np.isnan(column)] for column in ordered.T]
     known = [rank for rank in ranks if rank.size]

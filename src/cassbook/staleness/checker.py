@@ -165,8 +165,8 @@ def timeline(writes: pd.DataFrame, reads: pd.DataFrame, read: pd.Series) -> pd.D
     shared = [column for column in parts[0].columns if all(column in part for part in parts)]
     first = ["operation", "version", "sent_s", "ended_s"]
     rest = [column for column in shared if column not in {*first, "key"}]
-    told = pd.concat([part[[*first, *rest]].astype(object) for part in parts], ignore_index=True)
-    return told.astype({"version": int, "sent_s": float, "ended_s": float}).sort_values("sent_s", kind="stable")
+    listed = pd.concat([part[[*first, *rest]].astype(object) for part in parts], ignore_index=True)
+    return listed.astype({"version": int, "sent_s": float, "ended_s": float}).sort_values("sent_s", kind="stable")
 
 
 def _on_one_clock(

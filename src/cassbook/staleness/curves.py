@@ -1,6 +1,6 @@
-"""What a probe's history says: P(consistent) over t and k with intervals, and a prediction held against it.
+"""What a probe's history says: P(consistent) over t and k with intervals, and a prediction compared with it.
 
-Reads are kept *counted*: columns `COUNTED`, a row for each wait, pair of coordinators, number of versions behind, and
+Reads are kept *counted*: columns `COUNTED`, one row per wait, pair of coordinators, number of versions behind, and
 t to a few hundredths of itself. Pairs of coordinators count alike, however many reads each happened to have.
 """
 
@@ -10,12 +10,11 @@ from collections.abc import Callable
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import binomial_bounds
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: P(consistent) at times (ms by the client's clock), of reads through coordinator `reader` after writes through
 #: `writer`.
 Predictor = Callable[[Floats, int, int], Floats]
@@ -32,12 +31,12 @@ _AT_T = 0.02
 
 
 def counted(judged: pd.DataFrame) -> pd.DataFrame:
-    """Count reads.
+    """Count reads by `COUNTED`.
 
     Parameters
     ----------
     judged : DataFrame
-        From `history.judge`, of reads with asked_t_ms, writer and reader.
+        From `checker.judge`, of reads with asked_t_ms, writer and reader.
 
     Raises
     ------
@@ -52,13 +51,13 @@ def counted(judged: pd.DataFrame) -> pd.DataFrame:
 
 
 def slim(counted: pd.DataFrame) -> pd.DataFrame:
-    """The same in fewer bytes."""
+    """Columns of counted reads in fewer bytes."""
     kinds = {"asked_t_ms": "float32", "t_ms": "float32", "writer": "int8", "reader": "int8", "versions_behind": "int16"}
     return counted.astype(kinds | {"reads": "int32"})
 
 
 def _rounded(t_ms: Floats) -> Floats:
-    """Times to 0.05 ms, later ones to 1 / 128 of a power of two."""
+    """Round times to 0.05 ms, later ones to 1 / 128 of a power of two."""
     step = np.maximum(_FINEST_MS, np.exp2(np.floor(np.log2(np.maximum(t_ms, _FINEST_MS)))) / _PER_OCTAVE)
     return np.asarray(np.round(np.round(t_ms / step) * step, 4))
 
@@ -171,7 +170,7 @@ def rmse(table: pd.DataFrame) -> float:
 
 
 def noise(table: pd.DataFrame) -> float:
-    """What the `rmse` of a perfect prediction would be: the reads are so many only."""
+    """Root mean square that the `rmse` of a perfect prediction would be, from so many reads."""
     return float(np.sqrt(np.mean(np.square(upto_reached(table)["noise"]))))
 
 

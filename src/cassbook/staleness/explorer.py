@@ -9,12 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 TRIALS = 20_000
 _STEP = 0x6D2B79F5
 _DELAYS = 4  # W, A, R, S

@@ -12,15 +12,14 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate, binomial_bounds
+from cassbook.core.types import Floats
 from cassbook.staleness.message_delays import MessageDelays
 from cassbook.staleness.wars import Wars, empirical
-
-Floats = NDArray[np.float64]
 
 _DRAWS = 200
 _HALF_A_PAIRING = 0.5
@@ -103,7 +102,7 @@ class Traced:
 
     @property
     def _tracing_ms(self) -> float:
-        """Little of it where reads are to be as little consistent as the traces allow."""
+        """What tracing costs: little of it where reads are to be as little consistent as the traces allow."""
         cost = self.tracing_ms
         return float(np.interp(self.moment, [-1.0, 0.0, 1.0], [cost.high, cost.value, cost.low]))
 
@@ -112,7 +111,7 @@ class Traced:
         return {pair: np.sort(needed, axis=None) for pair, needed in self.needed_ms.items()}
 
     def of_pair(self, t_ms: Floats, writer: int, reader: int) -> Floats:
-        """P(consistent) at some times through two coordinators (a `measured.Predictor`).
+        """P(consistent) at some times through two coordinators (a `curves.Predictor`).
 
         Raises
         ------
@@ -147,7 +146,7 @@ class Traced:
 
     @property
     def pairings(self) -> int:
-        """How many pairs of a traced write and a traced read a prediction counts."""
+        """Number of pairs of a traced write and a traced read that a prediction counts."""
         return sum(needed.size for needed in self.needed_ms.values())
 
     def stale_estimate(self, t_ms: float) -> Estimate:
@@ -207,7 +206,7 @@ def _redrawn(count: int, random: np.random.Generator) -> Floats:
 
 
 def as_wars(writes: MessageDelays, reads: Sequence[MessageDelays]) -> Wars:
-    """The same traces as four independent distributions, all replicas in one: what the method of the paper takes.
+    """Return the same traces as four independent distributions, all replicas in one: what the paper's method takes.
 
     Parameters
     ----------

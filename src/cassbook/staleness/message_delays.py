@@ -26,8 +26,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from cassbook.core.errors import InputError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
+from cassbook.core.units import US_PER_MS
 
 #: Columns of a trace's events: as in system_traces.events, with the event's place in its order of recording.
 EVENTS = ("session_id", "source", "source_elapsed", "activity")
@@ -41,7 +41,6 @@ _APPLYING = re.compile(r"Adding to \S+ memtable")
 _LOOKED = re.compile(r"Merging memtable|Merging data from memtables|Merged data from memtables")
 _LOOKING = re.compile(r"Executing single-partition query")
 _ASKS = frozenset({"MUTATION", "MUTATION_REQ", "READ", "READ_REQ"})
-_US = 1000.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,12 +72,12 @@ class MessageDelays:
 
     @property
     def outside_ms(self) -> Floats:
-        """What the client waited beyond the coordinator's own time: the way there and back; shape (m,)."""
+        """Time that the client waited beyond the coordinator's own: the way there and back; shape (m,)."""
         return np.maximum(self.latency_ms - self.duration_ms, 0.0)
 
     @property
     def after_ms(self) -> Floats:
-        """What the coordinator took after the last answer: waking up, and replying; shape (m,)."""
+        """Time that the coordinator took after the last answer: waking up, and replying; shape (m,)."""
         last = np.where(np.isfinite(self.back_ms), self.back_ms, 0.0).max(axis=1)
         return np.maximum(self.duration_ms - last, 0.0)
 
@@ -98,7 +97,7 @@ class MessageDelays:
 
     @classmethod
     def of_table(cls, table: pd.DataFrame) -> MessageDelays:
-        """Back from `table`."""
+        """Read back what `table` made."""
         n = int(table["replica"].max()) + 1
         each = {name: table[name].to_numpy(float).reshape(-1, n) for name in ("there_ms", "back_ms", "uncertain_ms")}
         once = {name: table[name].to_numpy()[::n] for name in ("coordinator", "duration_ms", "latency_ms")}
@@ -138,20 +137,12 @@ def asked_of(
 ) -> list[Asked]:  # fmt: skip
     """Return traced requests without those of which no duration came.
 
-    Parameters
-    ----------
-    traced : DataFrame
-        One row per request: session_id, kind, coordinator (its index in `nodes`), key, latency_ms.
-    durations_us : iterable of int or None
-        Of each, as the coordinator says.
-    nodes : sequence of str
-        What nodes call each other.
-    replicas : mapping
-        By key, what nodes call those that hold the row.
+    `traced` has one row per request: session_id, kind, coordinator (its index in `nodes`), key, latency_ms.
+    `durations_us` are what the coordinator says; `nodes`, and by key `replicas`, are what nodes call each other.
     """
     return [
         Asked(str(row["session_id"]), str(row["kind"]), nodes[int(row["coordinator"])], replicas[str(row["key"])],
-              float(row["latency_ms"]), duration_us / _US)
+              float(row["latency_ms"]), duration_us / US_PER_MS)
         for row, duration_us in zip(traced.to_dict("records"), durations_us, strict=True)
         if duration_us is not None
     ]  # fmt: skip
@@ -260,11 +251,11 @@ class _Arrival(NamedTuple):
 
 
 class _TraceEvents:
-    """What the events of one trace say, ms after the request (or its message) came to where each happened."""
+    """Events of one trace, ms after the request (or its message) came to where each happened."""
 
     def __init__(self, events: pd.DataFrame) -> None:
         self._rows = [
-            (str(source), elapsed / _US, activity)
+            (str(source), elapsed / US_PER_MS, activity)
             for source, elapsed, activity in zip(
                 events["source"], events["source_elapsed"], events["activity"], strict=True
             )
@@ -291,7 +282,7 @@ class _TraceEvents:
         return self._first(source, CAME, asks=True)
 
     def forwarder(self, coordinator: str, replica: str) -> str | None:
-        """Who handed the message on to a replica: in another data centre, the one that the coordinator had sent it."""
+        """Return who handed the message on: in another data centre, the replica that the coordinator had sent it."""
         for source, _, activity in self._rows:
             if source == replica and (match := CAME.search(activity)):
                 return match["peer"] if match["peer"] != coordinator else None
@@ -347,6 +338,6 @@ class _TraceEvents:
 
 
 def events_of(rows: Iterable[tuple[object, object, int, str]]) -> pd.DataFrame:
-    """Make a table of `EVENTS` of rows as the driver gives them."""
+    """Make a table of `EVENTS` out of rows as the driver gives them."""
     table = pd.DataFrame(list(rows), columns=list(EVENTS))
     return table.assign(session_id=table["session_id"].astype(str), source=table["source"].astype(str))

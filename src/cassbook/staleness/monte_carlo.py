@@ -17,9 +17,8 @@ from numba import njit
 from numpy.typing import NDArray
 
 from cassbook.core.random import evenly, exponential, streams
+from cassbook.core.types import Floats
 from cassbook.staleness.wars import EMPIRICAL, EXPONENTIAL, PARETO, Mixture, Wars
-
-Floats = NDArray[np.float64]
 
 #: Parts that each power of two is cut into: a bin is at most 1 / 512 of its value wide.
 SUBDIVISIONS = 512
@@ -135,7 +134,7 @@ def _fill(times, s, delay, packed):  # type: ignore[no-untyped-def]
 
 @njit(cache=True)
 def _move(times, s, far_ms, farther):  # type: ignore[no-untyped-def]
-    """Put replicas where they are: one near for the write and one for the read, and each with its own offset."""
+    """Move replicas to where they are: one near for the write and one for the read, and each with its own offset."""
     n = times.shape[1]
     if far_ms > 0.0:
         for half in range(2):
@@ -225,13 +224,7 @@ def _packed(delays: tuple[Mixture, ...]) -> tuple[NDArray[Any], ...]:
 def parametric(
     wars: Wars, n: int, r: int, w: int, trials: int, seed: int, mode: int = ALL_ASKED, repair_chance: float = 0.0
 ) -> NDArray[np.int64]:
-    """Run trials of distributions.
-
-    Returns
-    -------
-    ndarray, shape (3, BINS)
-        Counts of needed time, read and write latency.
-    """
+    """Run trials of distributions; counts of needed time, read and write latency, shape (3, BINS)."""
     delays = tuple(delay for delay in wars.delays if isinstance(delay, Mixture))
     threads = numba.get_num_threads()
     histograms = np.zeros((threads, 3, BINS), np.int64)

@@ -34,11 +34,10 @@ from scipy.special import ndtri
 from cassbook.core.consistency import check_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.staleness import monte_carlo as compiled
 from cassbook.staleness.wars import Delay, Mixture, Wars, wars_of
-
-Floats = NDArray[np.float64]
 
 _CHUNK = 200_000  # trials of a sampler at a time
 _Z = float(ndtri(0.975))
@@ -47,7 +46,7 @@ _MOST_REPLICAS = 64
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """What so many trials have shown; every quantile to 1 / 512 of its value.
+    """Counts of so many trials; every quantile to 1 / 512 of its value.
 
     Attributes
     ----------
@@ -71,7 +70,7 @@ class Prediction:
         return self._part(compiled.NEEDED, t_ms)
 
     def p_consistent_estimate(self, t_ms: float) -> Estimate:
-        """The same with its interval, by the number of trials."""
+        """`p_consistent` with its interval, by the number of trials."""
         return Estimate.share(self.p_consistent(t_ms) * self.trials, self.trials)
 
     def t_visibility(self, p: float) -> float:
@@ -87,7 +86,7 @@ class Prediction:
         return self._quantile(compiled.NEEDED, p)
 
     def t_visibility_estimate(self, p: float) -> Estimate:
-        """The same with its interval, by the number of trials."""
+        """`t_visibility` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.NEEDED, p)
 
     def read_latency(self, q: float) -> float:
@@ -95,7 +94,7 @@ class Prediction:
         return self._quantile(compiled.READ, q)
 
     def read_latency_estimate(self, q: float) -> Estimate:
-        """The same with its interval."""
+        """`read_latency` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.READ, q)
 
     def write_latency(self, q: float) -> float:
@@ -103,7 +102,7 @@ class Prediction:
         return self._quantile(compiled.WRITE, q)
 
     def write_latency_estimate(self, q: float) -> Estimate:
-        """The same with its interval."""
+        """`write_latency` with its interval, by the number of trials."""
         return self._quantile_estimate(compiled.WRITE, q)
 
     def _part(self, what: int, ms: float) -> float:

@@ -10,11 +10,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from cassbook.core.errors import InputError
+from cassbook.core.types import Floats
 
-Floats = NDArray[np.float64]
 #: Draws so many times: (rng, shape) to ms.
 Sampler = Callable[[np.random.Generator, tuple[int, ...]], Floats]
 
@@ -23,21 +23,12 @@ EXPONENTIAL, PARETO, UNIFORM, EMPIRICAL = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One distribution of a mixture; made by `exponential`, `pareto`, `uniform`, `constant` or `empirical`.
-
-    Attributes
-    ----------
-    kind : int
-    first, second : float
-        Mean; or least value and 1 / alpha; or least value and width.
-    samples : ndarray, optional
-        Of a measured distribution: drawn with equal chance.
-    """
+    """One distribution of a mixture; made by `exponential`, `pareto`, `uniform`, `constant` or `empirical`."""
 
     kind: int
-    first: float = 0.0
-    second: float = 0.0
-    samples: Floats | None = None
+    first: float = 0.0  # mean; or least value
+    second: float = 0.0  # of a least value: 1 / alpha; or width
+    samples: Floats | None = None  # measured, drawn with equal chance
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Part):
@@ -68,7 +59,7 @@ class Mixture:
     offset_ms: float = 0.0
 
     def later(self, ms: float) -> Mixture:
-        """All of it so much longer."""
+        """Return it with a longer offset."""
         return replace(self, offset_ms=self.offset_ms + ms)
 
 
@@ -89,7 +80,7 @@ def exponential(rate_per_ms: float) -> Mixture:
 
 
 def pareto(least_ms: float, alpha: float) -> Mixture:
-    """Pareto: least value xm, and alpha.
+    """Pareto of least value xm and exponent alpha.
 
     Raises
     ------
@@ -102,7 +93,7 @@ def pareto(least_ms: float, alpha: float) -> Mixture:
 
 
 def uniform(low_ms: float, high_ms: float) -> Mixture:
-    """Evenly between two bounds.
+    """Uniform between two bounds.
 
     Raises
     ------
@@ -115,7 +106,7 @@ def uniform(low_ms: float, high_ms: float) -> Mixture:
 
 
 def constant(ms: float) -> Mixture:
-    """Always the same."""
+    """Always the same time."""
     return uniform(ms, ms)
 
 
@@ -173,12 +164,12 @@ class Wars:
 
     @property
     def delays(self) -> tuple[Delay, Delay, Delay, Delay]:
-        """In the order of their name."""
+        """W, A, R and S."""
         return self.w, self.a, self.r, self.s
 
     @property
     def parametric(self) -> bool:
-        """Whether the fast path will do."""
+        """Whether all delays are mixtures, which the compiled trials can draw."""
         return all(isinstance(delay, Mixture) for delay in self.delays)
 
 
@@ -196,7 +187,7 @@ PRODUCTION: Mapping[str, Wars] = {
 
 
 def wars_of(what: Wars | str | Sequence[Delay]) -> Wars:
-    """Four delays, the name of a production fit, or `Wars` as they are.
+    """Return the four delays by the name of a production fit, from four of them, or `Wars` unchanged.
 
     Raises
     ------

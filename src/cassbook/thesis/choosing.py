@@ -21,10 +21,9 @@ from statsmodels.regression.linear_model import OLS
 from statsmodels.tools.tools import add_constant
 
 from cassbook.core.errors import LackingError
+from cassbook.core.types import Floats
 from cassbook.latency.validation import Share
 from cassbook.thesis.formulas import WRITE_CONSISTENCY, scaled
-
-Floats = NDArray[np.float64]
 
 _ASKED_AT = 2
 _WORKLOAD = ["read_share", "threads"]
@@ -45,7 +44,7 @@ def judge(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     records : DataFrame
         From `records.records`, with three or more thread counts.
     scale : str
-        A key of `scales.SCALES`.
+        A key of `formulas.SCALES`.
 
     Returns
     -------

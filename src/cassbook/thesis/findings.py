@@ -32,17 +32,9 @@ FINDINGS = (
 
 
 def counted(records: pd.DataFrame) -> pd.DataFrame:
-    """In how many workloads each finding holds here: which setting has the least latency.
+    """Count the workloads of `records.records` in which each finding holds, its setting having the least latency.
 
-    Parameters
-    ----------
-    records : DataFrame
-        From `records.records`.
-
-    Returns
-    -------
-    DataFrame
-        One row per finding and latency: words, claim, latency (of `LATENCIES`), right, total.
+    One row per finding and latency: words, claim, latency (of `LATENCIES`), right, total.
     """
     rows = []
     for column in LATENCIES:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import permutations
 
 import numpy as np
@@ -10,7 +11,6 @@ import pandas as pd
 from cassbook import published
 from cassbook.core.errors import InputError
 from cassbook.thesis.multiple import CONSTANT, Regression, regress
-from cassbook.thesis.scales import SCALES
 
 #: Variables of formula (2), as the thesis defines them.
 WRITE_CONSISTENCY = ("write_replicas", ("read_us", "write_us", "threads", "write_share"))
@@ -32,6 +32,21 @@ TITLES = {
 }
 
 
+def _unit(values: pd.Series) -> pd.Series:
+    return (values - values.min()) / (values.max() - values.min())
+
+
+#: Readings of 'compressed' (section 4.4.1), how the thesis may have brought its variables to one scale, by what tables
+#: call them; the first is the reading we take, for its name says most about 'the same scale'.
+SCALES: dict[str, Callable[[pd.Series], pd.Series]] = {
+    "0 to 1": _unit,
+    "by greatest": lambda values: values / values.max(),
+    "z-scores": lambda values: (values - values.mean()) / values.std(ddof=1),
+    "logarithms, 0 to 1": lambda values: _unit(np.log1p(values - min(0.0, float(values.min())))),
+    "as they are": lambda values: values,
+}
+
+
 def scaled(records: pd.DataFrame, scale: str) -> pd.DataFrame:
     """Bring every variable of the records to one scale.
 
@@ -40,7 +55,7 @@ def scaled(records: pd.DataFrame, scale: str) -> pd.DataFrame:
     records : DataFrame
         From `records.records`.
     scale : str
-        A key of `scales.SCALES`.
+        A key of `SCALES`.
 
     Returns
     -------
@@ -69,7 +84,7 @@ def formula(records: pd.DataFrame, equation: str, scale: str, variables: tuple[s
     equation : str
         '2', '3' or '4'.
     scale : str
-        A key of `scales.SCALES`.
+        A key of `SCALES`.
     variables : tuple of str, optional
         X1, X2, ... in order. By default those the thesis gives for (2), and `READING` for (3) and (4).
 
@@ -89,14 +104,8 @@ def printed(equation: str) -> pd.Series:
     return terms.set_index("term")["coefficient"].astype(float)
 
 
-def beside(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
-    """Full regression table of a formula, the printed coefficient in front.
-
-    Returns
-    -------
-    DataFrame
-        Index term, in words; columns printed, and those of `multiple.Regression.table`.
-    """
+def with_printed(records: pd.DataFrame, equation: str, scale: str) -> pd.DataFrame:
+    """Return the table of a `multiple.Regression`, index term in words, with a first column of printed coefficients."""
     table = formula(records, equation, scale).table
     numbers = printed(equation).to_numpy()
     return table.assign(printed=numbers).rename(index=TITLES)[["printed", *table.columns]]

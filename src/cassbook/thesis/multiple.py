@@ -16,8 +16,7 @@ from statsmodels.stats.stattools import jarque_bera
 from statsmodels.tools.tools import add_constant
 
 from cassbook.core.errors import LackingError
-
-Floats = NDArray[np.float64]
+from cassbook.core.types import Floats
 
 CONSTANT = "constant"
 RESAMPLES = 2000
@@ -54,7 +53,7 @@ class Regression:
 
     @property
     def coefficients(self) -> pd.Series:
-        """By term."""
+        """Column coefficient of `table`, by term."""
         return self.table["coefficient"]
 
 

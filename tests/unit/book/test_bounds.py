@@ -145,10 +145,3 @@ def test_no_command_is_certain(command):
     done = CliRunner().invoke(main, command.split())
     assert done.exit_code == 0, done.output
     assert faults_of(done.output) == []
-
-
-def test_nothing_averages_counted_shares_over_blocks():
-    """Student's t on shares near none or all says nothing; what is counted goes through `core.proportion`."""
-    sources = (project_root() / "src").rglob("*.py")
-    users = {path.name for path in sources if "Estimate.mean_share" in path.read_text(encoding="utf-8")}
-    assert users == set()

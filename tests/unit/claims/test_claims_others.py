@@ -15,12 +15,11 @@ from cassbook.claims.d16 import source as d16_source
 from cassbook.claims.interval import exactly, high, low, middle
 from cassbook.claims.pbs import forensics as pbs_forensics
 from cassbook.claims.pbs import text as pbs
-from cassbook.claims.statement import Count
+from cassbook.claims.statement import Count, figure, in_words
 from cassbook.claims.thesis import commands as thesis_commands
 from cassbook.claims.thesis import regressions as thesis_regressions
 from cassbook.claims.thesis import results as thesis_results
 from cassbook.claims.thesis import text as thesis
-from cassbook.claims.wording import figure, in_words
 from cassbook.core.consistency import LEVELS
 from tests.helpers.texts import folder, full_text
 

@@ -23,7 +23,7 @@ SAMPLES.append("stress with decimal commas")
 #: Mutants of each sample: of the quick test, and of the slow one.
 FEW, MANY = 8, 40
 #: A log of this size is read in some milliseconds.
-PATIENCE_S = 20
+PATIENCE_S = 120
 HISTOGRAMS, _HDR_LINES = (".hdr", ".hlog"), 6
 ODD = [b"", b"-1", b"1e999", b"NaN", b"9" * 40, b"9" * 5000, b"1.2.3", b"\xff\xfe", b"\x00", "\uff11".encode(), b"1_0",
        b"{", b"[", b'"\\ud800"', b",", b"time", b"Results:", b"END", b"FAILURE", b" ", b"0x10"]  # fmt: skip

@@ -8,7 +8,7 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OUTCOMES
-from cassbook.latency.under_faults import ENDS, between, end_of, failed_share, over_time, recovered_after_s
+from cassbook.latency.under_faults import ENDS, between, end_of, over_time, recovered_after_s
 
 
 def requests(*rows):
@@ -73,8 +73,3 @@ def test_what_strikes_just_after_a_bin_has_begun_is_of_that_bin():
 def test_recovery_after_the_end_is_refused():
     with pytest.raises(InputError, match="none begins at 99 s or later"):
         recovered_after_s(bins(), 99)
-
-
-def test_shares_are_of_all_requests():
-    assert failed_share(between(bins(1.0), 1.0, 2.0)) == pytest.approx(0.5)
-    assert math.isnan(failed_share(bins().head(0)))

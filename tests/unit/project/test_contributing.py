@@ -1,30 +1,20 @@
-"""The tables of CONTRIBUTING name what there is: modules that moved, rooms, chapters."""
+"""CONTRIBUTING is short, its tables name the rooms that there are, and its guides are pages of the book."""
 
 import re
-
-import pytest
 
 from tests.helpers.data import ROOT
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 LIBRARY = ROOT / "src" / "cassbook"
-MODULES, CHAPTERS = TEXT[TEXT.index("## Where things went") :].split("Chapters have lost their numbers")
+GUIDES = ROOT / "book" / "guides"
 
 
-def now(table):
-    """Names in the columns headed 'Now'."""
-    rows = [line.split("|")[1:-1] for line in table.splitlines() if line.startswith("| `")]
-    return sorted({name for row in rows for cell in row[1::2] for name in re.findall(r"`([\w.*-]+)`", cell)})
-
-
-@pytest.mark.parametrize("name", [name for name in now(MODULES) if "." in name])
-def test_a_module_is_where_the_table_says(name):
-    assert list(LIBRARY.glob(name.replace(".", "/") + ".py"))
-
-
-def test_the_chapters_are_those_of_the_folder():
-    assert set(now(CHAPTERS)) <= {path.stem for path in (ROOT / "notebooks").rglob("*.ipynb")}
-    assert len(now(CHAPTERS)) > 25
+def test_it_is_read_in_minutes_and_leads_to_guides_that_the_book_has():
+    assert len(TEXT.encode()) <= 7000
+    linked = set(re.findall(r"\(book/guides/(\w+)\.md\)", TEXT))
+    assert linked == {path.stem for path in GUIDES.glob("*.md")} >= {"chapter", "record", "experiment"}
+    contents = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    assert all(f"file: book/guides/{name}\n" in contents for name in linked)
 
 
 def test_every_room_is_in_the_table():
@@ -36,7 +26,7 @@ def test_every_room_is_in_the_table():
 
 
 def test_the_way_of_a_sample_goes_through_modules_that_exist():
-    way = TEXT[TEXT.index("The way of one latency sample") : TEXT.index("## Tests")]
+    way = TEXT[TEXT.index("The way of one latency sample") : TEXT.index("## Guides")]
     names = re.findall(r"^ +([a-z_]+(?:\.[a-z_]+)+) ", way, re.MULTILINE)
     assert len(names) == 9
     assert [name for name in names if not (LIBRARY / (name.replace(".", "/") + ".py")).is_file()] == []

@@ -7,7 +7,7 @@ import statsmodels.formula.api as smf
 
 from cassbook.book.chapters import thesis as chapter
 from cassbook.core.errors import InputError
-from cassbook.thesis import choosing, formulas, multiple, records, scales
+from cassbook.thesis import choosing, formulas, multiple, records
 from tests.helpers import made_runs
 
 
@@ -82,21 +82,21 @@ def test_a_variable_that_does_not_vary_is_refused():
 
 def test_scales():
     values = pd.Series([10.0, 20.0, 30.0])
-    assert scales.unit(values).tolist() == [0, 0.5, 1]
-    assert scales.by_greatest(values).tolist() == pytest.approx([1 / 3, 2 / 3, 1])
-    assert scales.standard(values).tolist() == [-1, 0, 1]
-    assert scales.logarithmic(values).iloc[[0, 2]].tolist() == [0, 1]
+    assert formulas.SCALES["0 to 1"](values).tolist() == [0, 0.5, 1]
+    assert formulas.SCALES["by greatest"](values).tolist() == pytest.approx([1 / 3, 2 / 3, 1])
+    assert formulas.SCALES["z-scores"](values).tolist() == [-1, 0, 1]
+    assert formulas.SCALES["logarithms, 0 to 1"](values).iloc[[0, 2]].tolist() == [0, 1]
 
 
 def test_the_printed_coefficients_stand_beside_ours(mixes):
-    table = formulas.beside(mixes, "2", "0 to 1")
+    table = formulas.with_printed(mixes, "2", "0 to 1")
     assert table["printed"].tolist() == [0.5173, -3.876, 3.5528, 0.3473, 0.0739]
     assert list(table.index) == ["constant", "read latency", "write latency", "threads", "proportion of writes"]
 
 
 def test_every_scale_and_every_reading(mixes):
     over = formulas.over_scales(mixes, "2")
-    assert list(over.index) == ["printed", *scales.SCALES]
+    assert list(over.index) == ["printed", *formulas.SCALES]
     table = formulas.readings(mixes, "3", "0 to 1")
     assert len(table) == 24
     assert table["distance"].is_monotonic_increasing

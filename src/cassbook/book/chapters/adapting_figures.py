@@ -12,9 +12,9 @@ from cassbook.advisor.payback import ADAPTIVE, FREE
 from cassbook.book import palette
 from cassbook.book.chapters.adapting import REGIMES
 from cassbook.book.figure_style import done, panels
+from cassbook.core.units import US_PER_MS
 from cassbook.records.schedule_runs import ScheduleRuns
 
-_MS = 1000.0
 _COLOURS = palette.SETTINGS | {"adaptive": palette.BLACK, "naive": palette.PURPLE}
 _SMOOTH_S = 5
 
@@ -51,7 +51,7 @@ def ride(rides: ScheduleRuns, block: int = 1) -> Figure:
     figure, axes = panels(3, 1, width=9.5, height=2.4, sharex=True)
     phases = rides.manifest["schedule"]
     for actor, seconds in rides.seconds(block).items():
-        smooth = seconds["mean_us"].rolling(_SMOOTH_S, center=True, min_periods=1).mean() / _MS
+        smooth = seconds["mean_us"].rolling(_SMOOTH_S, center=True, min_periods=1).mean() / US_PER_MS
         width = 1.8 if actor == "adaptive" else 1.0
         axes[0, 0].plot(
             seconds["second"], smooth, color=_COLOURS[actor], linewidth=width, label=REGIMES.get(actor, actor)

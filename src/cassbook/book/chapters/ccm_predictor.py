@@ -7,12 +7,12 @@ import pandas as pd
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
+from cassbook.core.units import PERCENT
 from cassbook.records import predictor
 from cassbook.records.prediction_errors import STALE_BELOW
 from cassbook.records.predictor import ORACLE, SAYING, WARS, WHOLE, OracleRun
 
 SETUPS = {"none": "no distance", "regions": "four regions"}
-_PERCENT = 100.0
 
 
 def summary(run: OracleRun) -> pd.DataFrame:
@@ -30,8 +30,8 @@ def summary(run: OracleRun) -> pd.DataFrame:
             for p0, low, high in table[["p0", "low", "high"]].to_numpy()
         ],
         ("measured", "99.9 % after, ms"): [f"{ms:.0f}" if ms == ms else "not seen" for ms in table["t_999_ms"]],  # noqa: PLR0124 - NaN
-        **{("off, %", name): [f"{_PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
-        ("off, %", "chance alone"): [f"{_PERCENT * off:.1f}" for off in table["noise"]],
+        **{("off, %", name): [f"{PERCENT * off:.1f}" for off in table[name]] for name in SAYING},
+        ("off, %", "chance alone"): [f"{PERCENT * off:.1f}" for off in table["noise"]],
     }, index=table.index)  # fmt: skip
     shown.index = pd.MultiIndex.from_tuples(
         [(SETUPS.get(setup, setup), setting_waiting_for(r, w)) for setup, r, w in table.index],
@@ -51,15 +51,15 @@ def values(run: OracleRun) -> dict[str, object]:
         "logged": notes["numbers"]["logged"], "oracle_operations": notes["numbers"]["operations"],
         "oracle_settings": len(run.settings), "oracle_panels": len(table),
         "probed_rows": notes["setups"]["none"]["nodes"] ** 2 * notes["numbers"]["rows_each"],
-        "traces_used": run.traces(), "off_oracle": _PERCENT * float(table[ORACLE].mean()),
-        "off_oracle_stale": _PERCENT * float(stale[ORACLE].mean()),
+        "traces_used": run.traces(), "off_oracle": PERCENT * float(table[ORACLE].mean()),
+        "off_oracle_stale": PERCENT * float(stale[ORACLE].mean()),
     }  # fmt: skip
     for setup in notes["setups"]:
         seen = predictor.over_t(run, setup, 1, 1).iloc[0]
-        quoted |= {f"{setup}_p0": _PERCENT * seen["p"], f"{setup}_said": _PERCENT * seen[ORACLE]}
+        quoted |= {f"{setup}_p0": PERCENT * seen["p"], f"{setup}_said": PERCENT * seen[ORACLE]}
     off = table.xs(("regions", 1, 1))
     for key, name in (("off_oracle", ORACLE), ("off_wars", WARS), ("off_whole", WHOLE), ("noise", "noise")):
-        quoted[f"regions_{key}"] = _PERCENT * off[name]
+        quoted[f"regions_{key}"] = PERCENT * off[name]
     quoted |= {f"none_said_{kind}_ms": ms for kind, ms in run.said_ms("none").items()}
     five = predictor.over_k(run, "none", 1, 1).set_index("k").loc[5]
-    return quoted | {"five_said": _PERCENT * five[ORACLE], "five_seen": _PERCENT * five["p"]}
+    return quoted | {"five_said": PERCENT * five[ORACLE], "five_seen": PERCENT * five["p"]}

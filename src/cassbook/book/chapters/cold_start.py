@@ -12,10 +12,10 @@ from cassbook.book.chapters.latency import nearest
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError, LackingError
+from cassbook.core.units import MS_PER_S
 from cassbook.latency import changepoint, cold_cells, cold_start
 from cassbook.records import digest
 
-_SECOND_MS = 1000.0
 NO_WARM_UP = "no warm-up was recorded: logs of other tools begin when the measurement does"
 _NONE, _TOO_SHORT = "none", "too short to say"
 
@@ -28,7 +28,7 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
         return _TOO_SHORT, ""
     start = cold_start.end(bins)
     if not start.settled:
-        return f"not in {bins['since_start_ms'].max() / _SECOND_MS:.1f} s", ""
+        return f"not in {bins['since_start_ms'].max() / MS_PER_S:.1f} s", ""
     if start.ends_ms is None:
         return _NONE, ""
     return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
@@ -127,7 +127,7 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
             "first second, ms": f"{first_us / 1000:.1f}",
             "last second, ms": f"{last_us / 1000:.1f}",
             "times slower": f"{first_us / last_us:.1f}",
-            "warm-up, s": f"{series['since_start_ms'].max() / _SECOND_MS:.0f}",
+            "warm-up, s": f"{series['since_start_ms'].max() / MS_PER_S:.0f}",
         }
     if not rows:
         raise LackingError(NO_WARM_UP)

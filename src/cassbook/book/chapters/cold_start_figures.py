@@ -12,11 +12,12 @@ from matplotlib.patches import Patch
 
 from cassbook.book import palette
 from cassbook.book.chapters.cold_start import NO_WARM_UP, nearest_threads
-from cassbook.book.figure_style import MS, done, panels
+from cassbook.book.figure_style import done, panels
 from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
+from cassbook.core.units import MS_PER_S, US_PER_MS
 from cassbook.latency import (
     changepoint,
     cold_start,
@@ -36,7 +37,7 @@ def raw_delays(sources: Sequence[Source], near: int) -> Figure:
     for row, (label, drawn) in zip(axes, shown, strict=True):
         for panel, level in zip(row, LEVELS, strict=True):
             own = drawn[drawn["read_cl"] == level]
-            panel.plot(own["since_ms"], own["latency_us"] / MS, ".", markersize=1, color=palette.LEVELS[level])
+            panel.plot(own["since_ms"], own["latency_us"] / US_PER_MS, ".", markersize=1, color=palette.LEVELS[level])
             for steady_ms in own["steady_ms"].unique():
                 panel.axvline(steady_ms, color="grey", linewidth=0.5)
             panel.set_yscale("log")
@@ -72,7 +73,7 @@ def _delays(source: Source, near: int, share: float) -> pd.DataFrame:
     began_s = began_s.mask(alternated, began_s[alternated].min())
     drawn = samples.merge(cells[["cell_id", "read_cl", "steady_from_s"]], on="cell_id")
     load_began_s = drawn["cell_id"].map(began_s).astype(float)
-    since = {f"{name}_ms": (drawn[column] - load_began_s) * MS for name, column in
+    since = {f"{name}_ms": (drawn[column] - load_began_s) * MS_PER_S for name, column in
              (("since", "started_s"), ("steady", "steady_from_s"))}  # fmt: skip
     return drawn.assign(**since)
 
@@ -90,7 +91,7 @@ def settling(series: Mapping[str, pd.DataFrame]) -> Figure:
         raise LackingError(NO_WARM_UP)
     figure, axes = panels(1, 1, width=7.5)
     for name, table in series.items():
-        axes[0, 0].plot(table["since_start_ms"] / 1000, table["mean_us"] / MS, linewidth=1.2, label=name)
+        axes[0, 0].plot(table["since_start_ms"] / MS_PER_S, table["mean_us"] / US_PER_MS, linewidth=1.2, label=name)
     axes[0, 0].set(yscale="log", xlabel="time since the first request, s", ylabel="mean latency, ms")
     figure.legend(loc="outside lower center", ncols=2)
     return done(figure)
@@ -129,11 +130,11 @@ def cold_conditions(sources: Sequence[Source], bin_ms: float = 50) -> Figure:
 def _cold_line(panel: Axes, cell: Any, bins: pd.DataFrame) -> None:
     colour = palette.LEVELS.get(cell.level, "grey")
     line = "-" if cell.operation == "READ" else ":"
-    panel.plot(bins["since_start_ms"] / MS, bins["mean_us"] / MS, line, color=colour, linewidth=1)
+    panel.plot(bins["since_start_ms"] / MS_PER_S, bins["mean_us"] / US_PER_MS, line, color=colour, linewidth=1)
     _mark_end(panel, bins, colour)
 
 
 def _mark_end(panel: Axes, bins: pd.DataFrame, colour: str) -> None:
     ends_ms = cold_start.end(bins).ends_ms if len(bins) >= changepoint.FEWEST else None
     if ends_ms is not None:
-        panel.axvline(ends_ms / MS, color=colour, linestyle="--", linewidth=0.8)
+        panel.axvline(ends_ms / MS_PER_S, color=colour, linestyle="--", linewidth=0.8)

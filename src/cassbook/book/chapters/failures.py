@@ -13,6 +13,7 @@ from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, i
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate, spread
 from cassbook.core.proportion import Proportion
+from cassbook.core.units import PERCENT
 from cassbook.latency.under_faults import between
 from cassbook.records.fault_costs import part, while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
@@ -29,7 +30,6 @@ DRIVER = "driver"
 #: Stands in prose for the figure of a record that has not its schedule, or not its setting.
 NOT_RECORDED = "not recorded"
 UNNOTICED = "longer than the fault lasted"
-_PERCENT = 100
 #: How the columns of `FaultRun.by_fault` are headed, and how their values are shown.
 _SHOWN: dict[str, tuple[str, Callable[[float], str]]] = {
     "failing_s": ("seconds with failures", lambda value: f"{value:.1f}"),
@@ -237,7 +237,7 @@ def unanswered(run: FaultRun, settings: Sequence[str]) -> pd.DataFrame:
     for setup in run.setups:
         sums = _by_start(run, setup)[["unanswered", "n"]].groupby(level="setting").sum()
         if set(settings) <= set(sums.index):
-            parts[short(setup)] = (_PERCENT * sums["unanswered"] / sums["n"])[list(settings)]
+            parts[short(setup)] = (PERCENT * sums["unanswered"] / sums["n"])[list(settings)]
     return pd.DataFrame(parts).T
 
 

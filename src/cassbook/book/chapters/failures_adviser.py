@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.core.proportion import Proportion
+from cassbook.core.units import PERCENT
 from cassbook.records.faults import AdvisedRun
 
 #: What the tables of `cassbook experiment adviser-failing` are switched by.
@@ -21,7 +22,6 @@ _SHORT = {
 _LOWERED = r"writes go on in (\S+)$"
 #: By when the adviser has promised to have left, if no member of its register has died and no sweep is due.
 PROMPT_S = 3.0
-_PERCENT = 100
 
 
 def kept(run: AdvisedRun) -> pd.DataFrame:
@@ -102,7 +102,7 @@ def kept_values(run: AdvisedRun, setups: Sequence[str] = ()) -> dict[str, str]:
     counts = pd.concat([run.counts(setup) for setup in chosen])
     failed, stale = _shares(counts, "unanswered", "n"), _shares(counts, "stale", "reads")
     found = {f"{table}_failed": share.text() for table, share in failed.items()}
-    found |= {f"{table}_stale_most": f"{_PERCENT * share.high:.2g}" for table, share in stale.items()}
+    found |= {f"{table}_stale_most": f"{PERCENT * share.high:.2g}" for table, share in stale.items()}
     for row in total.reset_index().to_dict("records"):
         for what, of in (("stale", "reads"), ("back", "reads"), ("lost", "writes")):
             found[f"{row['table']}_{what}"] = f"{row[what]:,} of {row[of]:,}"

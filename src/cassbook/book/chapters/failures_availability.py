@@ -9,11 +9,11 @@ import pandas as pd
 
 from cassbook.book.chapters.failures_shares import answered
 from cassbook.core.consistency import setting
+from cassbook.core.units import PERCENT
 from cassbook.deployment import availability as availabilities
 from cassbook.records.faults import OPERATIONS, FaultRun
 
 _REPLICAS = 3
-_PERCENT = 100
 _MINUTES_A_YEAR = 365.25 * 24 * 60
 
 
@@ -49,8 +49,8 @@ def availability(run: FaultRun, setup: str) -> pd.DataFrame:
     for operation, name in table.index:
         reads, writes = setting(name).waits(_REPLICAS)
         needed = reads if operation == "READ" else writes
-        told.append(_PERCENT * down[down.index <= _REPLICAS - needed].sum())
-        independent.append(_PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
+        told.append(PERCENT * down[down.index <= _REPLICAS - needed].sum())
+        independent.append(PERCENT * availabilities.at_least(needed, [1 - mean_down] * _REPLICAS))
     table["by nodes down, %"] = [percent(value) for value in told]
     table["k of n, %"] = [percent(value) for value in independent]
     return table.rename(index=OPERATIONS, level=0)
@@ -94,5 +94,5 @@ def minutes_per_year(up_days: float, repair_h: float, region_up: float) -> pd.Da
                 1 - availabilities.of_level(level, two, centre_up=whole)]
         for level in levels
     }  # fmt: skip
-    heads = ["one data centre of 3", "two of 3", f"two of 3 that are up {_PERCENT * region_up:g} % of the time"]
+    heads = ["one data centre of 3", "two of 3", f"two of 3 that are up {PERCENT * region_up:g} % of the time"]
     return (_MINUTES_A_YEAR * pd.DataFrame.from_dict(down, orient="index", columns=heads)).map(lambda m: f"{m:,.2g}")

@@ -6,15 +6,15 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from cassbook.core.proportion import PERCENT, Proportion
+from cassbook.core.proportion import Proportion
+from cassbook.core.units import MILLION, PERCENT
 from cassbook.records.faults import VARIANT
 
-_MILLION = 1_000_000
 #: Counts of `FaultRun.by_fault` as shares: how their column is headed, what all are in its unit, and its decimals.
 SHARES: dict[str, tuple[str, float, int]] = {
     "unanswered": ("not answered, %", PERCENT, 1),
-    "stale": ("stale, per million", _MILLION, 0),
-    "back": ("back, per million", _MILLION, 0),
+    "stale": ("stale, per million", MILLION, 0),
+    "back": ("back, per million", MILLION, 0),
 }
 OF_READS = ("stale", "back")
 

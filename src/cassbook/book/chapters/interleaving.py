@@ -16,6 +16,7 @@ from cassbook.book.source import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import share_text
+from cassbook.core.units import PERCENT
 from cassbook.lab.load.slices import balanced_order
 from cassbook.latency import carry_over, designs, percentiles, prices, same_level
 from cassbook.latency.labels import labelled
@@ -34,7 +35,6 @@ SIMULATED = 4000
 SETTLED_FROM_MS = 2000.0
 #: Times since a change that are told apart.
 WINDOWS_MS = (0.0, 100.0, 500.0, 1000.0, 2000.0)
-_PERCENT = 100
 _ALPHA = 0.05
 
 
@@ -105,7 +105,7 @@ def half_widths(results: Results) -> pd.DataFrame:
     order = pd.Categorical(table["operation"], list(WORDS))
     table = table.assign(order=order).sort_values(["order", "threads", "level"], ignore_index=True)
     halves = [f"half_{name}" for name in (designs.SEQUENTIAL, designs.INTERLEAVED)]
-    return table.drop(columns="order").assign(**{name: _PERCENT * np.expm1(table[name]) for name in halves})
+    return table.drop(columns="order").assign(**{name: PERCENT * np.expm1(table[name]) for name in halves})
 
 
 def half_widths_text(table: pd.DataFrame) -> pd.DataFrame:
@@ -296,7 +296,7 @@ def same_values(recorded: pd.DataFrame, made: pd.DataFrame, results: Results) ->
     noise = same_level.noise(results.table("slices"))
     return {
         "same_covers": int(recorded["covers"].sum()), "same_comparisons": len(recorded),
-        "made_covers": _PERCENT * float(made["covers"].mean()), "noise_sd": _PERCENT * noise.sd,
+        "made_covers": PERCENT * float(made["covers"].mean()), "noise_sd": PERCENT * noise.sd,
         "noise_correlation": noise.correlation, "same_labels": int(results.table("slices")["level"].nunique()),
         "same_starts": STARTS,
     }  # fmt: skip

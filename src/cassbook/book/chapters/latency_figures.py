@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, MaxNLocator, NullFormatter, StrMethodFormatter
 
 from cassbook.book import needs, palette
-from cassbook.book.figure_style import MS, OPERATIONS, done, error_bars, panels
+from cassbook.book.figure_style import OPERATIONS, done, error_bars, panels
 from cassbook.book.lacking import served
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import (
     summaries,
 )
@@ -69,10 +70,9 @@ def distributions(curves: Mapping[str, pd.DataFrame]) -> Figure:
         for level in LEVELS:
             group = table[table["level"] == level]
             beyond = 1 / (1 - group["share"])
-            panel.plot(beyond, group["latency_us"] / MS, color=palette.LEVELS[level], linewidth=1.3, label=level)
-            panel.fill_between(
-                beyond, group["low"] / MS, group["high"] / MS, color=palette.LEVELS[level], alpha=0.2, linewidth=0
-            )
+            panel.plot(beyond, group["latency_us"] / US_PER_MS, color=palette.LEVELS[level], linewidth=1.3, label=level)
+            low_ms, high_ms = group["low"] / US_PER_MS, group["high"] / US_PER_MS
+            panel.fill_between(beyond, low_ms, high_ms, color=palette.LEVELS[level], alpha=0.2, linewidth=0)
         panel.set(title=title, xscale="log", yscale="log", xlabel="percentile")
         panel.set_xticks([2, 10, 100, 1000, 10000], ["50", "90", "99", "99.9", "99.99"])
         panel.set_xticks([], minor=True)
@@ -95,7 +95,7 @@ def latency_by_threads(sources: Sequence[Source]) -> Figure:
             for level in LEVELS:
                 error_bars(panel, stats[stats["level"] == level].sort_values("threads"), "threads", level)
             panel.set_title(f"{source.label}: {word}")
-            panel.set_ylim(0, 1.15 * source.level_stats["latency_us"].max() / MS)  # wide intervals are cut off
+            panel.set_ylim(0, 1.15 * source.level_stats["latency_us"].max() / US_PER_MS)  # wide intervals are cut off
             panel.set_ylabel("mean latency, ms" if column == 0 else "")
             panel.set_xlabel("threads" if row == 1 else "")
     axes[0, 0].legend(title="level")
@@ -113,13 +113,12 @@ def latency_by_throughput(sources: Sequence[Source]) -> Figure:
             for level in LEVELS:
                 group = stats[stats["level"] == level].sort_values("threads")
                 panel.plot(
-                    group["throughput_per_s"], group["latency_us"] / MS, "o-", markersize=4, linewidth=1.3,
+                    group["throughput_per_s"], group["latency_us"] / US_PER_MS, "o-", markersize=4, linewidth=1.3,
                     color=palette.LEVELS[level], label=level,
                 )  # fmt: skip
                 marked = group[summaries.client_marked(group)]
-                panel.plot(
-                    marked["throughput_per_s"], marked["latency_us"] / MS, "o", color="white", markersize=2.5, zorder=3
-                )
+                at = marked["throughput_per_s"], marked["latency_us"] / US_PER_MS
+                panel.plot(*at, "o", color="white", markersize=2.5, zorder=3)
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
             panel.xaxis.set_major_locator(MaxNLocator(5))

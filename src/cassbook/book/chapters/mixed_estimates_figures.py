@@ -16,10 +16,11 @@ from matplotlib.figure import Figure
 
 from cassbook.book import needs, palette
 from cassbook.book.alternative_text import Drawing
-from cassbook.book.figure_style import MS, done, panels, setting_legend, style
+from cassbook.book.figure_style import done, panels, setting_legend, style
 from cassbook.book.lacking import served
 from cassbook.book.settings import PLOTLY_VARIABLE
 from cassbook.book.source import Source
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import (
     mixing,
     regression,
@@ -60,7 +61,7 @@ def surfaces(source: Source, order: int = 4) -> HTML:
         colour = palette.SETTINGS[name]
         scale = [[0, colour], [1, colour]]
         figure.add_surface(
-            x=domain.threads, y=100 * shares, z=latency_us / MS, colorscale=scale, showscale=False,
+            x=domain.threads, y=100 * shares, z=latency_us / US_PER_MS, colorscale=scale, showscale=False,
             name=name, showlegend=True, opacity=0.85,
         )  # fmt: skip
     figure.update_layout(

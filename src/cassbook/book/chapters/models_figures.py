@@ -13,9 +13,9 @@ from cassbook.book.chapters.models import judged, of_series
 from cassbook.book.figure_style import done, panels
 from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import model_selection, models
 
-_MS = 1000.0
 #: Drawn beyond what they were fitted to.
 _DRAWN = {"linear": "--", "order4": ":", "spline": "-.", "mva": "-", "usl": (0, (6, 2))}
 _COLOURS = dict(zip(_DRAWN, sns.color_palette("colorblind", len(_DRAWN)).as_hex(), strict=True))
@@ -49,9 +49,9 @@ def beyond(source: Source, operation: str, level: str) -> Figure:
     figure, axes = panels(1, 1, width=7.2, height=3.8)
     panel = axes[0, 0]
     for name, line in _DRAWN.items():
-        curve = np.asarray(models.fit(seen, name).predict(grid)) / _MS
+        curve = np.asarray(models.fit(seen, name).predict(grid)) / US_PER_MS
         panel.plot(grid, curve, linestyle=line, color=_COLOURS[name], linewidth=1.5, label=models.MODELS[name].title)
-    means = measured.groupby("threads")["latency_us"].mean() / _MS
+    means = measured.groupby("threads")["latency_us"].mean() / US_PER_MS
     inside = means.index <= threads[model_selection.FEWEST_BELOW - 1]
     panel.plot(means.index[inside], means[inside], "o", color="black", markersize=5, label="measured, fitted to")
     panel.plot(

@@ -10,12 +10,12 @@ import pandas as pd
 
 from cassbook.core.consistency import LEVELS
 from cassbook.core.estimate import Estimate
+from cassbook.core.units import PERCENT, US_PER_MS
 from cassbook.queueing.calibration import KNOTS, PARTS, Question
 from cassbook.queueing.loads import Loads
 from cassbook.queueing.paper import FIELD_LENGTH
 from cassbook.records.calibration import CROWDING, FITTED_NODES, WAITING, CalibrationRun, by_level, repeatability
 
-_PERCENT, _US = 100.0, 1000.0
 #: What the paper reaches.
 _AIM_PERCENT = 10.0
 #: What most cells were asked of, and of them the question that the chapters dwell on.
@@ -100,7 +100,7 @@ def costs(runs: Runs) -> pd.DataFrame:
             fits = run.calibrated(int(length))
             for operation in fits[0].costs:
                 parts = {
-                    name: _mean_text([_US * getattr(fit.costs[operation], name) for fit in fits])
+                    name: _mean_text([US_PER_MS * getattr(fit.costs[operation], name) for fit in fits])
                     for name in (*PARTS, "client")
                 }
                 alone = _mean_text([fit.slowdown[0] for fit in fits], 1)
@@ -127,13 +127,13 @@ def estimators(runs: Runs) -> pd.DataFrame:
         cpu_us = means["node_cpu_us"] + means["client_cpu_us"]
         for operation, level in itertools.product(sorted(usual["operation"].unique()), LEVELS):
             question = Question(operation, level, *_CLUSTER)
-            fitted = [_US * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
+            fitted = [US_PER_MS * Loads(fit.network(question)).ms["CPU"] for fit in run.calibrated()]
             alone = [us * fit.slowdown[0] for us, fit in zip(fitted, run.calibrated(), strict=True)]
             traced = _traced_us(question, phases.loc[operation, level])
             at = {jobs: (operation, level, jobs) for jobs in (1, int(usual["jobs"].max()))}
             many = f"{max(at)} jobs"
             rows[version, operation, level] = {
-                ("alone", "response"): _mean_text(_US * means["latency_ms"].loc[at[1]]),
+                ("alone", "response"): _mean_text(US_PER_MS * means["latency_ms"].loc[at[1]]),
                 ("alone", "traced"): _mean_text(traced), ("alone", "CPU"): _mean_text(cpu_us.loc[at[1]]),
                 ("alone", "fitted"): _mean_text(alone),
                 (many, "CPU"): _mean_text(cpu_us.loc[at[max(at)]]), (many, "fitted"): _mean_text(fitted),
@@ -161,11 +161,11 @@ def estimators_values(runs: Runs) -> dict[str, object]:
     fits = run.calibrated()
     crowding = {name: _crowding(run, name).value for name in fits[0].crowding}
     return {
-        "burnt": cpu_us["READ", "ONE", 1] / _US / ms["READ", "ONE", 1],
+        "burnt": cpu_us["READ", "ONE", 1] / US_PER_MS / ms["READ", "ONE", 1],
         "many": cpu_us["READ", "ONE", 1] / cpu_us["READ", "ONE", most],
-        "traced": traced_us / _US / ms["UPDATE", "ALL", 1],
+        "traced": traced_us / US_PER_MS / ms["UPDATE", "ALL", 1],
         "alone": float(np.mean([fit.slowdown[0] for fit in fits])),
-        "beyond": _PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
+        "beyond": PERCENT * (1 - float(np.mean([fit.slowdown[-1] for fit in fits]))),
         "beyond_at": KNOTS[-1],
         **_write_all_cpu(runs),
         **{f"crowding_{name.lower()}": exponent for name, exponent in crowding.items()},
@@ -273,7 +273,7 @@ def _held_out(cells: pd.DataFrame) -> dict[str, pd.DataFrame]:
 
 
 def _off(cells: pd.DataFrame, what: str) -> float:
-    return _PERCENT * float(cells[f"off_{what}"].abs().mean())
+    return PERCENT * float(cells[f"off_{what}"].abs().mean())
 
 
 def values(run: CalibrationRun, prefix: str = "", without: str = "") -> dict[str, object]:

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 import numpy as np
 import pandas as pd
 
+from cassbook.core.units import PERCENT
 from cassbook.queueing import reproduction
 from cassbook.queueing.mva import Analysed, analyse
 from cassbook.queueing.network import Network, Readings
 from cassbook.queueing.paper import JOBS
 
-_PERCENT = 100.0
 #: What the text leaves open, as a question.
 _OPEN = {
     "client_cores": "servers of the client's CPU",
@@ -45,7 +45,7 @@ def one_at_a_time(table: pd.DataFrame) -> pd.DataFrame:
     shown = table[["switch", "reading"]].copy()
     shown["ONE, reads/s"] = [f"{rate:±%.0f}" for rate in table["at_one_per_s"]]
     for name in ("quorum", "all"):
-        shown[f"less at {name.upper()}, %"] = [f"{part.times(_PERCENT):±.1f}" for part in table[f"less_at_{name}"]]
+        shown[f"less at {name.upper()}, %"] = [f"{part.times(PERCENT):±.1f}" for part in table[f"less_at_{name}"]]
     return shown.set_index(["switch", "reading"])
 
 
@@ -54,9 +54,9 @@ def sentences_values(table: pd.DataFrame) -> dict[str, object]:
     base = table.iloc[0]
     region = table[table["switch"] == "region"]["at_one_per_s"].map(lambda rate: rate.value)
     return {
-        "one_per_s": base["at_one_per_s"].value, "quorum_less": _PERCENT * base["less_at_quorum"].value,
-        "all_less": _PERCENT * base["less_at_all"].value,
-        "region_most": _PERCENT * float(np.abs(region / base["at_one_per_s"].value - 1).max()),
+        "one_per_s": base["at_one_per_s"].value, "quorum_less": PERCENT * base["less_at_quorum"].value,
+        "all_less": PERCENT * base["less_at_all"].value,
+        "region_most": PERCENT * float(np.abs(region / base["at_one_per_s"].value - 1).max()),
     }  # fmt: skip
 
 
@@ -65,8 +65,8 @@ def nearest(table: pd.DataFrame, count: int = 6) -> pd.DataFrame:
     top = table.sort_values("off", kind="stable").head(count)
     shown = top.drop(columns=["at_one_per_s", "less_at_quorum", "less_at_all", "off"])
     return shown.assign(**{
-        "ONE, reads/s": top["at_one_per_s"].round(0), "less at QUORUM, %": (_PERCENT * top["less_at_quorum"]).round(1),
-        "less at ALL, %": (_PERCENT * top["less_at_all"]).round(1), "off, %": (_PERCENT * top["off"]).round(1),
+        "ONE, reads/s": top["at_one_per_s"].round(0), "less at QUORUM, %": (PERCENT * top["less_at_quorum"]).round(1),
+        "less at ALL, %": (PERCENT * top["less_at_all"]).round(1), "off, %": (PERCENT * top["off"]).round(1),
     }).reset_index(drop=True)  # fmt: skip
 
 
@@ -74,14 +74,14 @@ def factorial_values(table: pd.DataFrame) -> dict[str, object]:
     """Return how many readings there are, how many fit all three sentences, and how far off the first of each is."""
     fits = table["off"] < FITS
     return {
-        "combinations": len(table), "fitting": int(fits.sum()), "best_off": _PERCENT * float(table["off"].min()),
+        "combinations": len(table), "fitting": int(fits.sum()), "best_off": PERCENT * float(table["off"].min()),
         "two_queues_fitting": int((fits & (table["client_network"] == "two")).sum()),
     }  # fmt: skip
 
 
 def effects(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.effects` in percent."""
-    percent = _PERCENT * reproduction.effects(table)
+    percent = PERCENT * reproduction.effects(table)
     percent.columns = pd.Index(["ONE, %", "less at QUORUM, points", "less at ALL, points"])
     return percent.round(1)
 
@@ -90,8 +90,8 @@ def analysis_values(table: pd.DataFrame) -> dict[str, object]:
     """Return the mean and worst error of the analysis, percent, and what of it is the simulation's own."""
     off = table["off"].abs()
     return {
-        "analysis_mean": _PERCENT * float(off.mean()), "analysis_worst": _PERCENT * float(off.max()),
-        "simulation_noise": _PERCENT * float(table["noise"].mean()), "points": len(table),
+        "analysis_mean": PERCENT * float(off.mean()), "analysis_worst": PERCENT * float(off.max()),
+        "simulation_noise": PERCENT * float(table["noise"].mean()), "points": len(table),
     }  # fmt: skip
 
 
@@ -103,7 +103,7 @@ def lines(networks: Mapping[str, Network], most: int = 100) -> dict[str, Analyse
 def quorums_values(table: pd.DataFrame) -> dict[str, object]:
     """Return requests a second that asking all of three gains (light load) and loses, percent, and where it turns."""
     rates = table.assign(x=[rate.value for rate in table["throughput_per_s"]]).pivot_table("x", "jobs", "level")
-    gain = _PERCENT * (rates[reproduction.REAL_QUORUM] / rates[reproduction.QUORUM] - 1)
+    gain = PERCENT * (rates[reproduction.REAL_QUORUM] / rates[reproduction.QUORUM] - 1)
     losing = gain[gain < 0]
     return {
         "light_gain": float(gain.iloc[0]), "heavy_loss": -float(gain.iloc[-1]), "heavy_jobs": int(gain.index[-1]),
@@ -120,7 +120,7 @@ def response_values(table: pd.DataFrame) -> dict[str, object]:
         y = np.array([estimate.value for estimate in group["response_ms"]])
         quoted[f"straight_{str(level).lower()}"] = float(np.corrcoef(group["jobs"], y)[0, 1] ** 2)
     at = table[table["jobs"] == JOBS].set_index("level")["node_cpu"]
-    quoted |= {f"cpu_{str(name).lower()}": _PERCENT * busy.value for name, busy in at.items()}
+    quoted |= {f"cpu_{str(name).lower()}": PERCENT * busy.value for name, busy in at.items()}
     return quoted
 
 

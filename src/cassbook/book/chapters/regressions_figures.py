@@ -9,10 +9,11 @@ from matplotlib.figure import Figure
 
 from cassbook.book import palette
 from cassbook.book.chapters.regressions import curves
-from cassbook.book.figure_style import MS, OPERATIONS, done, panels
+from cassbook.book.figure_style import OPERATIONS, done, panels
 from cassbook.book.lacking import of_each
 from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import US_PER_MS
 
 
 def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
@@ -29,8 +30,9 @@ def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
                 group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
                 grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
                 colour = palette.LEVELS[level]
-                panel.plot(group["threads"], group["latency_us"] / MS, "o", markersize=4, color=colour, label=level)
-                panel.plot(grid, fits[operation, level].predict(grid) / MS, "-", linewidth=1.2, color=colour)
+                means_ms = group["latency_us"] / US_PER_MS
+                panel.plot(group["threads"], means_ms, "o", markersize=4, color=colour, label=level)
+                panel.plot(grid, fits[operation, level].predict(grid) / US_PER_MS, "-", linewidth=1.2, color=colour)
             panel.set_title(f"{source.label}: {word}")
             panel.set_ylim(bottom=0)
             panel.set_ylabel("mean latency, ms" if column == 0 else "")

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness.from_traces import Traced
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

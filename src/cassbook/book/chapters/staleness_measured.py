@@ -10,6 +10,7 @@ import pandas as pd
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
+from cassbook.core.units import PERCENT
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
@@ -18,7 +19,6 @@ from cassbook.staleness import curves
 CONFIDENCE: Mapping[str, float] = {"1R-1W": 1 / 3, "1R-2W": 2 / 3, "2R-1W": 2 / 3}
 _SETUPS = {"near": "side by side", "far": "far apart"}
 _SHARES = (0.99, 0.999)
-_PERCENT = 100
 
 
 def setup_name(setup: str) -> str:
@@ -68,7 +68,7 @@ def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
 
 def most_stale(stale: int, reads: int) -> float:
     """Return the upper 95 % bound of the share of stale reads, percent."""
-    return _PERCENT * float(Estimate.share(stale, reads).high)
+    return PERCENT * float(Estimate.share(stale, reads).high)
 
 
 def _meet(panels: pd.DataFrame) -> pd.Series:

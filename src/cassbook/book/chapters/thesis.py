@@ -23,19 +23,9 @@ _ZERO = 1e-12
 
 
 def findings(records: pd.DataFrame) -> pd.DataFrame:
-    """Return in how many workloads what section 4.3.2 finds holds here: which setting has the least latency.
+    """Return in how many workloads what section 4.3.2 finds holds here: text as '3 of 12', one row per finding.
 
-    It does not say whether it counts all requests, or its reads or writes; so each is counted.
-
-    Parameters
-    ----------
-    records : DataFrame
-        From `records.records`.
-
-    Returns
-    -------
-    DataFrame of str
-        Index finding; columns 'all requests', 'reads', 'writes'.
+    It does not say whether it counts all requests, or its reads or writes; so each is counted, in a column of its own.
     """
     table = counted(records)
     table["of"] = table["right"].astype(str) + " of " + table["total"].astype(str)
@@ -51,7 +41,7 @@ def regression(records: pd.DataFrame, equation: str, scale: str = "0 to 1") -> p
     DataFrame of str
         Index term; columns printed, coefficient, standard error, t, p, '95 %' (normal theory), 'bootstrap' (95 %), VIF.
     """
-    table = formulas.beside(records, equation, scale)
+    table = formulas.with_printed(records, equation, scale)
     shown = {name: table[name].map(spec.format).replace("nan", "") for name, spec in _DIGITS.items()}
     for title, prefix in (("95 %", ""), ("bootstrap", "bootstrap_")):
         bounds = zip(table[f"{prefix}low"], table[f"{prefix}high"], strict=True)

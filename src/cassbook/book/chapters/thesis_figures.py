@@ -9,10 +9,10 @@ from matplotlib.figure import Figure
 
 from cassbook.book import palette
 from cassbook.book.figure_style import done, panels
+from cassbook.core.units import US_PER_MS
 from cassbook.latency.mixing import mix_label
 from cassbook.thesis import formulas
 
-_MS = 1000.0
 _TITLES = {"2": "(2) write consistency", "3": "(3) read latency", "4": "(4) write latency"}
 
 
@@ -51,7 +51,8 @@ def by_mix(records: Mapping[str, pd.DataFrame]) -> Figure:
                 mix = table[table["read_share"] == share]
                 for setting, group in mix.groupby("setting"):
                     panel.plot(
-                        group["threads"], group[name] / _MS, line, color=palette.SETTINGS[str(setting)], linewidth=1.2,
+                        group["threads"], group[name] / US_PER_MS, line, color=palette.SETTINGS[str(setting)],
+                        linewidth=1.2,
                         label=f"{setting}, {label}" if len(records) > 1 else str(setting),
                     )  # fmt: skip
             if row == 0:

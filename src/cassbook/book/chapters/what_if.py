@@ -11,10 +11,10 @@ import pandas as pd
 from cassbook.advisor import against_mixes
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book.chapters.queueing_calibrated import QUORUM_READ
+from cassbook.core.units import PERCENT
 from cassbook.latency import policies
 from cassbook.records.calibration import CalibrationRun, gain_of_asking_all
 
-_PERCENT = 100.0
 #: What tables call the columns of `against_mixes.by_setting`.
 TITLES = {"parts_off": "parts: off, %", "mixes_off": "mixes: off, %", "above": "mix above its parts, %"}
 #: Ways of choosing a setting that the chapter compares, besides fixed ones and rules of thumb.
@@ -33,7 +33,7 @@ def values(predicted: LatencyMap, cell_stats: pd.DataFrame, regret: pd.DataFrame
         "mixes": len(rows), "mixes_starts": rows["measured_ms"].iloc[0].n, "mixes_within": int(rows["within"].sum()),
         "mixes_off": f"{every['mixes_off']:.0f}", "parts_off": f"{every['parts_off']:.0f}", "above": above.value,
         "above_low": above.low, "above_high": above.high,
-        "above_predicted": _PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
+        "above_predicted": PERCENT * float((rows["predicted_ms"] / rows["parts_ms"] - 1).abs().max()),
         "right": network["right"].right, "asked": network["right"].total, "worst_regret": network["worst_percent"],
     } | {f"{name}_regret": regret["regret"][policy].value for name, policy in _QUOTED.items()}  # fmt: skip
 
@@ -54,7 +54,7 @@ def pays_values(run: CalibrationRun, table: pd.DataFrame, prefix: str = "") -> d
     within = [ratio.low <= predicted <= ratio.high for ratio, predicted in zip(table["throughput"], model, strict=True)]
     percent = {"gain": gain.value, "gain_low": gain.low, "gain_high": gain.high,
                "model_least": model.min(), "model_most": model.max()}  # fmt: skip
-    percents = {name: _PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
+    percents = {name: PERCENT * (float(ratio) - 1) for name, ratio in percent.items()}
     return {prefix + name: value for name, value in percents.items()} | {
         f"{prefix}within": f"{sum(within)} of {len(within)}"
     }
@@ -89,7 +89,7 @@ def what_if(run: CalibrationRun, jobs: int = 64) -> pd.DataFrame:
         rows[name] = {
             "requests/s": f"{predicted.throughput_per_s[0]:±%.0f}",
             "response, ms": f"{predicted.response_ms[0]:±%.1f}",
-            "busiest": f"{busiest}, {_PERCENT * predicted.utilisation(0)[busiest].value:.0f} %",
+            "busiest": f"{busiest}, {PERCENT * predicted.utilisation(0)[busiest].value:.0f} %",
             "outside": "; ".join(reason.split(";")[0] for reason in predicted.outside),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("changed")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import pairwise
 
-from cassbook.claims.d16 import network
+import numpy as np
+
 from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
-    OTHER_MODELS,
     RATE_TEXT,
     REDUCTIONS_TEXT,
     RESPONSE,
@@ -28,44 +29,55 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import Interval, exactly, largest, middle, percent_below, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.rules import straight
-from cassbook.claims.statement import Answer, Count, Untestable
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.statement import Answer, Count, Untestable, figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
-from cassbook.queueing.network import Law
-
-untestable = untestable_in(__name__)
+from cassbook.queueing import paper
+from cassbook.queueing.mva import Analysed, analyse
+from cassbook.queueing.network import Law, Readings
+from cassbook.queueing.paper import JOBS
 
 #: What QUORUM and ALL are said to lose of the throughput at ONE, percent.
 _LEAST_LOST, _MOST_LOST = 40.0, 60.0
 #: A change that is nearly none.
 _ALIKE_PERCENT = 5.0
+#: Jobs of Figures 5 to 10.
+_FEWEST, _MOST = 5, 100
+
+
+@lru_cache
+def _at(level: str, law: Law) -> Analysed:
+    return analyse(paper.network(level, readings=Readings(law=law)), _MOST)
+
+
+def _reductions(law: Law) -> dict[str, float]:
+    """Percent of the throughput at ONE that is lost at QUORUM and at ALL, with 45 jobs."""
+    per_s = {level: float(_at(level, law).throughput_per_s[JOBS - 1]) for level in LEVELS}
+    return {level: 100 * (1 - per_s[level] / per_s["ONE"]) for level in LEVELS[1:]}
+
+
+def _straightness() -> dict[str, float]:
+    """R² of a line through response times over 5 to 100 jobs, by level."""
+    r_squared = {}
+    for level in LEVELS:
+        network = _at(level, Law())
+        r_squared[level] = float(
+            np.corrcoef(network.jobs[_FEWEST - 1 :], network.response_ms[_FEWEST - 1 :])[0, 1] ** 2
+        )
+    return r_squared
+
+
+def _gain_alone(law: Law) -> float:
+    """Percent that asking all three replicas at QUORUM, and waiting for two, gains of throughput with one job."""
+    two, three = (
+        analyse(paper.network("QUORUM", ask_all=ask_all, readings=Readings(law=law)), 1).throughput_per_s[0]
+        for ask_all in (False, True)
+    )
+    return float(100 * (three / two - 1))
+
 
 # Section 5.1: validation
-
-
-untestable(
-    "d16-nodes",
-    "section 5.1",
-    "a Cassandra cluster composed of four nodes with a replication factor of 3",
-    "four nodes ... 3",
-    "A setting; the claims on the ring and on remote requests use it and find nothing against it.",
-)
-untestable(
-    "d16-machines",
-    "section 5.1",
-    "workload generator YCSB is installed on a separate virtual machine with 4 CPUs and 4 GBs of memory",
-    "4 CPUs and 4 GBs",
-    "A description; the claims on servers of a queue use the number of CPUs.",
-)
-untestable(
-    "d16-version",
-    "section 5.1",
-    "The operating system is Debian 8 with Sun Java 1.8 and Cassandra version 2.2.4",
-    "Debian 8 ... Java 1.8 ... 2.2.4",
-    "A setting; the calibrated network is measured on the same release.",
-)
 
 
 @claim(
@@ -79,28 +91,13 @@ def record_size(fields: int = 10, length: int = 100) -> Interval:
     return exactly(fields * length) / BYTES_PER_KB
 
 
-@claim(
-    "d16-records",
-    "section 5.1",
-    "The keyspace is filled with 15 million of records",
-    "15 million of records",
-)
+@claim("d16-records", "section 5.1", "The keyspace is filled with 15 million of records", "15 million of records")
 def number_of_records() -> Untestable:
     """What the number of records implies of the data, of which the paper prints no size."""
     return Untestable(
         f"No size of the data is printed. At 1 KB a record it is {middle(data_gb()):.0f} GB, and with its copies "
         f"{figure(data_per_node_gb(), 0)} GB a node; see d16-forensic-disk-space and d16-forensic-memory."
     )
-
-
-untestable(
-    "d16-repeated",
-    "section 5.1",
-    "Each experiment on the real system is repeated three times and it has the duration of 30 minutes, plus 5 minutes "
-    "of warm-up",
-    "three times ... 30 minutes, plus 5 minutes",
-    "A setting of the experiments; no number of requests and no time of a single run is printed to hold it against.",
-)
 
 
 @claim(
@@ -124,7 +121,7 @@ def saturation_rate() -> Answer:
 @claim("d16-reductions", "section 5.1", REDUCTIONS_TEXT, "more than 40% and up to 60%")
 def reductions() -> Answer:
     """Levels at which the network of Tables 2 and 3 loses between 40% and 60% of its throughput at ONE, 45 jobs."""
-    lost = {law: network.reductions(Law(law)) for law in ("exponential", "constant")}
+    lost = {law: _reductions(Law(law)) for law in ("exponential", "constant")}
     kept = {law: Count(sum(_LEAST_LOST < x <= _MOST_LOST for x in by.values()), len(by)) for law, by in lost.items()}
     exponential, constant = (" and ".join(f"{x:.1f}% at {level}" for level, x in by.items()) for by in lost.values())
     return Answer(
@@ -166,7 +163,7 @@ def cpu_per_request() -> Answer:
 )
 def response_over_jobs() -> Answer:
     """Whether a line explains the response times of the network of Tables 2 and 3 over 5 to 100 jobs."""
-    explained = network.straightness()
+    explained = _straightness()
     text = ", ".join(f"{part:.4f} at {level}" for level, part in explained.items())
     return Answer(
         "linearly" if straight(min(explained.values())) else "not linearly",
@@ -250,34 +247,7 @@ def other_bottleneck() -> Answer:
     )
 
 
-untestable(
-    "d16-scylla-faster",
-    "section 5.2",
-    "Comparing ScyllaDB with Cassandra QUORUM results, it is possible to observe that ScyllaDB is able to achieve "
-    "better performance",
-    "better performance",
-    "Both sides stand in Figures 5, 6, 8 and 9, which are lost. By the same section ScyllaDB's machines had another "
-    "CPU and a larger bandwidth of network and disk, so that some of it may be theirs.",
-)
-untestable(
-    "d16-scylla-errors",
-    "section 5.2",
-    "the average relative error is 8% for the throughput and 12.9% for the response time",
-    "8% ... 12.9%",
-    "Measured and simulated values stand in Figures 8 and 9, which are lost; no demand of ScyllaDB is printed. The "
-    "chapter that reproduces the network says which demands such errors would need.",
-)
-
-
 # Section 5.3: replicated queries
-
-untestable(
-    "d16-jmt",
-    "section 5.3",
-    "This extension is now integrated in the stable release of JMT version 0.9.3",
-    "0.9.3",
-    "A statement about the simulator; ours is another one, which the chapter on the model holds against analysis.",
-)
 
 
 @claim(
@@ -332,7 +302,7 @@ def replicated_queries() -> Answer:
 )
 def replication_alone() -> Answer:
     """Whether throughput at QUORUM with one job changes by less than 5% when all three replicas are asked."""
-    exponential, constant = (network.gain_alone(Law(kind)) for kind in ("exponential", "constant"))
+    exponential, constant = (_gain_alone(Law(kind)) for kind in ("exponential", "constant"))
     alike = _identical(exponential)
     return Answer(
         alike,
@@ -359,13 +329,3 @@ def _identical(percent: float) -> str:
 def largest_error() -> Interval:
     """Largest average of Tables 4 and 5."""
     return largest(all_errors())
-
-
-untestable(
-    "d16-more-accurate",
-    "section 6",
-    "The proposed model appears generally more accurate than existing models in the literature that also consider the "
-    "YCSB benchmark",
-    "more accurate than existing models",
-    OTHER_MODELS,
-)

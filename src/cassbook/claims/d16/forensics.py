@@ -39,8 +39,7 @@ from cassbook.claims.interval import (
 )
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.statement import Answer, Count, figure, in_words
 from cassbook.core.consistency import LEVELS
 
 _SERVERS = (
@@ -222,14 +221,7 @@ def forced_reduction(level: str) -> Interval:
     return percent_below(station(level, "the nodes' CPUs").capacity_per_s, rate_per_s())
 
 
-@claim(
-    "d16-forensic-quorum",
-    "section 5.1",
-    REDUCTIONS_TEXT,
-    "more than 40%",
-    relation="below",
-    kind="forensic",
-)
+@claim("d16-forensic-quorum", "section 5.1", REDUCTIONS_TEXT, "more than 40%", relation="below", kind="forensic")
 def reduction_at_quorum() -> Answer:
     """Loss at QUORUM that full CPUs force; the loss that was measured must exceed it."""
     cpus = station("QUORUM", "the nodes' CPUs")
@@ -241,14 +233,7 @@ def reduction_at_quorum() -> Answer:
     )
 
 
-@claim(
-    "d16-forensic-all",
-    "section 5.1",
-    REDUCTIONS_TEXT,
-    "up to 60%",
-    relation="below",
-    kind="forensic",
-)
+@claim("d16-forensic-all", "section 5.1", REDUCTIONS_TEXT, "up to 60%", relation="below", kind="forensic")
 def reduction_at_all() -> Answer:
     """Loss at ALL that full CPUs force; the loss that was measured must exceed it."""
     left = station("ALL", "the nodes' CPUs").capacity_per_s

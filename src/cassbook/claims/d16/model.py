@@ -8,7 +8,6 @@ from cassbook import published
 from cassbook.claims.d16.source import (
     BYTES_PER_KB,
     NODES,
-    OTHER_MODELS,
     RESPONSE,
     THROUGHPUT,
     all_errors,
@@ -22,12 +21,9 @@ from cassbook.claims.d16.source import (
 )
 from cassbook.claims.interval import exactly, high, largest, least, mean, middle, overlap, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count, Untestable
-from cassbook.claims.wording import figure, in_words
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, Untestable, figure, in_words
 from cassbook.core.consistency import LEVELS, replicas_waited_for
-
-untestable = untestable_in(__name__)
 
 #: Section 4.5: 'a normal query size is around 128 bytes'.
 QUERY_BYTES = 128
@@ -64,22 +60,6 @@ def mean_response_error() -> Answer:
     return Answer(mean(off), note=f"The largest of the three is {middle(largest(off)):.2f}%.")
 
 
-untestable(
-    "d16-more-robust",
-    "section 1",
-    "increasing prediction robustness compared to existing models",
-    "increasing prediction robustness",
-    OTHER_MODELS,
-)
-untestable(
-    "d16-related-40",
-    "section 2",
-    "for some particular configuration the error between real system and simulation can grow over 40%",
-    "over 40%",
-    "A statement about another paper, [25], whose numbers are not repeated here.",
-)
-
-
 # Section 3: Cassandra
 
 
@@ -92,12 +72,7 @@ def share_of_keys() -> Answer:
     )
 
 
-@claim(
-    "d16-one-fewest",
-    "section 3",
-    "CL ONE involves the fewest operations and it is the fastest",
-    "ONE",
-)
+@claim("d16-one-fewest", "section 3", "CL ONE involves the fewest operations and it is the fastest", "ONE")
 def least_work() -> Answer:
     """The level whose reads ask the least CPU time of the nodes, by Table 2."""
     demand = {level: cpu_demand_per_request(level) for level in LEVELS}
@@ -140,14 +115,6 @@ def proxy_requests() -> Answer:
 
 # Section 4: the model
 
-untestable(
-    "d16-concurrent-reads",
-    "section 4",
-    "This limit is static and set by default to 32 requests in the configuration file of each Cassandra node",
-    "32 requests",
-    "A default of the software; the configuration file is not printed, and no printed number depends on it.",
-)
-
 
 @claim(
     "d16-three-stations",
@@ -172,23 +139,6 @@ def stations_of_the_client() -> str:
     return in_words(sum("client's" in station.name for station in stations("ONE")))
 
 
-untestable(
-    "d16-three-types",
-    "section 4.5",
-    "Analysing the IP address of different packets, we categorised three types of read requests",
-    "three types",
-    "A description: local, remote incoming, and remote, whose two phases are measured apart. No packet is printed.",
-)
-untestable(
-    "d16-single-job",
-    "section 4.5",
-    "all the demand estimation tasks have been taken with a single job in the system",
-    "a single job",
-    "A setting. Demands that fall with the load, as ours do, would then be foretold too high; the chapter on the "
-    "calibrated network measures them at several loads.",
-)
-
-
 @claim(
     "d16-classes",
     "section 4",
@@ -201,12 +151,7 @@ def classes_of_table() -> str:
     return in_words(len(published.as_text("d16_table1")))
 
 
-@claim(
-    "d16-remote-share",
-    "section 4.4",
-    "The proportion of read-remote requests is equal to (N - RF)/N",
-    "(N - RF)/N",
-)
+@claim("d16-remote-share", "section 4.4", "The proportion of read-remote requests is equal to (N - RF)/N", "(N - RF)/N")
 def remote_share() -> Answer:
     """Rings of 1 to 8 nodes and every replication factor on which a count of coordinators gives (N - RF)/N."""
     right = sum(ring_shares(n, rf)[1] * n == n - rf for n, rf in RINGS)
@@ -218,10 +163,7 @@ def remote_share() -> Answer:
 
 
 @claim(
-    "d16-query-size",
-    "section 4.5",
-    "We have observed that a normal query size is around 128 bytes",
-    "around 128 bytes",
+    "d16-query-size", "section 4.5", "We have observed that a normal query size is around 128 bytes", "around 128 bytes"
 )
 def query_size() -> Untestable:
     """What Table 3 implies of the sizes of query and response, whose ratio it fixes if both pass the same network."""

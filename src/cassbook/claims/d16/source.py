@@ -10,6 +10,7 @@ from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, middle, numbers_in
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.core.consistency import replicas_waited_for
+from cassbook.core.units import MS_PER_S
 
 #: Section 5.1: 'a Cassandra cluster composed of four nodes with a replication factor of 3'.
 NODES = 4
@@ -27,11 +28,6 @@ REDUCTIONS_TEXT = (
 #: Section 5.1: 'The keyspace is filled with 15 million of records'.
 MILLION_RECORDS = "15"
 THROUGHPUT, RESPONSE = "d16_table4", "d16_table5"
-OTHER_MODELS = (
-    "Of other models the paper prints one number, 'over 40%' for some configuration of [25]. Missing are the average "
-    "errors of [13] and [25], or what they predict for this cluster."
-)
-MS_PER_S = 1000
 BYTES_PER_KB = 1000
 
 
@@ -94,16 +90,9 @@ def remote_requests(level: str, asked: int | None = None) -> float:
 
 
 def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
-    """CPU time of all nodes together for one read, in ms.
+    """CPU time of all nodes together for one read, in ms; `asked` replicas, by default as many as the level waits for.
 
     A local request parses, asks the other replicas and ends; a remote one asks one more (sections 4.1 to 4.3).
-
-    Parameters
-    ----------
-    level : str
-        ONE, QUORUM or ALL.
-    asked : int, optional
-        Replicas asked if not as many as the level waits for (section 5.3).
     """
     demand = cpu_demands()
     local, remote = map(float, ring_shares(NODES, REPLICATION_FACTOR))
@@ -115,19 +104,11 @@ def cpu_demand_per_request(level: str, asked: int | None = None) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Station:
-    """A kind of station of the model.
-
-    Attributes
-    ----------
-    demand_ms : Interval
-        Service that one read asks of all stations of the kind together.
-    servers : int
-        Their servers together.
-    """
+    """A kind of station of the model."""
 
     name: str
-    demand_ms: Interval
-    servers: int
+    demand_ms: Interval  # service that one read asks of all stations of the kind together
+    servers: int  # of all of them together
 
     @property
     def capacity_per_s(self) -> Interval:
@@ -160,7 +141,7 @@ def stations(level: str) -> tuple[Station, ...]:
 
 
 def station(level: str, name: str) -> Station:
-    """One station of `stations`."""
+    """Station of a level by its name."""
     return next(s for s in stations(level) if s.name == name)
 
 

@@ -7,22 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from cassbook.claims.g20.source import (
-    SETTINGS,
-    SHARES,
-    MixKey,
-    estimate,
-    mixed_from_pure,
-    table4,
-    underlined,
-    winners,
-)
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    middle,
-    percent_above,
-)
+from cassbook.claims.g20.source import SETTINGS, SHARES, MixKey, estimate, mixed_from_pure, table4, underlined, winners
+from cassbook.claims.interval import Interval, exactly, middle, percent_above
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.latency.regression import MODEL_TITLES
@@ -34,19 +20,15 @@ Policy: TypeAlias = Callable[[int, str], str]
 def score(choose: Policy, threads: Sequence[int] | None = None) -> tuple[Interval, Count]:
     """Share in percent, and count, of workloads at which a policy names the underlined setting of Table V.
 
-    Parameters
-    ----------
-    choose : callable
-        Threads and share of reads (as printed) to a setting.
-    threads : sequence of int, optional
-        Only these rows of the table.
+    `choose` turns threads and the share of reads (as printed) into a setting; `threads` are rows of the table, by
+    default all.
     """
     right = [choose(n, share) == best for (n, share), best in underlined().items() if threads is None or n in threads]
     return exactly(100 * sum(right)) / len(right), Count(sum(right), len(right))
 
 
 def least_of(latency: Callable[[MixKey], Interval]) -> Policy:
-    """Policy that takes the setting of least latency by some account of it."""
+    """Policy that takes the setting of least latency by some estimate of it."""
     return lambda threads, share: min(SETTINGS, key=lambda s: middle(latency((threads, share, s))))
 
 
@@ -87,7 +69,7 @@ def best_settings() -> Iterator[Cell]:
 
 
 def _margin(threads: int, share: str) -> str:
-    """By how much Table IV prefers its best setting to the next, where the two tables name different ones."""
+    """How far Table IV prefers its best setting to the next, where the two tables name different ones."""
     estimates = sorted(middle(table4()[threads, share, setting]) for setting in SETTINGS)
     if winners(share)[threads] == underlined()[threads, share]:
         return ""

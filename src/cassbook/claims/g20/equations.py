@@ -5,26 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from cassbook.claims.g20.cells import ORDERS
-from cassbook.claims.g20.source import (
-    MixKey,
-    coefficient,
-    estimate,
-    levels_of,
-    mix,
-    r_squared,
-    table,
-    table4,
-)
-from cassbook.claims.interval import (
-    Interval,
-    as_printed,
-    exactly,
-    high,
-    low,
-    middle,
-    overlap,
-    percent_above,
-)
+from cassbook.claims.g20.source import MixKey, coefficient, estimate, levels_of, mix, r_squared, table, table4
+from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, overlap, percent_above
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
 
@@ -55,14 +37,10 @@ def by_equations(key: MixKey, rounded: bool, sign_mended: bool = False) -> Inter
     return mix(reads, writes, share)
 
 
-@claim(
-    "g20-forensic-equations-face-value",
-    "section V, Table IV",
-    "some estimates of the Cassandra latency ... using (2-7) and (8-10)",
-    "",
-    kind="forensic",
-    asked="all 144 cells",
-)
+_ESTIMATES = ("section V, Table IV", "some estimates of the Cassandra latency ... using (2-7) and (8-10)")
+
+
+@claim("g20-forensic-equations-face-value", *_ESTIMATES, "", kind="forensic", asked="all 144 cells")
 def equations_at_face_value() -> Answer:
     """Cells of Table IV that equations (2) to (7) give with their coefficients as printed."""
     off = {key: middle(percent_above(by_equations(key, False), printed)) for key, printed in table4().items()}
@@ -77,14 +55,7 @@ def equations_at_face_value() -> Answer:
     )
 
 
-@claim(
-    "g20-forensic-equations-rounded",
-    "section V, Table IV",
-    "some estimates of the Cassandra latency ... using (2-7) and (8-10)",
-    "",
-    kind="forensic",
-    asked="all 144 cells",
-)
+@claim("g20-forensic-equations-rounded", *_ESTIMATES, "", kind="forensic", asked="all 144 cells")
 def equations_within_rounding() -> Answer:
     """Cells of Table IV within what equations (2) to (7) allow if every coefficient is an interval of its rounding."""
     met = [overlap(by_equations(key, True), printed) for key, printed in table4().items()]
@@ -98,14 +69,7 @@ def equations_within_rounding() -> Answer:
     )
 
 
-@claim(
-    "g20-forensic-unrounded-fits",
-    "section V, Table IV",
-    "some estimates of the Cassandra latency ... using (2-7) and (8-10)",
-    "",
-    kind="forensic",
-    asked="all 144 cells",
-)
+@claim("g20-forensic-unrounded-fits", *_ESTIMATES, "", kind="forensic", asked="all 144 cells")
 def unrounded_fits() -> Answer:
     """Cells of Table IV that fits of order 4 to Tables I and II give when nothing is rounded."""
     met = [overlap(estimate(key), printed) for key, printed in table4().items()]

@@ -12,8 +12,8 @@ from cassbook.claims.littles_law import Deficit, deficit, in_flight, run_times
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import US_PER_S
 
-_US_PER_S = 1_000_000
 #: Section III.B: the cold start lasts '800-1000 milliseconds' and its delays are '5-8 times longer'.
 COLD_START_S, COLD_START_FACTOR = (0.8, 1.0), (5, 8)
 
@@ -21,7 +21,7 @@ COLD_START_S, COLD_START_FACTOR = (0.8, 1.0), (5, 8)
 def requests_in_flight(column: Column, threads: int) -> Interval:
     """Throughput times latency of one row."""
     throughput, latency_us = benchmarks().throughput_per_s[column], benchmarks().latency_us[column]
-    return in_flight(throughput[threads], latency_us[threads] / _US_PER_S)
+    return in_flight(throughput[threads], latency_us[threads] / US_PER_S)
 
 
 def little_ratio(operation: str, level: str, threads: int) -> float:
@@ -38,7 +38,7 @@ def deficit_of(operation: str) -> Deficit:
     """How the runs of an operation are longer than 1000 of its mean latencies, over all levels and thread counts."""
     rows = [((operation, level), n) for level in LEVELS for n in benchmarks().threads()]
     throughput = [middle(benchmarks().throughput_per_s[column][n]) for column, n in rows]
-    latency_s = [middle(benchmarks().latency_us[column][n]) / _US_PER_S for column, n in rows]
+    latency_s = [middle(benchmarks().latency_us[column][n]) / US_PER_S for column, n in rows]
     return deficit(*run_times([n for _, n in rows], throughput, latency_s))
 
 

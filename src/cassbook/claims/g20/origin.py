@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.stats import median_abs_deviation, norm
 
 from cassbook.claims.g20.cells import RESIDUAL, printed_deviation, residual_percent
@@ -13,6 +12,7 @@ from cassbook.claims.g20.source import MixKey, benchmarks, levels_of, table4
 from cassbook.claims.interval import exactly, high, low, middle, overlap
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer
+from cassbook.core.types import Floats
 
 #: Printed deviations have one decimal.
 HALF_DIGIT_PERCENT = 0.05
@@ -28,19 +28,11 @@ def sampling_error_percent(key: MixKey) -> float:
     return least / float(np.sqrt(1000 * threads))
 
 
-def chances(from_run_to_run_percent: float = 0) -> NDArray[np.float64]:
+def chances(from_run_to_run_percent: float = 0) -> Floats:
     """Chance of each cell of Table V to agree in its printed digit with the mix of pure means, if measured apart.
 
-    The true mean is granted to be exactly the mix of the pure ones, which favours agreement most.
-
-    Parameters
-    ----------
-    from_run_to_run_percent : float
-        Standard deviation of a run's mean compared with its sampling error.
-
-    Returns
-    -------
-    ndarray, shape (144,)
+    Shape (144,). The true mean is granted to be exactly the mix of the pure ones, which favours agreement most; the
+    argument is the standard deviation of a run's mean compared with its sampling error.
     """
     chance = []
     for key in table4():

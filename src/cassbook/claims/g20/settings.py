@@ -16,16 +16,7 @@ from cassbook.claims.g20.source import (
     underlined,
     winners,
 )
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    largest,
-    least,
-    mean,
-    middle,
-    percent_above,
-    percent_below,
-)
+from cassbook.claims.interval import Interval, exactly, largest, least, mean, middle, percent_above, percent_below
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, strong_pairs
 from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
@@ -60,23 +51,16 @@ def meets_last_write(reads: int, writes: int) -> Interval:
     return chance_to_meet((reads, writes), REPLICATION_FACTOR) * 100
 
 
-@claim(
-    "g20-confidence-1r2w",
-    "section V",
-    "(1R-2W) and 'Read QUORUM - Write ONE' (2R-1W) provide 66.6% consistency confidence",
-    "66.6%",
-)
+_CONFIDENCE = ("section V", "(1R-2W) and 'Read QUORUM - Write ONE' (2R-1W) provide 66.6% consistency confidence")
+
+
+@claim("g20-confidence-1r2w", *_CONFIDENCE, "66.6%")
 def confidence_1r2w() -> Answer:
     """Chance that one replica read is among two written."""
     return Answer(meets_last_write(1, 2), note="If replicas not waited for have not been written at all.")
 
 
-@claim(
-    "g20-confidence-2r1w",
-    "section V",
-    "(1R-2W) and 'Read QUORUM - Write ONE' (2R-1W) provide 66.6% consistency confidence",
-    "66.6%",
-)
+@claim("g20-confidence-2r1w", *_CONFIDENCE, "66.6%")
 def confidence_2r1w() -> Answer:
     """Chance that two replicas read include the one written."""
     return Answer(meets_last_write(2, 1), note="If replicas not waited for have not been written at all.")

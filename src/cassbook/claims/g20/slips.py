@@ -20,16 +20,7 @@ from cassbook.claims.g20.source import (
     table,
     table4,
 )
-from cassbook.claims.interval import (
-    Interval,
-    as_printed,
-    exactly,
-    mean,
-    middle,
-    overlap,
-    percent_above,
-    percent_below,
-)
+from cassbook.claims.interval import Interval, as_printed, exactly, mean, middle, overlap, percent_above, percent_below
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Count, Statement
 from cassbook.claims.typos import repairs

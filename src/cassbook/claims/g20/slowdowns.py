@@ -19,14 +19,8 @@ MENDED_OF_ITSELF = f"{OF_ITSELF}, with the slip mended that the average line bea
 def average_slowdown(operation: str, level: str, quantity: str, of: str = OF_ONE, mended: bool = False) -> Interval:
     """Mean of one slowdown column over the twelve thread counts, from the latencies or throughputs themselves.
 
-    Parameters
-    ----------
-    operation, level, quantity : str
-        Quantity is 'latency' or 'throughput'.
-    of : str
-        `OF_ONE` or `OF_ITSELF`, for throughput.
-    mended : bool
-        With the slips that the average line bears out mended (`slips.borne_out`).
+    `quantity` is 'latency' or 'throughput', of which `of` is the base, `OF_ONE` or `OF_ITSELF`. With `mended`, the
+    slips that the average line bears out are mended (`slips.borne_out`).
     """
     first = benchmarks().threads()[0]
     row = Row(operation, level, first, quantity)

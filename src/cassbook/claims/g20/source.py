@@ -7,12 +7,12 @@ from functools import cache
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, interval, middle, percent_above, percent_below
 from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
+from cassbook.core.types import Floats
 
 #: (operation, level).
 Column: TypeAlias = tuple[str, str]
@@ -34,7 +34,7 @@ HALF_US = 0.5
 
 @cache
 def benchmarks() -> Study:
-    """Tables I and II."""
+    """Tables I and II as printed."""
     return Study.printed()
 
 
@@ -45,12 +45,12 @@ def table(name: str, key: tuple[str, ...], value: str) -> dict[tuple[str, ...], 
     return dict(zip(rows[list(key)].itertuples(index=False, name=None), rows[value], strict=True))
 
 
-def _design(threads: NDArray[np.float64], order: int, scale: float) -> NDArray[np.float64]:
+def _design(threads: Floats, order: int, scale: float) -> Floats:
     return np.vander(threads / scale, order + 1, increasing=True)
 
 
 @cache
-def _latencies(column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _latencies(column: Column) -> tuple[Floats, Floats]:
     """Threads and printed latencies (centres) of one column."""
     texts = table(TABLE_OF[column[0]], ("level", "threads"), "latency_us")
     rows = sorted((int(threads), float(text)) for (level, threads), text in texts.items() if level == column[1])
@@ -58,7 +58,7 @@ def _latencies(column: Column) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return np.array(threads, dtype=float), np.array(latency_us)
 
 
-def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) -> Interval:
+def _linear_form(weights: Floats, latency_us: Floats) -> Interval:
     """Range of a weighted sum of printed latencies, each of which may be half a microsecond off."""
     centre, spread = float(weights @ latency_us), HALF_US * float(np.abs(weights).sum())
     return interval(centre - spread, centre + spread)
@@ -68,15 +68,7 @@ def _linear_form(weights: NDArray[np.float64], latency_us: NDArray[np.float64]) 
 def fitted(column: Column, threads: float, order: int = 4, without: int | None = None) -> Interval:
     """Least squares polynomial of a printed column at a number of threads: a weighted sum of the printed cells.
 
-    Parameters
-    ----------
-    column : (operation, level)
-    threads : float
-        Where.
-    order : int
-        1 to 4.
-    without : int, optional
-        A thread count that is left out of the fit.
+    Orders are 1 to 4; `without` is a thread count that is left out of the fit.
     """
     x, y = _latencies(column)
     kept = x != without
@@ -121,7 +113,7 @@ def r_squared(column: Column, order: int) -> Interval:
 
 
 def mix(reads: Interval, writes: Interval, read_share: str) -> Interval:
-    """Equations (8) to (10)."""
+    """Mix of reads and writes by equations (8) to (10)."""
     share = exactly(read_share)
     return share * reads + (1 - share) * writes
 
@@ -181,5 +173,5 @@ def winners(read_share: str) -> dict[int, str]:
 
 
 def spelled(values: Iterable[Interval]) -> str:
-    """Percentages for a note."""
+    """Spell percentages for a note."""
     return ", ".join(f"{middle(v):.1f} %" for v in values)

@@ -7,14 +7,7 @@ from itertools import combinations, pairwise, product
 from scipy.stats import spearmanr
 
 from cassbook import published
-from cassbook.claims.g20.source import (
-    COLUMNS,
-    OPERATIONS,
-    Column,
-    benchmarks,
-    r_squared,
-    spelled,
-)
+from cassbook.claims.g20.source import COLUMNS, OPERATIONS, Column, benchmarks, r_squared, spelled
 from cassbook.claims.interval import (
     Interval,
     as_printed,
@@ -52,12 +45,7 @@ def almost_linear() -> Answer:
     )
 
 
-@claim(
-    "g20-cv-workload",
-    "section IV.A",
-    "the higher the workload, the higher the latency variation",
-    "the higher",
-)
+@claim("g20-cv-workload", "section IV.A", "the higher the workload, the higher the latency variation", "the higher")
 def variation_rises() -> Answer:
     """Steps from one thread count to the next at which the coefficient of variation does not fall."""
     steps: dict[tuple[Column, int], bool] = {}
@@ -113,8 +101,8 @@ def means_are_told_apart() -> Answer:
             for mean_us, level in zip(means, pair, strict=True)
         ]
         apart[operation, pair, n] = abs(means[1] - means[0]) > 1.96 * (errors[0] ** 2 + errors[1] ** 2) ** 0.5
-    alike = [f"{o.lower()}s {one} and {other} at {n}" for (o, (one, other), n), told in apart.items() if not told]
-    ends = [told for (_, pair, _), told in apart.items() if pair == (LEVELS[0], LEVELS[-1])]
+    alike = [f"{o.lower()}s {one} and {other} at {n}" for (o, (one, other), n), differ in apart.items() if not differ]
+    ends = [differ for (_, pair, _), differ in apart.items() if pair == (LEVELS[0], LEVELS[-1])]
     return Answer(
         Count(sum(apart.values()), len(apart)),
         {"ONE and ALL alone": Count(sum(ends), len(ends))},

@@ -6,18 +6,8 @@ from itertools import product
 
 from cassbook.claims.g20.cells import OF_ITSELF
 from cassbook.claims.g20.slowdowns import average_slowdown, mends
-from cassbook.claims.g20.source import (
-    OPERATIONS,
-    SHARES,
-    benchmarks,
-    slowdowns,
-    winners,
-)
-from cassbook.claims.interval import (
-    largest,
-    low,
-    middle,
-)
+from cassbook.claims.g20.source import OPERATIONS, SHARES, benchmarks, slowdowns, winners
+from cassbook.claims.interval import largest, low, middle
 from cassbook.claims.quorum_pairs import (
     REPLICATION_FACTOR,
     chance_to_meet,
@@ -25,14 +15,11 @@ from cassbook.claims.quorum_pairs import (
     fewest_missing,
     strong_pairs,
 )
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count, Untestable
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, Untestable, in_words
 from cassbook.claims.study import Study
-from cassbook.claims.wording import in_words
 from cassbook.claims.ycsb import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.core.consistency import LEVELS, replicas_waited_for
-
-untestable = untestable_in(__name__)
 
 # Abstract
 
@@ -74,38 +61,12 @@ _PLAN = {"III": "benchmarking", "IV": "data analysis", "V": "settings", "VI": "m
 
 
 @claim(
-    "g20-plan",
-    "section I",
-    "some practical lessons learnt from our work are summarized in Section VI",
-    "Section VI",
+    "g20-plan", "section I", "some practical lessons learnt from our work are summarized in Section VI", "Section VI"
 )
 def section_of_lessons() -> Answer:
     """The section whose title speaks of lessons learnt."""
     (number,) = [section for section, title in _PLAN.items() if "lessons" in title]
     return Answer(f"Section {number}", note="Section VI is the methodology; a section was put in.", finding="misprint")
-
-
-untestable(
-    "g20-top-three",
-    "section I",
-    "Apache Cassandra is one of the top three in use today together with MongoDB and HBase",
-    "top three",
-    "A statement about the market of 2020, from a reference; nothing in the paper depends on it.",
-)
-untestable(
-    "g20-cap",
-    "section II.A",
-    "stating that only two of the three properties can be preserved in distributed replicated systems at the same time",
-    "two of the three",
-    "The theorem of a reference; the paper goes on to say that the properties are continuous.",
-)
-untestable(
-    "g20-write-types",
-    "section II.B",
-    "Cassandra supports two types of write operations with the tiny difference between them: insert and update",
-    "two",
-    "A statement about the software, which no printed number depends on.",
-)
 
 
 @claim(
@@ -162,14 +123,6 @@ def quorum_of_three() -> float:
 
 # Section III: set-up
 
-untestable(
-    "g20-version",
-    "section III.A",
-    "As a testbed we deploy the 3-replicated Cassandra 2.1 cluster in the Amazon EC2 cloud",
-    "3-replicated Cassandra 2.1",
-    "A setting. The exact release is not printed; ours is the last of the series, 2.1.20 or older as the record says.",
-)
-
 
 @claim("g20-setup-figure", "section III.A", "cluster in the Amazon EC2 cloud (Fig. 2)", "Fig. 2")
 def figure_of_the_setup() -> Answer:
@@ -177,15 +130,6 @@ def figure_of_the_setup() -> Answer:
     captions = {"Fig. 1": "Experimental setup: Cassandra cluster", "Fig. 2": "A fragment of the READ delay graph"}
     (number,) = [figure for figure, caption in captions.items() if "setup" in caption]
     return Answer(number, note=f"The caption of Fig. 2 is '{captions['Fig. 2']}'.", finding="misprint")
-
-
-untestable(
-    "g20-typical-replication",
-    "section III.A",
-    "Replication factor equal to 3 is the most typical setup for many modern distributed computing systems",
-    "3",
-    "A statement about other systems; the paper's own tables are of this factor.",
-)
 
 
 @claim(
@@ -247,56 +191,3 @@ def database_size() -> Untestable:
         f"default, and to {ten:.0f} GB if it replaces all ten, before what the engine adds to each cell. One field a "
         "write would need many repetitions, or much that was loaded."
     )
-
-
-untestable(
-    "g20-averages-over",
-    "section IV.A",
-    "The average values have been computed over a thousand of requests sent within each thread",
-    "a thousand",
-    "Says again what the operation count says; no number of samples is printed beside a mean.",
-)
-untestable(
-    "g20-figures-2-3",
-    "captions of Figs. 2 and 3",
-    "A fragment of the READ delay graph, 500 threads",
-    "500 threads",
-    "The figures are lost; 500 is one of the thread counts of Tables I and II.",
-)
-untestable(
-    "g20-three-layers",
-    "section III.B",
-    "Cassandra uses three layers of data store: memtable (stored in RAM and periodically flushed to disk), commit log "
-    "and SSTable",
-    "three",
-    "A statement about the software. It has a page cache and row and key caches too, and a read does not load a row "
-    "into the memtable, as the sentence after it says.",
-)
-untestable(
-    "g20-operation-count",
-    "section III.A",
-    "The operation count within each thread is set to 1000",
-    "1000",
-    "A setting; the claims on Little's law use it and find nothing against it.",
-)
-untestable(
-    "g20-instance",
-    "section III.A",
-    "on c3.xlarge instances (vCPUs - 4, RAM - 7.5 GB, SSD - 2x40 GB, OS - Ubuntu Server 16.04 LTS)",
-    "4 ... 7.5 GB ... 2x40 GB",
-    "A property of Amazon's instances, not of the paper's numbers.",
-)
-untestable(
-    "g20-cold-start-length",
-    "section III.B",
-    "In all our experiments this period lasts approximately 800-1000 milliseconds",
-    "800-1000",
-    "The raw delays and Figs. 2 and 3 are lost. The chapter on cold start measures it on a cluster of ours.",
-)
-untestable(
-    "g20-cold-start-factor",
-    "section III.B",
-    "the delays measured during the cold start are on average 5-8 times longer",
-    "5-8",
-    "The raw delays and Figs. 2 and 3 are lost. The chapter on cold start measures it on a cluster of ours.",
-)

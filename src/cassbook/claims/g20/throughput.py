@@ -5,20 +5,8 @@ from __future__ import annotations
 import pandas as pd
 
 from cassbook import published
-from cassbook.claims.g20.source import (
-    COLUMNS,
-    benchmarks,
-)
-from cassbook.claims.interval import (
-    Interval,
-    exactly,
-    high,
-    largest,
-    low,
-    mean,
-    middle,
-    percent_below,
-)
+from cassbook.claims.g20.source import COLUMNS, benchmarks
+from cassbook.claims.interval import Interval, exactly, high, largest, low, mean, middle, percent_below
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import MORE_STRICTLY, SATURATED, within
 from cassbook.claims.statement import Answer, Count
@@ -44,24 +32,16 @@ def max_write_one(study: Study) -> Interval:
     return top_throughput(study, "WRITE", "ONE")
 
 
-@claim(
-    "g20-max-write-quorum",
-    "section IV.A",
-    "For the QUORUM and ALL consistency settings it fluctuates around 13000 and 12500",
-    "around 13000",
-)
+_WRITES_AT_MOST = ("section IV.A", "For the QUORUM and ALL consistency settings it fluctuates around 13000 and 12500")
+
+
+@claim("g20-max-write-quorum", *_WRITES_AT_MOST, "around 13000")
 def max_write_quorum(study: Study) -> Interval:
     """Largest throughput of writes at QUORUM."""
     return top_throughput(study, "WRITE", "QUORUM")
 
 
-@claim(
-    "g20-max-write-all",
-    "section IV.A",
-    "For the QUORUM and ALL consistency settings it fluctuates around 13000 and 12500",
-    "12500",
-    asked="around 12500",
-)
+@claim("g20-max-write-all", *_WRITES_AT_MOST, "12500", asked="around 12500")
 def max_write_all(study: Study) -> Answer:
     """Largest throughput of writes at ALL."""
     top = top_throughput(study, "WRITE", "ALL")
@@ -87,34 +67,25 @@ def _reads_lower(study: Study, level: str) -> Answer:
     )
 
 
-@claim(
-    "g20-max-read-one",
+_READS_LOWER = (
     "section IV.A",
     "The maximum throughput of read operations is lower by 21%, 33% and 38% correspondingly",
-    "21%",
 )
+
+
+@claim("g20-max-read-one", *_READS_LOWER, "21%")
 def reads_lower_one(study: Study) -> Answer:
     """Maximum throughput of reads at ONE below that of writes at ONE."""
     return _reads_lower(study, "ONE")
 
 
-@claim(
-    "g20-max-read-quorum",
-    "section IV.A",
-    "The maximum throughput of read operations is lower by 21%, 33% and 38% correspondingly",
-    "33%",
-)
+@claim("g20-max-read-quorum", *_READS_LOWER, "33%")
 def reads_lower_quorum(study: Study) -> Answer:
     """Maximum throughput of reads at QUORUM below that of writes."""
     return _reads_lower(study, "QUORUM")
 
 
-@claim(
-    "g20-max-read-all",
-    "section IV.A",
-    "The maximum throughput of read operations is lower by 21%, 33% and 38% correspondingly",
-    "38%",
-)
+@claim("g20-max-read-all", *_READS_LOWER, "38%")
 def reads_lower_all(study: Study) -> Answer:
     """Maximum throughput of reads at ALL below that of writes."""
     return _reads_lower(study, "ALL")

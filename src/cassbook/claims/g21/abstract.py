@@ -17,17 +17,9 @@ from cassbook.claims.g21.source import (
     throughputs,
     times_one,
 )
-from cassbook.claims.interval import (
-    largest,
-    mean,
-    middle,
-    percent_above,
-    percent_below,
-)
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.interval import largest, mean, middle, percent_above, percent_below
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer
-
-untestable = untestable_in(__name__)
 
 # Abstract
 
@@ -124,19 +116,3 @@ def largest_increase() -> Answer:
         f"Of means over threads, ALL is {middle(times) * 100:.0f}% of ONE.",
         "base",
     )
-
-
-untestable(
-    "g21-several-dozen",
-    "introduction",
-    "The NoSQL ecosystem includes several dozen databases",
-    "several dozen",
-    "A statement about the market; nothing in the paper depends on it.",
-)
-untestable(
-    "g21-top-three",
-    "introduction",
-    "Apache Cassandra is one of the top three in use NoSQL database management systems",
-    "top three",
-    "A statement about the market, from a reference.",
-)

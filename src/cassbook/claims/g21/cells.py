@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from itertools import combinations, pairwise, product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook.claims.g21.notation import balanced, in_cluster, notations, replicas
 from cassbook.claims.g21.placements import Arrangement, admitted, distances, floors, placements, regions, table1
@@ -33,6 +32,7 @@ from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Statement
 from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS
+from cassbook.core.types import Floats
 from cassbook.deployment.inferred_regions import assignments, held_at_coordinator
 from cassbook.deployment.model import IN_FLIGHT
 
@@ -70,7 +70,7 @@ def little() -> Iterator[Cell]:
         yield statement, Answer(requests, note=note)
 
 
-def peak_times() -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def peak_times() -> tuple[Floats, Floats]:
     """Seconds of a run by Table 2, and of one thread's requests by Tables 3 and 4, at 1000 threads by column."""
     latency_s = [middle(latencies()[column][PEAK_THREADS]) / MS_PER_S for column in COLUMNS]
     return run_times(PEAK_THREADS, [middle(throughputs()[column]) for column in COLUMNS], latency_s)
@@ -179,12 +179,7 @@ def mirrored() -> Answer:
 
 
 @claim(
-    "g21-table1-round-trip",
-    "Table 1, caption",
-    "AWS inter-region latency, ms",
-    "",
-    kind="forensic",
-    asked="round trip",
+    "g21-table1-round-trip", "Table 1, caption", "AWS inter-region latency, ms", "", kind="forensic", asked="round trip"
 )
 def round_trip() -> Answer:
     """Whether Table 1 as round trips, or doubled as one way, leaves each spread scenario a placement."""
@@ -233,13 +228,13 @@ def _best_fit(scenario: str) -> str:
     placement = Arrangement(client, tuple(replicas))
     excess_ms = {x: middle(placement.bound(x, distances())) - middle(cell) for x, cell in floors(scenario).items()}
     level = max(excess_ms, key=lambda x: excess_ms[x])
-    told = (
+    relation = (
         "it is one of these" if admitted([placement], floors(scenario), distances()) else
         f"it is none of these, since at {level} its ways are {excess_ms[level]:.1f} ms longer than the least latency"
     )  # fmt: skip
     return (
         f"The chapters draw the placement that fits all latencies best, with the client in {client}, within "
-        f"{best['rms_percent']:.0f}% of them; {told}."
+        f"{best['rms_percent']:.0f}% of them; {relation}."
     )
 
 

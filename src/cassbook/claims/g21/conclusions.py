@@ -17,16 +17,9 @@ from cassbook.claims.g21.source import (
     threads,
     throughputs,
 )
-from cassbook.claims.interval import (
-    largest,
-    least,
-    middle,
-    possibly_at_most,
-)
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.interval import largest, least, middle, possibly_at_most
+from cassbook.claims.registry import claim
 from cassbook.claims.statement import Answer, Count
-
-untestable = untestable_in(__name__)
 
 # Conclusions
 
@@ -47,12 +40,13 @@ def order_everywhere() -> Count:
     return count(cases)
 
 
-@claim(
-    "g21-conclusion-single-throughput",
+_SINGLE = (
     "Conclusions",
     "the single datacentre/region Cassandra deployment offers the best performance for all consistency settings",
-    "the best performance",
 )
+
+
+@claim("g21-conclusion-single-throughput", *_SINGLE, "the best performance")
 def best_throughput() -> Count:
     """Operations and levels at which (a) has the highest throughput of Table 2."""
     rates = throughputs()
@@ -61,12 +55,7 @@ def best_throughput() -> Count:
     )
 
 
-@claim(
-    "g21-conclusion-single-latency",
-    "Conclusions",
-    "the single datacentre/region Cassandra deployment offers the best performance for all consistency settings",
-    "the best performance",
-)
+@claim("g21-conclusion-single-latency", *_SINGLE, "the best performance")
 def best_latency() -> Answer:
     """Rows and levels of Tables 3 and 4 in which (a) has the least latency."""
 
@@ -142,35 +131,3 @@ def degraded_latency() -> Answer:
         note=f"{middle(least(far)):.1f} to {middle(largest(far)):.1f} times ONE in (c) and (d), at most "
         f"{middle(near):.2f} times in (a) and (b).",
     )
-
-
-untestable(
-    "g21-asynchronous",
-    "Conclusions",
-    "asynchronous database requests instead of synchronous ones which block the client",
-    "asynchronous",
-    "Advice for (b); no asynchronous client was measured.",
-)
-untestable(
-    "g21-timeouts-at-run-time",
-    "Conclusions",
-    "Setting timeouts dynamically at runtime can help effectively balance performance, availability, and "
-    "fault-tolerance",
-    "dynamically at runtime",
-    "Advice, from another paper; no time-out was varied.",
-)
-untestable(
-    "g21-timeouts",
-    "Conclusions",
-    "can cause timeout exceptions",
-    "timeout exceptions",
-    "No count of errors and no time-out setting is printed.",
-)
-untestable(
-    "g21-middleware",
-    "Conclusions",
-    "Deployment of a middleware application in the same region as a Cassandra cluster ... can mitigate the dominant "
-    "impact of high network delays",
-    "mitigate",
-    "Advice; no deployment with a middleware, and none with asynchronous requests, was measured.",
-)

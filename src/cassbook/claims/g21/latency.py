@@ -51,12 +51,10 @@ from cassbook.claims.interval import (
     percent_below,
     possibly_at_most,
 )
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.rules import straight
 from cassbook.claims.statement import Answer, Count
 from cassbook.latency.saturation import growth_test
-
-untestable = untestable_in(__name__)
 
 # Section 2.3: latency
 
@@ -133,12 +131,7 @@ _A_ALL = (
 )
 
 
-@claim(
-    "g21-a-all",
-    "section 2.3, Tables 3 and 4",
-    _A_ALL,
-    "36% and 22%",
-)
+@claim("g21-a-all", "section 2.3, Tables 3 and 4", _A_ALL, "36% and 22%")
 def strong_in_a() -> Answer:
     """By how many percent the mean latency in (a) at ALL is above ONE, reads and writes: one reading for both."""
     averages = {name: (reads, other_averages("WRITE")[name]) for name, reads in other_averages("READ").items()}
@@ -323,20 +316,3 @@ def higher_writes() -> Answer:
         f"Only within the rounding: {', '.join(close) or 'none'}. Probably meant of the server, apart from the "
         "network.",
     )
-
-
-untestable(
-    "g21-downlinks",
-    "section 2.3",
-    "Because Internet downlinks are generally faster than uplinks",
-    "faster",
-    "An explanation; no rate of transfer and no size of a request is printed.",
-)
-
-untestable(
-    "g21-single-client",
-    "section 2.3",
-    "inability of a single YCSB client to saturate Cassandra cluster over the Internet",
-    "a single YCSB client",
-    "No table gives the number of clients, nor what another client would have added; see also g21-little-model.",
-)

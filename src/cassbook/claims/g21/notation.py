@@ -20,8 +20,6 @@ def notations() -> list[tuple[str, str, str]]:
 def balanced(notation: str) -> bool:
     """Whether every bracket is closed, each kind by itself: a cluster's round brackets may cross those of Regions.
 
-    Examples
-    --------
     >>> balanced("{[C], ([R1]}, {R2})"), balanced("{C}, {R1})")
     (True, False)
     """

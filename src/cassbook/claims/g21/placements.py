@@ -77,13 +77,7 @@ def placements(scenario: str, names: Iterable[str]) -> list[Arrangement]:
 def admitted(chosen: Iterable[Arrangement], floors: Mapping[str, Interval], between: Distances) -> list[Arrangement]:
     """Placements whose distances are nowhere longer than the least latency of a level.
 
-    Parameters
-    ----------
-    chosen : iterable of Arrangement
-    floors : mapping
-        Level to the least latency in ms.
-    between : mapping
-        (from, to) to the round trip in ms.
+    `floors` are least latencies by level, `between` round trips by (from, to), both in ms.
     """
     return [p for p in chosen if all(possibly_at_most(p.bound(x, between), cell) for x, cell in floors.items())]
 

@@ -12,7 +12,6 @@ from itertools import product
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from cassbook import published
 from cassbook.claims.interval import (
@@ -30,6 +29,8 @@ from cassbook.claims.interval import (
 from cassbook.claims.rules import SATURATED
 from cassbook.claims.statement import Count
 from cassbook.core.consistency import LEVELS
+from cassbook.core.types import Floats
+from cassbook.core.units import MS_PER_S
 from cassbook.latency.saturation import MIN_POINTS, growth_test, saturation_point
 
 #: (scenario, operation, level).
@@ -46,7 +47,6 @@ TABLE_OF = {"READ": "g21_table3", "WRITE": "g21_table4"}
 TITLE = {"READ": "Table 3", "WRITE": "Table 4"}
 #: 'The highest Cassandra throughput achieved at peak workload': the last row of Tables 3 and 4.
 PEAK_THREADS = 1000
-MS_PER_S = 1000
 HALF = exactly(1) / 2
 
 
@@ -103,7 +103,7 @@ def closed_loop_rates(column: Column) -> dict[int, Interval]:
     return {n: exactly(n) * MS_PER_S / cell for n, cell in latencies()[column].items()}
 
 
-def centres(cells: Mapping[int, Interval]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def centres(cells: Mapping[int, Interval]) -> tuple[Floats, Floats]:
     """Thread counts and printed values."""
     return np.array(list(cells), dtype=float), np.array([middle(cell) for cell in cells.values()])
 
@@ -172,7 +172,7 @@ def percent_of_one(operation: str, printed: str) -> Interval:
 
 
 def both(values: Iterable[Interval], unit: str = "", digits: int = 1) -> str:
-    """Numbers for a note."""
+    """Spell two numbers for a note, reads and writes."""
     return " and ".join(f"{middle(v):.{digits}f}{unit}" for v in values)
 
 

@@ -40,33 +40,15 @@ from cassbook.claims.interval import (
     percent_below,
     possibly_at_most,
 )
-from cassbook.claims.registry import claim, untestable_in
+from cassbook.claims.registry import claim
 from cassbook.claims.rules import MORE_STRICTLY, SATURATED, within
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import in_words
-
-untestable = untestable_in(__name__)
+from cassbook.claims.statement import Answer, Count, in_words
 
 #: Figures 2 and 3 are lost; threads that never wait send this much.
 PROXY = "threads / mean latency of Tables 3 and 4 for the throughput of the lost figures"
 
 
 # Section 1.2: places and notation
-
-untestable(
-    "g21-regions",
-    "section 1.2",
-    "There are currently 25 AWS Regions and 69 Availability Zones (AZ) around the world",
-    "25 AWS Regions and 69 Availability Zones",
-    "A fact about AWS in 2021, cited without a source; nothing in the paper's tables depends on it.",
-)
-untestable(
-    "g21-zone-distance",
-    "section 1.2",
-    "usually located within 60 miles of each other within a Region",
-    "60 miles",
-    "A fact about AWS, cited without a source; Table 1 gives a latency within each Region and no distances in miles.",
-)
 
 
 @claim(
@@ -162,31 +144,7 @@ def equal_steps() -> Count:
     return count(step == steps[0] for step in steps)
 
 
-untestable(
-    "g21-operations",
-    "section 2.1",
-    "The operation count within each thread was set to 1000",
-    "1000",
-    "No count of operations and no duration of a run is printed.",
-)
-untestable(
-    "g21-instance",
-    "section 2.1",
-    "the compute-optimized instance type c3.xlarge (vCPUs ... 4, RAM ... 7.5 GB, SSD ... 2x40 GB",
-    "4 ... 7.5 GB ... 2x40 GB",
-    "A description of the instances that were rented; no printed number depends on it.",
-)
-
-
 # Section 2.2: throughput
-
-untestable(
-    "g21-figures",
-    "Fig. 2 and 3",
-    "Fig. 2 and 3 show Cassandra read/write throughput for different deployment scenarios and consistency settings",
-    "Fig. 2 and 3",
-    "The curves are not in the text at hand, and no table has throughput below the highest.",
-)
 
 
 @claim(
@@ -229,15 +187,6 @@ def exponential_growth() -> Answer:
         f"Of all {len(loaded)} columns that are said to be saturated, {loaded.count('exponential')} grow "
         f"exponentially in their last {LAST_ROWS} rows.",
     )
-
-
-untestable(
-    "g21-volatile",
-    "section 2.2",
-    "close to its maximal throughput ... delays become highly volatile",
-    "highly volatile",
-    "Tables 3 and 4 give averages; no spread of latency is printed.",
-)
 
 
 @claim(
@@ -360,12 +309,3 @@ def one_region_gain() -> Answer:
     rates = throughputs()
     gains = [percent_above(rates["a", o, "ONE"], rates["c", o, "ONE"]) for o in OPERATIONS]
     return Answer(mean(gains), note=f"Reads and writes: {both(gains, '%')}.")
-
-
-untestable(
-    "g21-coordinator",
-    "section 2.2",
-    "all client requests are always sent to the same nearest coordination node",
-    "the same",
-    "An explanation from the driver's load balancing; no requests by node are printed.",
-)

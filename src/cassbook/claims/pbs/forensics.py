@@ -15,8 +15,7 @@ from cassbook.claims.interval import Interval, exactly, high, interval, low, mid
 from cassbook.claims.pbs.text import slowdown
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
 from cassbook.claims.registry import claim
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
+from cassbook.claims.statement import Answer, Count, figure
 
 _WRITES = "write latency in the read-intensive configuration is 9.4 times worse ... 3.5 times worse than when W=1"
 _READS = (
@@ -31,14 +30,7 @@ def _rising(operation: str) -> Count:
     return Count(sum(possibly_at_most(fewer, more) for fewer, more in steps), len(steps))
 
 
-@claim(
-    "pbs-forensic-write-order",
-    "sections 2.2 and 2.3",
-    _WRITES,
-    "",
-    kind="forensic",
-    asked="W=1 < W=2 < W=3",
-)
+@claim("pbs-forensic-write-order", "sections 2.2 and 2.3", _WRITES, "", kind="forensic", asked="W=1 < W=2 < W=3")
 def writes_rise() -> Answer:
     """Steps of W at which the printed write latency rises."""
     ratio = figure(slowdown("WRITE", 3) / slowdown("WRITE", 2), 2)
@@ -66,42 +58,24 @@ def least_for_three() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-read-order",
-    "sections 2.2 and 2.3",
-    _READS,
-    "",
-    kind="forensic",
-    asked="R=1 < R=2 < R=3",
-)
+@claim("pbs-forensic-read-order", "sections 2.2 and 2.3", _READS, "", kind="forensic", asked="R=1 < R=2 < R=3")
 def reads_rise() -> Answer:
     """Steps of R at which the printed read latency rises."""
     ratio = figure(slowdown("READ", 3) / slowdown("READ", 2), 2)
     return Answer(_rising("READ"), note=f"R=3 over R=2 is {ratio}.")
 
 
-@claim(
-    "pbs-forensic-read-sublinear",
-    "sections 2.2 and 2.3",
-    _READS,
-    "",
-    kind="forensic",
-    asked="at most R times",
-)
+@claim("pbs-forensic-read-sublinear", "sections 2.2 and 2.3", _READS, "", kind="forensic", asked="at most R times")
 def reads_at_most_linear() -> Count:
     """Read ratios that do not exceed R: the slowest of R answers of one law takes at most R times the mean answer."""
     counts = range(2, REPLICATION_FACTOR + 1)
     return Count(sum(possibly_at_most(slowdown("READ", n), n) for n in counts), len(counts))
 
 
-@claim(
-    "pbs-forensic-read-concave",
-    "sections 2.2 and 2.3",
-    "read latency in the read-intensive configuration is only 2.4 times better",
-    "2.4 times",
-    relation="above",
-    kind="forensic",
-)
+_GAIN = ("sections 2.2 and 2.3", "read latency in the read-intensive configuration is only 2.4 times better")
+
+
+@claim("pbs-forensic-read-concave", *_GAIN, "2.4 times", relation="above", kind="forensic")
 def most_for_three() -> Answer:
     """Largest ratio for R=3 that 1.7 for R=2 allows: the mean of the slowest of n answers is concave in n."""
     second = slowdown("READ", 2)
@@ -196,13 +170,7 @@ def exponential_reads() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-write-weibull",
-    "sections 2.2 and 2.3",
-    _WRITES,
-    "9.4 times",
-    kind="forensic",
-)
+@claim("pbs-forensic-write-weibull", "sections 2.2 and 2.3", _WRITES, "9.4 times", kind="forensic")
 def weibull_writes() -> Answer:
     """Write ratio for W=3 by the Weibull law that gives 3.5 for W=2."""
     return Answer(
@@ -212,13 +180,7 @@ def weibull_writes() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-read-weibull",
-    "sections 2.2 and 2.3",
-    "read latency in the read-intensive configuration is only 2.4 times better",
-    "2.4 times",
-    kind="forensic",
-)
+@claim("pbs-forensic-read-weibull", *_GAIN, "2.4 times", kind="forensic")
 def weibull_reads() -> Answer:
     """Read ratio for R=3 by the Weibull law that gives 1.7 for R=2."""
     shape = {operation: figure(shapes(operation), 2) for operation in ("READ", "WRITE")}

@@ -5,13 +5,10 @@ from __future__ import annotations
 import re
 
 from cassbook.claims.interval import Interval, high, middle
-from cassbook.claims.pbs.text import LOST, WEAK_CASES, slowdown, spelled
+from cassbook.claims.pbs.text import WEAK_CASES, slowdown, spelled
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
-
-untestable = untestable_in(__name__)
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, figure
 
 # Case 2: weak consistency
 
@@ -42,16 +39,6 @@ def weakest() -> Answer:
     couple = min(WEAK_CASES, key=lambda c: high(chance_to_meet(c, REPLICATION_FACTOR)))
     chance = figure(chance_to_meet(couple, REPLICATION_FACTOR) * 100)
     return Answer(spelled(couple), note=f"Its chance is {chance}% before the write has spread to further replicas.")
-
-
-untestable(
-    "pbs-write-3.5",
-    "section 2.3",
-    "relatively high write latency (3.5 times worse than when W=1)",
-    "3.5 times",
-    LOST,
-)
-untestable("pbs-read-1.7", "section 2.3", "R=2 has a read latency 1.7 times worse than R=1", "1.7 times", LOST)
 
 
 @claim(
@@ -87,15 +74,6 @@ def metric_of_a_time() -> Answer:
     return Answer(known, slip, finding="misprint")
 
 
-untestable(
-    "pbs-k-1",
-    "section 2.3",
-    "First, we vary the t-visibility for a fixed value of k-staleness equals to 1",
-    "equals to 1",
-    "A setting of Figure 2, which is lost; no probability is printed.",
-)
-
-
 @claim(
     "pbs-weakest-small-t",
     "section 2.3",
@@ -105,16 +83,6 @@ untestable(
 def weakest_at_once() -> str:
     """The weak couple whose read is least likely to be consistent at t = 0, before a write has spread."""
     return spelled(min(WEAK_CASES, key=lambda c: high(chance_to_meet(c, REPLICATION_FACTOR))))
-
-
-untestable(
-    "pbs-t-visibility-1.5",
-    "section 2.3",
-    "the probability of consistent read reaches 1 for a k-visibility of 1.5 seconds (not visible in the graph)",
-    "1.5 seconds",
-    "By the sentence itself the value is not in Figure 2, which is lost as well; no delay of a message is printed from "
-    "which PBS could be computed.",
-)
 
 
 @claim(
@@ -154,19 +122,3 @@ def lowest_of_k() -> Answer:
         note=f"Before a write has spread, {spelled(WEAK_CASES[-1])} reads one of the last 1, 2, 3 versions with a "
         f"chance of {chances}. Figure 3, 100 ms after the write, is lost.",
     )
-
-
-untestable(
-    "pbs-100-ms",
-    "section 2.3",
-    "we vary the k-staleness for a fixed value of t-visibility equals to 100 ms",
-    "100 ms",
-    "A setting of Figure 3, which is lost; no probability is printed.",
-)
-untestable(
-    "pbs-local",
-    "section 3",
-    "the fact that our benchmark environment was local prevented us to kill nodes during the stress-tests",
-    "prevented us to kill nodes",
-    "A matter of the tools of the day; the chapter on failures kills nodes of a local cluster.",
-)

@@ -1,6 +1,6 @@
 """The study on ccm with the PBS predictor: its rules and its trade-offs.
 
-The figures are lost, and with them every latency. Four ratios stand in the text; `pbs_forensics` puts them to one
+The figures are lost, and with them every latency. Four ratios stand in the text; `forensics` compares them with one
 another.
 """
 
@@ -12,11 +12,8 @@ from functools import cache
 from cassbook import published
 from cassbook.claims.interval import Interval, as_printed, exactly, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, QuorumPair, chance_to_meet, pairs, strong, strong_pairs
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import figure
-
-untestable = untestable_in(__name__)
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, figure
 
 #: Section 2.2 calls its three couples so.
 CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "write-intensive": (3, 1)}
@@ -24,13 +21,10 @@ CASES: dict[str, QuorumPair] = {"read-intensive": (1, 3), "middle": (2, 2), "wri
 WEAK_CASES: tuple[QuorumPair, ...] = ((1, 2), (2, 1), (1, 1))
 #: Replication factors over which a general rule is tried: up to the paper's 8 nodes.
 FACTORS = range(1, 9)
-LOST = (
-    "The latencies stand in Figure 1, which is lost; only their ratio is printed, so it has nothing to be held against."
-)
 
 
 def spelled(couple: QuorumPair) -> str:
-    """As this study writes a couple.
+    """Spell a couple as this study writes it.
 
     >>> spelled((1, 3))
     '(R=1, W=3)'
@@ -52,14 +46,9 @@ def quorums_are_strong() -> Count:
     return Count(sum(strong((n // 2 + 1, n // 2 + 1), n) for n in FACTORS), len(FACTORS))
 
 
-@claim(
-    "pbs-quorum",
-    "sections 1 and 2.2",
-    "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case",
-    "(R=2, W=2)",
-)
+@claim("pbs-quorum", "sections 1 and 2.2", "R = W = floor(N/2) + 1 ... (R=2, W=2) is the middle case", "(R=2, W=2)")
 def quorum_of_three() -> str:
-    """The couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
+    """Couple that floor(N/2) + 1 gives at the study's replication factor, its 'middle case'."""
     quorum = REPLICATION_FACTOR // 2 + 1
     return spelled((quorum, quorum))
 
@@ -96,58 +85,10 @@ def weak_may_overlap() -> Answer:
     )
 
 
-# The set-up
-
-untestable(
-    "pbs-nodes",
-    "section 2.1",
-    "Our Cassandra cluster has 8 nodes and a replication factor of 3",
-    "8 nodes ... 3",
-    "A setting, repeated in section 3; no printed number depends on the number of nodes.",
-)
-untestable(
-    "pbs-operations",
-    "section 2.1",
-    "runs 10 000 write operations (test data's keys chosen at random) followed by 10 000 read operations",
-    "10 000 write operations ... 10 000 read operations",
-    "A setting; neither a duration nor a throughput is printed to hold it against.",
-)
-
-
-untestable(
-    "pbs-version",
-    "section 2.1",
-    "The version of Cassandra used in our experiments is 1.2.0",
-    "1.2.0",
-    "A setting; ours of the chapter on the predictor is the same release.",
-)
-untestable(
-    "pbs-machine",
-    "section 2.1",
-    "system has bi-core Intel i7 CPU, 8 GB of memory, a HDD with a rotational speed of 7200 rpm and runs a Linux 3.7.1 "
-    "kernel",
-    "bi-core ... 8 GB ... 7200 rpm ... 3.7.1",
-    "A description of the machine. Eight nodes share its two cores, which by itself makes the last of three answers "
-    "late; the chapter on the study's latencies measures the same on two cores of ours.",
-)
-untestable(
-    "pbs-standard-replication",
-    "section 2.1",
-    "3 is a standard in real Cassandra cluster deployments",
-    "3",
-    "A statement about other clusters.",
-)
-
-
 # Case 1: strong consistency
 
 
-@claim(
-    "pbs-strong-couples",
-    "section 2.2",
-    "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3",
-    "R + W > 3",
-)
+@claim("pbs-strong-couples", "section 2.2", "(R=1, W=3), (R=2, W=2) and (R=3, W=1) so that R + W > 3", "R + W > 3")
 def couples_of_case_1() -> Count:
     """Couples of section 2.2 with R + W > 3."""
     return Count(sum(strong(couple, REPLICATION_FACTOR) for couple in CASES.values()), len(CASES))
@@ -181,14 +122,8 @@ def possible_couples() -> Answer:
 
 @cache
 def slowdown(operation: str, replicas: int) -> Interval:
-    """Printed latency of an operation that waits for `replicas`, as a multiple of its latency when it waits for one.
-
-    Parameters
-    ----------
-    operation : str
-        'READ' or 'WRITE'.
-    replicas : int
-        1 to 3.
+    """Printed latency of READ or WRITE that waits for 1 to 3 replicas, as a multiple of its latency when it waits for
+    one.
     """
     if replicas == 1:
         return exactly(1)
@@ -209,10 +144,7 @@ def mean_latency(couple: QuorumPair, write_share: float) -> Interval:
 def break_even_share(read_to_write: float = 1) -> Interval:
     """Share of writes at which (R=1, W=3) and (R=3, W=1) take equally long.
 
-    Parameters
-    ----------
-    read_to_write : float
-        Latency of a read at R=1 over that of a write at W=1; the study prints neither.
+    `read_to_write` is the latency of a read at R=1 over that of a write at W=1; the study prints neither.
     """
     gained = exactly(read_to_write) * (slowdown("READ", REPLICATION_FACTOR) - 1)
     return 1 / (1 + (slowdown("WRITE", REPLICATION_FACTOR) - 1) / gained)
@@ -227,22 +159,6 @@ def crossing(write: int) -> Interval:
     lost = slowdown("READ", read + 1) - slowdown("READ", read)
     gained = slowdown("WRITE", write) - slowdown("WRITE", write - 1)
     return 1 / (1 + gained / lost)
-
-
-untestable(
-    "pbs-write-9.4",
-    "section 2.2",
-    "write latency in the read-intensive configuration is 9.4 times worse than in the write-intensive configuration",
-    "9.4 times",
-    LOST,
-)
-untestable(
-    "pbs-read-2.4",
-    "section 2.2",
-    "read latency in the read-intensive configuration is only 2.4 times better than in the write-intensive",
-    "2.4 times",
-    LOST,
-)
 
 
 @claim(
@@ -262,12 +178,10 @@ def reads_gain_less() -> Answer:
     )
 
 
-@claim(
-    "pbs-trade-off",
-    "section 2.2",
-    "In other cases, a write-intensive configuration is a better trade-off",
-    "write-intensive",
-)
+_OTHERWISE = ("section 2.2", "In other cases, a write-intensive configuration is a better trade-off")
+
+
+@claim("pbs-trade-off", *_OTHERWISE, "write-intensive")
 def better_of_two() -> Answer:
     """The faster of the read-intensive and the write-intensive couple for as many writes as reads."""
     two = ("read-intensive", "write-intensive")
@@ -280,13 +194,7 @@ def better_of_two() -> Answer:
     )
 
 
-@claim(
-    "pbs-forensic-middle",
-    "section 2.2",
-    "In other cases, a write-intensive configuration is a better trade-off",
-    "write-intensive",
-    kind="forensic",
-)
+@claim("pbs-forensic-middle", *_OTHERWISE, "write-intensive", kind="forensic")
 def best_of_three() -> Answer:
     """The fastest of the three couples at the share of writes where the outer two are equal, and the faster of those.
 

@@ -7,31 +7,15 @@ from itertools import pairwise
 
 from cassbook import published
 from cassbook.claims.interval import exactly
-from cassbook.claims.registry import Cell, cells, claim, untestable_in
-from cassbook.claims.statement import Answer, Statement
-from cassbook.claims.thesis.text import ABSTRACT_2020, CAPTIONS, LISTED, LOST
-from cassbook.claims.wording import in_words
+from cassbook.claims.registry import Cell, cells, claim
+from cassbook.claims.statement import Answer, Statement, in_words
+from cassbook.claims.thesis.text import ABSTRACT_2020, CAPTIONS, LISTED
 from cassbook.claims.ycsb import YCSB_WORKLOADS
-
-untestable = untestable_in(__name__)
 
 # Chapter 3: benchmarks
 
-untestable(
-    "thesis-four-databases",
-    "section 3.1",
-    "Four widely used databases like Cassandra, HBase, Yahoo!'s PNUTS, and a simple sharded MySQL implementation",
-    "Four",
-    "A statement about another paper; four are named.",
-)
 
-
-@claim(
-    "thesis-option-p",
-    "section 3.2, step 5",
-    "-p indicated to load the property file",
-    "-p",
-)
+@claim("thesis-option-p", "section 3.2, step 5", "-p indicated to load the property file", "-p")
 def option_of_the_file() -> Answer:
     """The option of the command above the sentence behind which a file stands."""
     command = ["load", "cassandra-cql", "-p", "hosts=localhost", "-P", "workloads/workloada"]
@@ -87,12 +71,7 @@ def table_of_workloads() -> Answer:
     )
 
 
-@claim(
-    "thesis-workloads-six",
-    "section 3.3",
-    "6 different YCSB workloads are used for testing both the databases",
-    "6",
-)
+@claim("thesis-workloads-six", "section 3.3", "6 different YCSB workloads are used for testing both the databases", "6")
 def workloads_elsewhere() -> Answer:
     """Core workloads that YCSB comes with."""
     return Answer(len(YCSB_WORKLOADS), note="The sentence is about another paper; section 3.1 of this one counts five.")
@@ -121,26 +100,3 @@ def cited_cost() -> str:
 def nodes() -> str:
     """Addresses that the sentence lists."""
     return in_words(len(LISTED["nodes"]))
-
-
-untestable(
-    "thesis-software",
-    "section 4.2.1",
-    "CentOS 7 for creating a virtual machine in VMware ... Java JDK 8 as required by Cassandra",
-    "CentOS 7 ... JDK 8",
-    "A setting. Neither the release of Cassandra nor the processors of the one computer beneath are printed.",
-)
-untestable(
-    "thesis-for-each-request",
-    "section 4.3.1",
-    "For each request, the results are calculated using 25000 records",
-    "25000",
-    "Says again what the list says; see the claims on the commands.",
-)
-untestable(
-    "thesis-captions",
-    "captions of Tables 4.3 to 4.7",
-    "Table 4. 3: READ and WRITE latency for ratio: 10/90%",
-    "10/90%",
-    LOST,
-)

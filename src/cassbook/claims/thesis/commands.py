@@ -7,14 +7,11 @@ from itertools import pairwise
 
 from cassbook import published
 from cassbook.claims.interval import exactly, middle
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, figure
 from cassbook.claims.thesis.results import threads_of_2020
 from cassbook.claims.thesis.text import READ_RATES, THREAD_COUNTS, rates
-from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
-
-untestable = untestable_in(__name__)
 
 LOADS = (
     "ycsb.bat load cassandra-cql -p hosts=localhost -P workloads/workloadc recordcount=25000",
@@ -115,15 +112,6 @@ def reads_of_workload_c() -> float:
     return float(shares[shares.index.str.startswith("C")].iloc[0])
 
 
-untestable(
-    "thesis-100-writes",
-    "appendix, experiment 1",
-    "Command to load workload a which is parameterized to execute 100% writes",
-    "100%",
-    "The changed workload file is not printed; workload A of Table 3.1 is half reads.",
-)
-
-
 @claim(
     "thesis-threads-option",
     "section 3.2, step 4, and appendix",
@@ -157,12 +145,10 @@ def commands_that_run() -> Answer:
     )
 
 
-@claim(
-    "thesis-records-loaded",
-    "section 4.3.1 and appendix",
-    "25,000 records are used for loading and execution",
-    "loading",
-)
+_RECORDS = ("section 4.3.1 and appendix", "25,000 records are used for loading and execution")
+
+
+@claim("thesis-records-loaded", *_RECORDS, "loading")
 def records_loaded() -> Answer:
     """Load commands that set recordcount to 25000 with -p, the way that section 3.2 gives properties."""
     with_p = sum(properties(command).get("recordcount") == "25000" for command in LOADS)
@@ -171,12 +157,7 @@ def records_loaded() -> Answer:
     return Answer(Count(with_p, len(LOADS)), lost, finding="misprint")
 
 
-@claim(
-    "thesis-records-executed",
-    "section 4.3.1 and appendix",
-    "25,000 records are used for loading and execution",
-    "execution",
-)
+@claim("thesis-records-executed", *_RECORDS, "execution")
 def operations_executed() -> Answer:
     """Run commands that set a number of operations."""
     given = sum("operationcount" in properties(repaired(command)) for command in RUNS)

@@ -6,24 +6,13 @@ from itertools import combinations, product
 from math import prod
 
 from cassbook import published
-from cassbook.claims.interval import (
-    Interval,
-    as_printed,
-    exactly,
-    high,
-    interval,
-    low,
-    possibly_at_most,
-)
+from cassbook.claims.interval import Interval, as_printed, exactly, high, interval, low, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, figure
 from cassbook.claims.thesis.results import MIXES
 from cassbook.claims.thesis.text import THREAD_COUNTS
-from cassbook.claims.wording import figure
 from cassbook.core.consistency import STRONG_SETTINGS
-
-untestable = untestable_in(__name__)
 
 # Section 4.4: regressions
 
@@ -50,15 +39,6 @@ def records() -> Answer:
         note=f"There is {either} product of the plan's factors, with reads and writes or latency and throughput "
         f"counted apart, that is 200. The likeliest explanation is rounding to hundreds ({round(planned, -2)}).",
     )
-
-
-untestable(
-    "thesis-compressed",
-    "section 4.4.1",
-    "To make all of the parameters on the same scale, they are compressed",
-    "the same scale",
-    "The scale is not defined and the data are lost; thesis-formula2 tries the scale from 0 to 1.",
-)
 
 
 def formula(equation: str) -> dict[str, tuple[str, Interval]]:

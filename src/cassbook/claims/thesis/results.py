@@ -10,57 +10,19 @@ from dataclasses import dataclass
 from itertools import pairwise, product
 
 from cassbook import published
-from cassbook.claims.interval import (
-    Interval,
-    high,
-    low,
-    middle,
-    possibly_at_most,
-)
+from cassbook.claims.interval import Interval, high, low, middle, possibly_at_most
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, compared_settings, strong_pairs
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.thesis.text import LOST, READ_RATES, rates
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, in_words
+from cassbook.claims.thesis.text import READ_RATES, rates
 from cassbook.claims.typos import repairs
-from cassbook.claims.wording import in_words
 from cassbook.core.consistency import LEVELS, setting_waiting_for
-
-untestable = untestable_in(__name__)
 
 #: Section 4.3.2: read and write percent of each mix.
 MIXES = ((10, 90), (30, 70), (50, 50), (70, 30), (90, 10))
 
 
 # Section 4.3.1: each operation alone
-
-untestable(
-    "thesis-read-maximum",
-    "section 4.3.1",
-    "the ONE consistency level achieve a maximum throughput of 1203",
-    "1203",
-    LOST,
-)
-untestable(
-    "thesis-read-others",
-    "section 4.3.1",
-    "It varies between 1240 and 110 requests per second for the QUORUM and ALL consistency levels",
-    "between 1240 and 110",
-    f"{LOST} What the three numbers say of one another: thesis-forensic-read-order.",
-)
-untestable(
-    "thesis-write-maximum",
-    "section 4.3.1",
-    "it is 1437 for ONE consistency level and it fluctuates around 1400 and 1250 for QUORUM and ALL",
-    "1437 ... around 1400 and 1250",
-    f"{LOST} What the three numbers say of one another: thesis-forensic-write-order.",
-)
-untestable(
-    "thesis-all-latency",
-    "section 4.3.1",
-    "The average latency for ALL consistency settings is the highest compared with ONE and QUORUM",
-    "ALL",
-    LOST,
-)
 
 
 @claim(
@@ -199,10 +161,7 @@ def chance_1r1w() -> Interval:
 @claim("thesis-three-settings", "section 4.3.2", "All the three combinations follow the rule", "All the three")
 def settings_of_experiment() -> Answer:
     """Settings of the experiment with R + W > 3."""
-    return Answer(
-        compared_settings(),
-        note="The formula below the sentence is lost; section 2.3.1 prints it as R+W>N.",
-    )
+    return Answer(compared_settings(), note="The formula below the sentence is lost; section 2.3.1 prints it as R+W>N.")
 
 
 @claim(
@@ -217,55 +176,6 @@ def mixes() -> Answer:
     in_2020 = {round(share * 100) for share in published.table("g20_table4")["read_share"]}
     added = ", ".join(f"{read}/{write}" for read, write in MIXES if read not in in_2020)
     return Answer(sum(sum(mix) == 100 for mix in MIXES), note=f"Not among the mixes of the 2020 paper: {added}.")  # noqa: PLR2004
-
-
-untestable(
-    "thesis-best-settings",
-    "section 4.3.2",
-    "The 1R-3W configuration delivers the lowest consistency for threads up to 300 when the read load proportion is "
-    "less than 30%",
-    "1R-3W",
-    LOST,
-)
-untestable(
-    "thesis-best-many-threads",
-    "section 4.3.2",
-    "For threads more than 300, the 3R-1W setting shows optimal latency among others",
-    "3R-1W",
-    LOST,
-)
-untestable(
-    "thesis-best-more-reads",
-    "section 4.3.2",
-    "When the read load proportion increases ... regardless of the current workload, the 1R-3W option delivers the "
-    "best latency readings when compared to others",
-    "1R-3W",
-    f"{LOST} Whether the sentences contradict one another: thesis-forensic-best.",
-)
-untestable(
-    "thesis-best-read-mostly",
-    "section 4.3.2",
-    "For a read and write proportion of 90/10%, the 2R-2W setting shows the lowest consistency for a greater number "
-    "of threads",
-    "2R-2W",
-    f"{LOST} Of the word 'consistency': thesis-lowest-consistency.",
-)
-untestable(
-    "thesis-best-wasteful",
-    "section 4.3.2",
-    "As the number of requests per second and the fraction of read requests increases, the 2R-2W and specifically the "
-    "3R-1W arrangements becomes extremely wasteful",
-    "the 2R-2W and specifically the 3R-1W",
-    LOST,
-)
-untestable(
-    "thesis-best-write-mostly",
-    "section 4.3.2",
-    "When the percentage of read requests is around 10%, the 3R-1W design still provides the shortest delay in high "
-    "write-heavy workloads",
-    "3R-1W",
-    LOST,
-)
 
 
 @claim(

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from cassbook.claims.interval import Interval, exactly, low, middle, numbers_in
 from cassbook.claims.quorum_pairs import REPLICATION_FACTOR, chance_to_meet, fewest_missing, pairs, strong
-from cassbook.claims.registry import claim, untestable_in
-from cassbook.claims.statement import Answer, Count
-from cassbook.claims.wording import in_words
+from cassbook.claims.registry import claim
+from cassbook.claims.statement import Answer, Count, in_words
 from cassbook.core.consistency import replicas_waited_for
-
-untestable = untestable_in(__name__)
 
 #: Appendix: 'a total of 12 options'.
 THREAD_COUNTS = 12
@@ -18,7 +15,6 @@ READ_RATES = {"ONE": "1203", "QUORUM": "1240", "ALL": "110"}
 WRITE_RATES = {"ONE": "1437", "QUORUM": "around 1400", "ALL": "around 1250"}
 #: From the abstract of the 2020 paper, reference [11] of the thesis.
 ABSTRACT_2020 = "strong consistency costs up to 25% of performance"
-LOST = "Tables 4.1 to 4.10 and the figures are pictures of which the text keeps only the captions."
 
 #: Section 1.4: what the sections after the first are said to be about.
 PLANNED = {
@@ -130,30 +126,6 @@ def versions_behind() -> Answer:
         f"the last two with a chance of {two_or_more:.0f} % by the formula of PBS.",
         finding="overstated",
     )
-
-
-untestable(
-    "thesis-propagation",
-    "section 2.2",
-    "it will take a few milliseconds or seconds to propagate the changes to other nodes",
-    "a few milliseconds or seconds",
-    "No time is measured in the thesis. The chapter on staleness measures it.",
-)
-untestable(
-    "thesis-one-node-fails",
-    "section 2.2",
-    "If one node fails, the data can still be accessed by another node, and the system will continue to function "
-    "normally",
-    "one node",
-    "No node fails in the thesis. The chapter on failures kills nodes.",
-)
-untestable(
-    "thesis-cap",
-    "section 2.2",
-    "any distributed data store can only provide two of the three",
-    "two of the three",
-    "The theorem of a reference.",
-)
 
 
 @claim(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -13,6 +12,7 @@ from cassandra.cluster import NoHostAvailable
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import release
+from cassbook.core.types import Log
 from cassbook.lab.engine import home, java, manual, preflight, probe
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, answers
 from cassbook.lab.engine.connect import connect
@@ -26,8 +26,6 @@ _POLL_S = 0.1
 _NOTICED = "it took no leave, and the other nodes notice by its silence (gossip's failure detector)"
 #: How a read shows that its coordinator sees so many replicas up, where the table has one on each node.
 _LEVELS = (ConsistencyLevel.ONE, ConsistencyLevel.TWO, ConsistencyLevel.THREE)
-
-Log = Callable[[str], None]
 
 
 def by_hand() -> LocalCluster:

@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from cassbook.core.errors import InputError
 from cassbook.core.files import sums, whole, write_text
 from cassbook.core.progress import bar
+from cassbook.core.types import Log
 from cassbook.lab.experiments.catalogue import CATALOGUE, Catalogue, Entry, named
 from cassbook.lab.experiments.experiment import Experiment, Row
 from cassbook.lab.run.circumstances import circumstances, now
@@ -27,8 +28,6 @@ from cassbook.records.kinds import recorded_of
 
 SEED = 20211212
 _SAME = ("experiment", "engine", "starts", "seed", "setups", "numbers")
-
-Log = Callable[[str], None]
 
 
 def record(

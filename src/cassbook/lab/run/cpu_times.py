@@ -11,14 +11,11 @@ from contextlib import contextmanager, suppress
 
 import numpy as np
 import psutil
-from numpy.typing import NDArray
 
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.existing import ExistingCluster
-
-Floats = NDArray[np.float64]
 
 #: Of all processors; what the hypervisor gave to other guests (steal) is counted for itself.
 _PROCESSES, _INTERRUPTS = ("user", "nice", "system"), ("irq", "softirq")

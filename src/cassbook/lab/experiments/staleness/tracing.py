@@ -40,28 +40,10 @@ def keep_everywhere(session: Session, replication: int | Mapping[str, int]) -> N
 def fetch(
     session: Session, traced: pd.DataFrame, nodes: Sequence[str], replicas: Mapping[str, tuple[str, ...]]
 ) -> tuple[list[Asked], pd.DataFrame]:
-    """Fetch the traces of requests.
+    """Fetch the traces of requests: what was asked, and `message_delays.EVENTS`.
 
-    Parameters
-    ----------
-    session : Session
-    traced : DataFrame
-        `probe.History.traced`.
-    nodes : sequence of str
-        What nodes call each other, by index of coordinator.
-    replicas : mapping
-        By key, what nodes call those that hold the row.
-
-    Returns
-    -------
-    list of Asked
-    DataFrame
-        `traces.EVENTS`.
-
-    Raises
-    ------
-    LaboratoryError
-        If traces do not come.
+    `traced` is `probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and `replicas`,
+    by key, what they call those that hold the row. A LaboratoryError says that traces do not come.
     """
     ids = [uuid.UUID(text) for text in traced["session_id"]]
     durations = _durations(session, ids)
