@@ -23,9 +23,9 @@ from cassbook.core.estimate import NOT_DETERMINED_MEANS
 from cassbook.core.schema import UNKNOWN_THREADS, explained
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
+from cassbook.latency.comparison import choose, compare
 from cassbook.latency.labels import labelled
 from cassbook.latency.results import Results
-from cassbook.records import compare
 from cassbook.records.faults import FaultRun
 from cassbook.records.results import Measured, of_run, replication
 from cassbook.shown import comparison as shown_comparison
@@ -252,7 +252,7 @@ def _compared(first: Measured, second: Measured, anchor: str) -> dict[str, Any]:
     """Return what the template shows of two runs, the largest differences first."""
     about: dict[str, Any] = {"anchor": anchor, "first": first.name, "second": second.name, "refused": ""}
     try:
-        comparison = compare.choose(compare.compare(first, second), _TOP)
+        comparison = choose(compare(first, second), _TOP)
     except InputError as error:
         return about | {"refused": str(error)}
     labels = comparison.first["label"], comparison.second["label"]

@@ -30,8 +30,8 @@ def compare(
     called distinguishable.
     """
     from cassbook.ingest.folder import open_all
-    from cassbook.records.compare import choose
-    from cassbook.records.compare import compare as ratios
+    from cassbook.latency.comparison import choose
+    from cassbook.latency.comparison import compare as ratios
     from cassbook.shown.comparison import FORMATS
 
     one, other = open_all([first, second], options)

@@ -10,9 +10,9 @@ import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.latency import prices
+from cassbook.latency.comparison import Run
 from cassbook.latency.results import Results, results
 from cassbook.latency.slices import rates_in_groups
-from cassbook.records.compare import Run
 from cassbook.records.run import RecordedRun
 
 

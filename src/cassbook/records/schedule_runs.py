@@ -30,9 +30,7 @@ _MISSED = ["at_s", "behind_ms", "versions_behind"]
 def _read_json(folder: Path, notes: dict[str, Any]) -> list[Any]:
     """Return what the files of one of the first records hold, in order; none of a record of today."""
     check_recorded(folder, notes["sums"])
-    return [
-        json.loads((folder / name).read_text(encoding="utf-8")) for name in notes["sums"] if name.endswith(".json")
-    ]
+    return [json.loads((folder / name).read_text(encoding="utf-8")) for name in notes["sums"] if name.endswith(".json")]
 
 
 def recorded_switches(name_or_path: str | Path) -> pd.DataFrame:

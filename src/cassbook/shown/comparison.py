@@ -11,7 +11,7 @@ import pandas as pd
 
 from cassbook.core.markdown import markdown
 from cassbook.latency import percentiles, uncertainty
-from cassbook.records.compare import ORDER, Comparison
+from cassbook.latency.comparison import ORDER, Comparison
 from cassbook.shown.tables import formatted, intervals
 
 _MARKDOWN_KEYS = ("kind", "operation", "level", "threads")

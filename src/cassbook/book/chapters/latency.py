@@ -15,7 +15,7 @@ from cassbook.book.source import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.latency import distributions, saturation, summaries, uncertainty
-from cassbook.records.compare import compare
+from cassbook.latency.comparison import compare
 
 _COLUMNS = ["operation", "level", "threads", "ratio", "low", "high", "distinguishable"]
 
@@ -96,7 +96,7 @@ def version_ratios(first: Source, second: Source, figure: str = "latency_us") ->
     first, second : Source
         Runs.
     figure : str
-        One of `cassbook.records.compare.FIGURES`.
+        One of `cassbook.latency.comparison.FIGURES`.
 
     Returns
     -------

@@ -99,9 +99,7 @@ def _path(folder: Path, start: int, setup: str) -> Path:
     return folder / f"start-{start}-{setup}.csv"
 
 
-def _begin(
-    folder: Path, name: str, experiment: Experiment, engine: str, blocks: int, resume: bool
-) -> dict[str, Any]:
+def _begin(folder: Path, name: str, experiment: Experiment, engine: str, blocks: int, resume: bool) -> dict[str, Any]:
     """Return the manifest of a record that begins, or is resumed."""
     stated = {
         "kind": recorded_of(name).kind, "schema": 1, "experiment": name, "starts": blocks, "seed": SEED,

@@ -25,7 +25,7 @@ from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
-from cassbook.records.ratios import Ratio, half_log, ratio_of, welch_bounds
+from cassbook.latency.ratios import Ratio, half_log, ratio_of, welch_bounds
 
 #: What makes cells of two runs the same; the deployment only where a run has several.
 KEYS = [key for key in results.KEYS if key != "engine"]
