@@ -231,17 +231,17 @@ def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
     assert latency_map.blocks == (1, 2, 3)
     reads, writes = latency_map.advise(16, 1.0), latency_map.advise(16, 0.0)
     alone = run.predict(Question("READ", "ONE", 6, 3), [16]).response_ms[0].value
-    assert reads.best.setting.name == "1R-3W"
-    assert reads.best.latency_us.value == pytest.approx(1000 * alone)
-    assert reads.told
-    assert writes.best.setting.name == "3R-1W"
+    assert reads.fastest.setting.name == "1R-3W"
+    assert reads.fastest.latency_us.value == pytest.approx(1000 * alone)
+    assert reads.distinguishable
+    assert writes.fastest.setting.name == "3R-1W"
     mixed = latency_map.advise(16, 0.5)
     assert mixed.mixed
     turn = from_calibration.turns_at(latency_map, 16)
     assert 0 < turn < 100
     assert latency_map.advise(16, turn / 100 - 0.02).fastest.setting.name != "1R-3W"
     assert latency_map.advise(16, turn / 100 + 0.02).fastest.setting.name == "1R-3W"
-    assert reads.best.latency_us.value < mixed.best.latency_us.value
+    assert reads.fastest.latency_us.value < mixed.fastest.latency_us.value
     with pytest.raises(InputError, match="threads: 100 is outside what"):
         latency_map.advise(100, 0.5)
     with pytest.raises(InputError, match="nodes: 8; measured were 4 to 6"):
