@@ -20,6 +20,10 @@ from cassbook.core.estimate import Estimate
 from cassbook.latency import uncertainty
 from cassbook.records.experiment import Results
 
+#: How late the third replica of the recorded switches learns of everything.
+LATE_S = 0.4
+#: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
+LATE_CLIENT_S = 1.0
 _ADAPTIVE = "adaptive"
 _WATCH = ("reads", "writes", "errors", "violations")
 _MISSED = ["at_s", "behind_ms", "versions_behind"]
