@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-from cassbook.advisor.sweep import Swept
 from cassbook.advisor.window import Load
+
+if TYPE_CHECKING:  # the driver is needed to sweep, not to reckon
+    from cassbook.advisor.sweep import Swept
 
 
 @dataclass(frozen=True, slots=True)

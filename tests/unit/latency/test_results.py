@@ -6,7 +6,7 @@ import pytest
 from cassbook.core.estimate import Estimate
 from cassbook.latency import results as shown
 from cassbook.latency.histograms import histogram
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 
 def cells(*rows, **alike):
