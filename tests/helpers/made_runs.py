@@ -3,7 +3,7 @@
 import numpy as np
 
 from cassbook.core.consistency import STRONG_SETTINGS
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 THREADS = (10, 100, 300, 500, 700, 1000)
 SHARES = (0.1, 0.5, 0.9)

@@ -9,12 +9,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 import psutil
 
+from cassbook.core.browser import browser
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, Release
 from cassbook.lab.engine import fetch, java, manual, preflight
 from cassbook.lab.engine.cluster import Spec, clusters_dir
-
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +30,6 @@ class Finding:
     status: str
     subject: str
     detail: str
-
-
-def browser() -> str | None:
-    """Path of an installed Chromium, for the tests that open the book."""
-    return next((path for name in _BROWSERS if (path := shutil.which(name))), None)
 
 
 def _engine(release: Release) -> list[Finding]:

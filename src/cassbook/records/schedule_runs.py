@@ -22,6 +22,10 @@ from cassbook.records import manifest
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import SCHEDULE, SWITCHES
 
+#: How late the third replica of the recorded switches learns of everything.
+LATE_S = 0.4
+#: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
+LATE_CLIENT_S = 1.0
 _ADAPTIVE = "adaptive"
 _WATCH = ("reads", "writes", "errors", "violations")
 _MISSED = ["at_s", "behind_ms", "versions_behind"]

@@ -17,7 +17,7 @@ from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, percentiles
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 THREADS = (10, 40)
 #: Median demand in us a thread and spread, by operation and level: ALL has the longer tail.

@@ -15,7 +15,7 @@ from cassbook.advisor.window import Load
 from cassbook.cli import advise as command
 from cassbook.cli.answers import advise
 from cassbook.core.errors import InputError
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 DEMANDS_US = {("ONE", "ALL"): 100.0, ("QUORUM", "QUORUM"): 150.0, ("ONE", "QUORUM"): 50.0}
 OTHER = {"name": "other", "create": ["CREATE TABLE b"], "load": None}

@@ -12,7 +12,7 @@ from cassbook.latency.capacity import AT_LEAST, FAILED, FOUND, LATE, NONE, SOME,
 from cassbook.latency.histograms import histogram
 from cassbook.latency.percentiles import needed, with_tails
 from cassbook.records.run import RecordedRun
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 RATES = (500.0, 1000.0, 2000.0, 4000.0)
 

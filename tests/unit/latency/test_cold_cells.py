@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from cassbook.latency import cold_cells
+from tests.helpers.made_cells import make_cells
 from tests.unit.latency.test_cold_start import samples_of
-from tests.unit.latency.test_summaries import make_cells
 
 
 @dataclass(eq=False)

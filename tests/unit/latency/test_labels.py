@@ -3,7 +3,7 @@
 import numpy as np
 
 from cassbook.latency.labels import labelled
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 
 def test_cells_are_named_by_operation_and_level_and_those_without_a_latency_left_out():

@@ -6,7 +6,7 @@ import pytest
 from cassbook.latency import histograms, percentile_validation
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE, mixed_accuracy, mixed_errors
 from cassbook.records.run import RecordedRun
-from tests.unit.latency.test_summaries import cell_stats
+from tests.helpers.made_cells import cell_stats
 
 
 def made(slower=1.0, n_ok=20_000, shares=(0.5, 0.9)):

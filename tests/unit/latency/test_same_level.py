@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.lab.load.slices import balanced_order
+from cassbook.core.balanced_order import balanced_order
 from cassbook.latency import prices, same_level
 
 

@@ -182,6 +182,33 @@ def test_with_predict_it_predicts(request, bare, built, cassbook):
     assert json.loads(cassbook(*predict))["rows"][0]["throughput_per_s"]["value"] > 0
 
 
+CHAPTERS = ("adapting", "interleaving", "mitigating-distance")
+#: The code of a chapter in one process, as a kernel executes it; a laboratory would be found by its packages.
+EXECUTE = """
+import importlib.util, sys
+import papermill
+
+for absent in ("cassandra", "ccmlib"):
+    assert importlib.util.find_spec(absent) is None, absent
+for chapter in sys.argv[1:]:
+    papermill.execute_notebook(f"notebooks/analyse/{chapter}.ipynb", None, progress_bar=False)
+"""
+
+
+def test_with_book_chapters_execute_without_the_laboratory(tmp_path):
+    """`[book]` needs the checkout; the interpreter is that of this environment's version."""
+    folder = tmp_path / "environment"
+    run_command(sys.executable, "-m", "venv", folder)
+    python = folder / "bin" / "python"
+    source = copy_sources(tmp_path / "source")
+    run_command(
+        python, *PIP, "install", "--quiet", "--no-compile", "-c", ROOT / "requirements.lock",
+        f"{build_wheel(source, tmp_path)}[book]",
+    )  # fmt: skip
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
+    run_command(python, "-c", EXECUTE, *CHAPTERS, cwd=ROOT, env=environment)
+
+
 def test_the_claimed_pythons_are_those_that_are_tried():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     assert project["requires-python"] == f">={PYTHONS[0]}"

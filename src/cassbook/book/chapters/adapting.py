@@ -17,10 +17,9 @@ from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
-from cassbook.lab.experiments.adviser.switches import LATE_CLIENT_S, LATE_S
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
-from cassbook.records.schedule_runs import ScheduleRuns, by_switch
+from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S, ScheduleRuns, by_switch
 from cassbook.shown.tables import formatted
 
 Blocks = list[pd.DataFrame]

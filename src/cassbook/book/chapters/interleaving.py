@@ -13,11 +13,11 @@ from cassbook.book.chapters import price
 from cassbook.book.chapters.latency import nearest
 from cassbook.book.lacking import of_each, served
 from cassbook.book.source import Source
+from cassbook.core.balanced_order import balanced_order
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import FEWEST, Estimate
 from cassbook.core.proportion import share_text
 from cassbook.core.units import PERCENT
-from cassbook.lab.load.slices import balanced_order
 from cassbook.latency import carry_over, designs, percentiles, prices, same_level
 from cassbook.latency.labels import labelled
 from cassbook.records.experiment import Results

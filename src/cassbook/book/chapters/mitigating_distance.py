@@ -7,16 +7,18 @@ from dataclasses import replace
 
 import pandas as pd
 
+from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.deployment.distances import Distances, placed
 from cassbook.deployment.model import IN_FLIGHT, Model
-from cassbook.lab.experiments.catalogue import CATALOGUE, named
-from cassbook.lab.experiments.distance.loaded import LoadTrial
+from cassbook.deployment.notation import parse
+from cassbook.deployment.uplinks import uplink_distances
 from cassbook.records import trial_ratios
+from cassbook.records.distance_experiments import DISTANCE_QUESTIONS
 from cassbook.records.experiment import Results
 
-_DISTANCE = "distance-"
 #: The experiments at a distance, and their records without the version.
-EXPERIMENTS = tuple(name.removeprefix(_DISTANCE) for name in CATALOGUE if name.startswith(_DISTANCE))
+EXPERIMENTS = tuple(DISTANCE_QUESTIONS)
 #: The time-out that is set at run time, in the experiment's rows.
 OBSERVED = "run time"
 #: What the book calls operations.
@@ -72,12 +74,10 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
 
 
 def _order(results: Results, measured: pd.Index) -> pd.MultiIndex:
-    """Conditions in the order of the catalogue."""
-    trial = named(results.manifest["experiment"])[1].make()
-    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
+    """Conditions in the order of the record's manifest, which is the catalogue's."""
     rows = [
         (setup, name)
-        for setup, conditions in trial.conditions.items()
+        for setup, conditions in results.manifest["numbers"]["conditions"].items()
         for name in conditions
         if (setup, name) in measured
     ]
@@ -92,25 +92,38 @@ def model_ms(results: Results) -> pd.DataFrame:
     DataFrame
         alone (one request at a time) and held (what coordinators that hold so many at a time make of all threads).
     """
-    trial = named(results.manifest["experiment"])[1].make()
-    assert isinstance(trial, LoadTrial)  # noqa: S101 - the others have no conditions
     rows = {}
-    for setup, conditions in trial.conditions.items():
-        where = trial.setups[setup].placement
+    for setup, conditions in results.manifest["numbers"]["conditions"].items():
+        notes = results.manifest["setups"][setup]
+        where = placed(parse(notes["deployment"]), notes["regions"])
         names = [host.name for host in where.deployment.replicas]
-        held = int(trial.setups[setup].options.get("native_transport_max_threads", IN_FLIGHT))
+        held = int(notes["options"].get("native_transport_max_threads", IN_FLIGHT))
         for name, condition in conditions.items():
-            policy = (
-                names[int(condition.coordinator[4:]) - 1]
-                if condition.coordinator.startswith("node")
-                else condition.coordinator
-            )
-            placement = replace(where, distances=condition.distances or where.distances)
-            model = Model(placement, condition.level, policy, len(names), in_flight=held)
-            bounds = model.bounds_ms(condition.threads)
+            policy = condition["coordinator"]
+            if policy.startswith("node"):
+                policy = names[int(policy[4:]) - 1]
+            placement = replace(where, distances=_distances(condition["distances"]) or where.distances)
+            model = Model(placement, condition["level"], policy, len(names), in_flight=held)
+            bounds = model.bounds_ms(condition["threads"])
             rows[setup, name] = (bounds["distance"], bounds["coordinator"])
     index = pd.MultiIndex.from_tuples(list(rows), names=["setup", "condition"])
     return pd.DataFrame(list(rows.values()), index, ["alone", "held"]).round(1)
+
+
+def _distances(name: str | None) -> Distances | None:
+    """Distances that a manifest names; None for the setup's.
+
+    Raises
+    ------
+    InputError
+        If no experiment has distances of that name.
+    """
+    if name is None:
+        return None
+    known = {one.name: one for one in uplink_distances().values() if one}
+    if name not in known:
+        raise InputError(f"distances {name!r} are unknown; known are {', '.join(map(repr, known))}")
+    return known[name]
 
 
 def pages(results: Results) -> pd.DataFrame:
@@ -158,7 +171,7 @@ def questions(trials: Mapping[str, Results]) -> str:
     rows = {}
     for name, trial in trials.items():
         setups = trial.manifest["setups"]
-        rows[name] = (named(f"{_DISTANCE}{name}")[1].question, trial.manifest["starts"] * len(setups), len(trial.rows))
+        rows[name] = (DISTANCE_QUESTIONS[name], trial.manifest["starts"] * len(setups), len(trial.rows))
     table = pd.DataFrame.from_dict(rows, orient="index", columns=["question", "cluster starts", "rows"])
     with pd.option_context("display.max_colwidth", None):
         return str(table.to_html(justify="left"))

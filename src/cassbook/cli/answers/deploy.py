@@ -258,6 +258,6 @@ def rows(distances: Distances) -> list[dict[str, Any]]:
 
 
 def folder_name(placement: Placement, level: str, threads: int) -> str:
-    """Name the run that `--measure` makes."""
+    """Name the folder of the run that `--measure` makes."""
     words = re.sub(r"[^A-Za-z0-9]+", "-", f"{placement.deployment} {' '.join(placement.regions)} {level} {threads}")
     return f"deploy-{words.strip('-')}"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from cassbook.core.errors import InputError
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, STUDY
+from cassbook.records.distance_experiments import DISTANCE_QUESTIONS
 
 if TYPE_CHECKING:  # to list the catalogue needs no driver
     from cassbook.lab.experiments.experiment import Experiment
@@ -96,31 +97,31 @@ CATALOGUE: Catalogue = {
         60, "staleness.setups:oracle", (STUDY.version,), before="oracle",
     ),
     "distance-coordinators": Entry(
-        "Is it one coordinator for all requests that makes scenario c slower than a, and what else does it bound?",
+        DISTANCE_QUESTIONS["coordinators"],
         21, "distance.conditions:coordinators", before="coordinators",
     ),
     "distance-uplinks": Entry(
-        "Do slower uplinks than downlinks make writes slower than reads?",
+        DISTANCE_QUESTIONS["uplinks"],
         12, "distance.conditions:uplinks", before="uplinks",
     ),
     "distance-asynchronous": Entry(
-        "How many requests must a far client have in flight to get what a near one gets?",
+        DISTANCE_QUESTIONS["asynchronous"],
         17, "distance.conditions:asynchronous", before="asynchronous",
     ),
     "distance-proxy": Entry(
-        "What does a proxy near the cluster spare a far client whose pages need several rows?",
+        DISTANCE_QUESTIONS["proxy"],
         6, "distance.conditions:proxy", before="proxy",
     ),
     "distance-two-centres": Entry(
-        "What do the levels cost that know of data centres, with three replicas in each of two?",
+        DISTANCE_QUESTIONS["two-centres"],
         14, "distance.conditions:two_centres", before="two-centres",
     ),
     "distance-speculation": Entry(
-        "What does a speculative retry spare reads when the replica they wait for hangs now and then?",
+        DISTANCE_QUESTIONS["speculation"],
         13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
     ),
     "distance-timeouts": Entry(
-        "Which time-out gives up soon, but not too soon, when nodes hang and ways become longer?",
+        DISTANCE_QUESTIONS["timeouts"],
         10, "distance.conditions:timeouts", before="timeouts",
     ),
     "calibration": Entry(

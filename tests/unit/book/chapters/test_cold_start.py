@@ -17,9 +17,9 @@ from cassbook.book.source import PUBLISHED, Source, run_of
 from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.cold_cells import CONDITIONS
 from cassbook.records.run import RecordedRun
+from tests.helpers.made_cells import cell_stats, make_cells
 from tests.unit.latency.test_cold_cells import Made, cold, noise
 from tests.unit.latency.test_cold_start import samples_of
-from tests.unit.latency.test_summaries import cell_stats, make_cells
 
 
 @pytest.fixture

@@ -8,11 +8,12 @@ import pytest
 from cassbook.bench import stub
 from cassbook.bench.own_error import StubNodes
 from cassbook.core import schema
+from cassbook.core.balanced_order import balanced_order
 from cassbook.lab.load import slices, wire
 from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.pacing import PacedLoop
 from cassbook.lab.load.recorder import Recorder, Window
-from cassbook.lab.load.slices import AlternatingTurns, Alternation, Slices, Trial, Turns, balanced_order, outside
+from cassbook.lab.load.slices import AlternatingTurns, Alternation, Slices, Trial, Turns, outside
 from cassbook.lab.load.ycsb import READ, Request
 
 KEY = wire.value(b"user1")

@@ -23,10 +23,8 @@ from cassbook.core.consistency import STRONG_SETTINGS, setting
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
 from cassbook.lab.experiments.experiment import Row
+from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S
 
-LATE_S = 0.4
-#: Longer than a write at ALL takes with that replica, so that one at the new level ends before.
-LATE_CLIENT_S = 1.0
 _REPLICAS = 3
 _PAIRS = tuple(permutations([strong.name for strong in STRONG_SETTINGS], 2))
 PLAN = scene.Plan(before_s=3.0, after_s=5.0)

@@ -2,39 +2,16 @@
 
 from __future__ import annotations
 
-import pandas as pd
-
-from cassbook.deployment.distances import Distances, from_table, placed, printed
+from cassbook.deployment.distances import placed, printed
 from cassbook.deployment.notation import parse
 from cassbook.deployment.scenarios import placements
+from cassbook.deployment.uplinks import CLUSTER, uplink_distances
 from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
 from cassbook.lab.experiments.distance.paged import PageTrial
 from cassbook.lab.experiments.distance.timeouts import TimeoutTrial
 from cassbook.lab.experiments.experiment import Setup
 
 TWO_CENTRES = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
-#: Clients and cluster of scenario b, and how many megabits a second go up and down.
-_UP, _DOWN = "eu_west_2", "ap_south_1"
-_NARROW, _WIDE = 2.0, 20.0
-#: Where the two ways differ in time: this much of the round trip is the way up.
-_LONGER_SHARE = 0.9
-
-
-def _ways(up_mbit_per_s: float, down_mbit_per_s: float, up_share: float = 0.5) -> Distances:
-    """Distances of scenario b with different ways up (to the cluster) and down."""
-    table = printed()
-    rtt_ms = 2 * table.between(_UP, _DOWN).delay_ms
-    zones_ms = 2 * table.between(_DOWN, _DOWN).delay_ms
-    up_ms, down_ms = rtt_ms * up_share, rtt_ms * (1 - up_share)
-    rows = [
-        {"from": _UP, "to": _DOWN, "there_ms": up_ms, "back_ms": down_ms, "mbit_per_s": up_mbit_per_s},
-        {"from": _DOWN, "to": _UP, "there_ms": down_ms, "back_ms": up_ms, "mbit_per_s": down_mbit_per_s},
-        {"from": _DOWN, "to": _DOWN, "there_ms": zones_ms / 2, "back_ms": zones_ms / 2, "mbit_per_s": None},
-    ]
-    return from_table(
-        pd.DataFrame(rows, dtype=object),
-        f"up {up_ms:g} ms, {up_mbit_per_s:g} Mbit/s; down {down_ms:g} ms, {down_mbit_per_s:g} Mbit/s",
-    )
 
 
 def coordinators() -> LoadTrial:
@@ -62,17 +39,9 @@ def coordinators() -> LoadTrial:
 
 def uplinks() -> LoadTrial:
     """Compare slow uplinks with slow downlinks."""
-    ways = {
-        "equal": None,
-        "both narrow": _ways(_NARROW, _NARROW),
-        "narrow up": _ways(_NARROW, _WIDE),
-        "narrow down": _ways(_WIDE, _NARROW),
-        "long up": _ways(1000, 1000, _LONGER_SHARE),
-        "long down": _ways(1000, 1000, 1 - _LONGER_SHARE),
-    }
     return LoadTrial(
         {"b": Setup(placements()["b"])},
-        {"b": {name: Condition("ONE", threads=100, distances=way) for name, way in ways.items()}},
+        {"b": {name: Condition("ONE", threads=100, distances=way) for name, way in uplink_distances().items()}},
     )
 
 
@@ -121,7 +90,7 @@ def proxy() -> PageTrial:
     """Compare direct requests with a proxy near the cluster."""
     return PageTrial(
         {"b": Setup(placements()["b"])},
-        {"b": printed().between(_DOWN, _DOWN)},
+        {"b": printed().between(CLUSTER, CLUSTER)},
     )
 
 
