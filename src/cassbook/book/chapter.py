@@ -40,7 +40,7 @@ _INJECTED = "# Parameters"
 class Chapter:
     """The data of one chapter, each opened when it is first asked for.
 
-    A parameter that names a further record is an attribute of the same name: `chapter.six`, `chapter.probed`.
+    A parameter that names a further record is an attribute of the same name, such as `six` or `probed`.
 
     Parameters
     ----------

@@ -34,7 +34,7 @@ def style() -> None:
 def panels(
     rows: int, columns: int, width: float = 4.2, height: float = 3.2, **shared: object
 ) -> tuple[Figure, np.ndarray]:
-    """Return a grid of panels in the book's style; `shared` goes to `plt.subplots`."""
+    """Return a grid of panels in the book's style; `shared` goes to `matplotlib.pyplot.subplots`."""
     style()
     size = (width * columns, height * rows)
     figure, axes = plt.subplots(rows, columns, figsize=size, squeeze=False, FigureClass=Drawing, **shared)

@@ -24,7 +24,7 @@ def configuration(path: Path) -> str:
     Parameters
     ----------
     path : Path
-        `_config.yml`; where its `repository.url` is empty, no button shows.
+        `_config.yml`; where its `repository` has no `url`, no button shows.
     """
     config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     html = config["html"]

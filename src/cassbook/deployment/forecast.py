@@ -28,7 +28,7 @@ _MEASURED = {1: "ONE", 2: "QUORUM", 3: "ALL"}
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """Of one operation at one level.
+    """Forecast latency of one operation at one level.
 
     Attributes
     ----------

@@ -52,7 +52,7 @@ class Link:
 
     @property
     def seconds_per_byte(self) -> float:
-        """Of a chunk on its way out."""
+        """Time that a byte takes to leave."""
         return 8e-6 / self.mbit_per_s
 
 

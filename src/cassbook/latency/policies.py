@@ -82,7 +82,7 @@ def all_choices(points: pd.DataFrame, workloads: pd.MultiIndex) -> dict[str, Cho
     Parameters
     ----------
     points : DataFrame
-        Pure workloads, from `judging.points_of`: what estimates are made from.
+        Pure workloads, from `model_selection.points_of`: what estimates are made from.
     workloads : MultiIndex
         (read_share, threads).
 

@@ -71,7 +71,7 @@ class Predicted:
     falls: Falls | None = None
 
     def utilisation(self, place: int) -> dict[str, Estimate]:
-        """Of each station with so many jobs, by place."""
+        """Return the utilisation of each station with so many jobs, by place."""
         return {name: Estimate.positive(part[:, place]) for name, part in self.busy.items()}
 
     def bottleneck(self, place: int) -> str:

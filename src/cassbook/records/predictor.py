@@ -119,7 +119,7 @@ def _within(table: pd.DataFrame, panel: pd.DataFrame) -> pd.DataFrame:
 
 @cache
 def over_t(run: OracleRun, setup: str, r: int, w: int) -> pd.DataFrame:
-    """Measured P(consistent) over t (`measured.over_t`), and a column for each who says something of it."""
+    """Measured P(consistent) over t (`curves.over_t`), and a column for each who says something of it."""
     seen = curves.over_t(run.counted(setup, r, w))
     predictors = predictions(run, setup, r, w)
     return seen.assign(**{name: predict(seen["t_ms"].to_numpy(float)) for name, predict in predictors.items()})

@@ -199,7 +199,7 @@ def _check(wars: Wars, n: int, r: int, w: int, trials: int, ask: str, repair_cha
 def _sampled(
     wars: Wars, n: int, r: int, w: int, trials: int, seed: int, ask: str, repair_chance: float
 ) -> NDArray[np.int64]:
-    """As `compiled.parametric`, with delays that are drawn by functions; a chunk of trials at a time."""
+    """As `monte_carlo.parametric`, with delays that are drawn by functions; a chunk of trials at a time."""
     random = np.random.default_rng(seed)
     counts = np.zeros((3, compiled.BINS), np.int64)
     for begun in range(0, trials, _CHUNK):

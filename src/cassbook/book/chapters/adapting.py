@@ -38,7 +38,7 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     found : DataFrame
-        From `rides.recorded_switches`.
+        From `schedule_runs.recorded_switches`.
 
     Returns
     -------

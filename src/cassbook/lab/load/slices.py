@@ -48,12 +48,12 @@ class Slices:
 
     @property
     def length_s(self) -> float:
-        """Of one slice."""
+        """Length of one slice, guard included."""
         return self.guard_s + self.counted_s
 
     @property
     def whole_s(self) -> float:
-        """Of all of them."""
+        """Length of all slices together."""
         return self.length_s * len(self.order)
 
     def measured_s(self, variant: int) -> float:

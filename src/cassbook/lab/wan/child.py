@@ -86,7 +86,7 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of its process; 0 before it is started."""
+        """Process ID; 0 before it is started."""
         return 0 if self._process is None else self._process.pid
 
     def launch(self) -> None:

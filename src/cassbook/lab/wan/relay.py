@@ -164,7 +164,7 @@ class Relay(Delayer):
 
     @property
     def pid(self) -> int:
-        """Of its process."""
+        """Process ID of the relay."""
         return self._child.pid
 
     def set_links(self, links: Links) -> None:

@@ -220,7 +220,7 @@ class Watched:
 
 
 def naive(session: Session, now: str, then: str, plan: Plan) -> Watched:
-    """Watch the paper's switch: each client changes both levels at once, the reading one `plan.late_s` later."""
+    """Watch the paper's switch: each client changes both levels at once, the reading one `late_s` later."""
     create(session)
     writing, reading = Switch(session, now), Switch(session, now)
     with Load(session, writing, reading, plan) as load:

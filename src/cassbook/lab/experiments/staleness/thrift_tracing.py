@@ -40,7 +40,7 @@ def fetch(
     -------
     list of Asked
     DataFrame
-        `traces.EVENTS`.
+        `message_delays.EVENTS`.
 
     Raises
     ------
