@@ -173,8 +173,8 @@ class FaultsSection(Section):
     same faults. Or each of them has `threads` of its own, which send a request when the one before has been answered or
     given up: that shows what such clients get done, and not how long they would have waited. `steady_s` of the
     load is the length of the schedule, its `request_timeout_s` the driver's time-out. `tables` are the options of
-    tables, by a name; each has rows of its own. Writes bear the client's time, as the driver's default is, or with `timestamps:
-    server` that of the node which coordinates them.
+    tables, by a name; each has rows of its own. Writes bear the client's time, as the driver's default is, or with
+    `timestamps: server` that of the node which coordinates them.
     """
 
     settings: Settings
