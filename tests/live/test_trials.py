@@ -160,5 +160,6 @@ def test_pages_by_a_proxy(cluster):
     trial = PageTrial({"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100)
     latency_ms = rows_of(trial, cluster).set_index(["way", "rows_a_page"])["p50_ms"]
     # The proxy is as far away as the first node; from there all nodes are 1 ms away, and QUORUM takes what it takes.
-    assert latency_ms["direct", 5] > 4 * latency_ms["direct", 1]
+    # Four more rows are four more ways, of 50 ms and more each; what a busy machine adds to the first is no measure.
+    assert latency_ms["direct", 5] > latency_ms["direct", 1] + 4 * 50
     assert latency_ms["proxy", 5] < latency_ms["direct", 5]
