@@ -44,9 +44,14 @@ def convert(path: Path) -> Path:
 
 
 def _foldered(path: Path) -> Path:
-    engine = json.loads(path.read_text(encoding="utf-8"))[0]["engine"]
-    folder = path.with_suffix("")
-    folder.mkdir()
+    try:
+        engine = str(json.loads(path.read_text(encoding="utf-8"))[0]["engine"])
+        folder = path.with_suffix("")
+        folder.mkdir()
+    except FileExistsError:
+        raise InputError(f"{path}: becomes the folder {folder}, which is there already; move one of them") from None
+    except (OSError, ValueError, TypeError, LookupError) as error:
+        raise InputError(f"{path}: is no list of recorded switches ({error!r})") from None
     file = path.rename(folder / path.name)
     head = {"kind": recorded_of(_SWITCHES).kind, "schema": 1, "engine": engine, "complete": True}
     manifest.write(folder, head | {"experiment": _SWITCHES, "sums": sums([file])})
@@ -68,6 +73,8 @@ def _converted(folder: Path, notes: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if not sys.argv[1:]:
+        sys.exit("cassbook: name the folders of the records to convert")
     try:
         for name in sys.argv[1:]:
             sys.stdout.write(f"{convert(Path(name))}\n")

@@ -33,8 +33,9 @@ _MISSED = ["at_s", "behind_ms", "versions_behind"]
 
 def _read_json(folder: Path, notes: dict[str, Any]) -> list[Any]:
     """Return what the files of one of the first records hold, in order; none of a record of today."""
-    check_recorded(folder, notes["sums"])
-    return [json.loads((folder / name).read_text(encoding="utf-8")) for name in notes["sums"] if name.endswith(".json")]
+    listed = notes.get("sums", {})  # an experiment under way has none
+    check_recorded(folder, listed)
+    return [json.loads((folder / name).read_text(encoding="utf-8")) for name in listed if name.endswith(".json")]
 
 
 def recorded_switches(name_or_path: str | Path) -> pd.DataFrame:

@@ -62,3 +62,28 @@ def test_what_is_no_record_is_refused(tmp_path, content):
         (tmp_path / manifest.NAME).write_text(content)
     with pytest.raises(InputError):
         convert(tmp_path)
+
+
+@pytest.mark.parametrize("content", ["{", "[]", "1", '[{"how": "safe"}]'])
+def test_a_file_that_holds_no_switches_is_refused_and_left(tmp_path, content):
+    path = tmp_path / "mine.json"
+    path.write_text(content)
+    with pytest.raises(InputError, match=r"mine\.json: is no list of recorded switches"):
+        convert(path)
+    assert [(left, left.read_text()) for left in tmp_path.iterdir()] == [(path, content)]
+
+
+def test_a_folder_of_that_name_is_not_written_into(tmp_path):
+    path = tmp_path / "mine.json"
+    path.write_text(json.dumps([{"engine": "5.0.9", "how": "safe"}]))
+    (tmp_path / "mine").mkdir()
+    with pytest.raises(InputError, match="which is there already"):
+        convert(path)
+    assert path.is_file()
+
+
+def test_switches_under_way_are_not_complete(tmp_path):
+    head = {"kind": "switches", "schema": 1, "experiment": "adviser-switches", "engine": "5.0.9", "complete": False}
+    (tmp_path / manifest.NAME).write_text(json.dumps(head))
+    with pytest.raises(InputError, match="is not complete"):
+        open_record(tmp_path)
