@@ -232,10 +232,10 @@ def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
     if not jobs:
         return
     others = set(active_children())
+    # Spawned, not forked: a kernel's event loop does not survive a fork. No process is started before the first job.
+    pool = ProcessPoolExecutor(min(_WORKERS, len(jobs)), get_context("spawn"), initializer=kernels.alone)
     try:
         with kernels.signals_later():
-            # Spawned, not forked: a kernel's event loop does not survive a fork.
-            pool = ProcessPoolExecutor(min(_WORKERS, len(jobs)), get_context("spawn"), initializer=kernels.alone)
             # To import for one chapter what all of them import takes longer than a kernel of its own; and macOS may end
             # a process that is forked after imports.
             forked = len(jobs) > _WORKERS and sys.platform == "linux"
@@ -245,6 +245,8 @@ def _execute_all(jobs: Sequence[tuple[Path, Path, dict[str, Any]]]) -> None:
     except (KeyboardInterrupt, SystemExit):
         with held_back():
             kernels.end_workers(worker.pid for worker in set(active_children()) - others if worker.pid)
+            # Or Python, which wakes the pool's thread as it exits, finds the pipe to it closed now and then.
+            pool.shutdown(cancel_futures=True)
             for _, copy, _ in jobs:
                 _draft(copy).unlink(missing_ok=True)
         raise
