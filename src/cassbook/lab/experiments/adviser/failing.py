@@ -33,8 +33,8 @@ from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.adviser.naive import Switch
 from cassbook.lab.experiments.experiment import AnySetup, Row
+from cassbook.lab.experiments.faults.experiment import FaultExperiment, measured, rows, variants
 from cassbook.lab.experiments.faults.load import Sender
-from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants
 from cassbook.profile.profile import Profile, load_profile
 from cassbook.records.faults import KILLED
 
@@ -81,15 +81,15 @@ class FailingExperiment:
     @property
     def setups(self) -> Mapping[str, AnySetup]:
         """The profiles' clusters."""
-        return self._trial.setups
+        return self._faults.setups
 
     @property
-    def _trial(self) -> FaultTrial:
-        return FaultTrial(self.profiles)
+    def _faults(self) -> FaultExperiment:
+        return FaultExperiment(self.profiles)
 
     def notes(self) -> dict[str, Any]:
         """Return the profiles, the map's name, and how often what is done."""
-        return self._trial.notes() | {
+        return self._faults.notes() | {
             "map": self.latency_map.name, "switch_every_s": _SWITCH_EVERY_S, "member_lives_s": _MEMBER_LIVES_S,
             "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s,
             "dwell_s": _TERMS.dwell_s,
@@ -97,10 +97,10 @@ class FailingExperiment:
 
     def rows(self, setup: str) -> int:
         """Return how many rows a cluster start gives."""
-        return self._trial.rows(setup)
+        return self._faults.rows(setup)
 
     def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """As `FaultTrial.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
+        """As `FaultExperiment.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
         profile = self.profiles[setup]
         acting = _Acting(self.latency_map, profile, cluster, np.random.default_rng(rng.integers(2**32)))
         seen = measured(profile, cluster, rng, acting.senders, acting.switch)
