@@ -25,27 +25,16 @@ _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An experiment as the catalogue lists it.
-
-    Attributes
-    ----------
-    question : str
-        It answers.
-    minutes : int
-        Three blocks take about so long on two cores.
-    maker : str
-        Module of this package and function, `module:function`, that returns it; imported when it is asked for.
-    engines : tuple of str
-        Cassandra versions it can be measured on, the usual one first.
-    needs : str
-        What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
-        nothing.
-    """
+    """An experiment as the catalogue lists it."""
 
     question: str
+    #: Three blocks take about so long on two cores.
     minutes: int
+    #: Module of this package and function, `module:function`, that returns it; imported when it is asked for.
     maker: str
+    #: Cassandra versions it can be measured on, the usual one first.
     engines: tuple[str, ...] = _ANY
+    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`.
     needs: str = ""
 
     @property
@@ -54,13 +43,7 @@ class Entry:
         return f"--{self.needs} {_METAVARS[self.needs]}" if self.needs else ""
 
     def make(self, **needed: Any) -> Experiment:
-        """Make the experiment from what it needs.
-
-        Raises
-        ------
-        InputError
-            If what it needs is missing, or there is something else.
-        """
+        """Make the experiment from what it needs; raise InputError if that is missing, or there is something else."""
         if set(needed) != ({self.needs} if self.needs else set()):
             wanted = self.option or "nothing more"
             given = ", ".join(f"--{name}" for name in needed) or "nothing"
@@ -169,13 +152,7 @@ CATALOGUE: Catalogue = {
 
 
 def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
-    """Find an experiment by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Find an experiment by its name; raise InputError if there is none."""
     if name not in catalogue:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
     return catalogue[name]

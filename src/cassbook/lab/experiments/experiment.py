@@ -46,7 +46,7 @@ class Setup:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return DistantCluster(engine, self.placement, self.spec, name="trial", log=log)
+        return DistantCluster(engine, self.placement, self.spec, name="experiment", log=log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
@@ -74,7 +74,7 @@ class SideBySide:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return CassandraCluster(engine, self.spec, "trial", log)
+        return CassandraCluster(engine, self.spec, "experiment", log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
