@@ -16,6 +16,10 @@ def test_no_module_imports_one_of_tests():
 
 
 def test_every_way_of_importing_is_seen():
-    for line in ("from tests.unit.a.test_b import c", "    from tests.unit.a import test_b", "import tests.unit.test_b"):
+    for line in (
+        "from tests.unit.a.test_b import c",
+        "    from tests.unit.a import test_b",
+        "import tests.unit.test_b",
+    ):
         assert OF_TESTS.search(line)
     assert not OF_TESTS.search("from tests.helpers import data\n\n\ndef test_b():")
