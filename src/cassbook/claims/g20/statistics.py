@@ -91,7 +91,7 @@ def variation_range() -> tuple[Interval, Interval]:
     "which does not affect the statistical significance of the reported average latency",
     "does not affect",
 )
-def means_are_told_apart() -> Answer:
+def means_differ_significantly() -> Answer:
     """Pairs of levels in each row that differ by more than 1.96 standard errors of their difference."""
     apart = {}
     for operation, pair, n in product(OPERATIONS, combinations(LEVELS, 2), benchmarks().threads()):
