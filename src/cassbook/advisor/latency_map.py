@@ -422,8 +422,9 @@ class LatencyMap:
         -------
         DataFrame
             read_share, threads, best, latency_us, runner_up, margin_percent, p_value, distinguishable (True, False,
-            or None with one block); points outside what was measured are left out, as are those where a percentile of some setting
-            that is looked at is not known for want of operations, and all of them where no setting survives enough.
+            or None with one block); points outside what was measured are left out, as are those where a percentile of
+            some setting that is looked at is not known for want of operations, and all of them where no setting
+            survives enough.
         """
         counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)

@@ -190,7 +190,7 @@ class FaultRun:
         return pd.DataFrame(rows, columns=columns)
 
     def stories(self, kind: str) -> list[pd.DataFrame]:
-        """Return histories of a kind, 'stale' reads, reads that went 'back' or 'lost' writes, each with its `VARIANT`."""
+        """Return histories of a kind, 'stale' reads, reads that went 'back' or 'lost' writes, each with `VARIANT`."""
         stories = self._stories[self._stories["kind"] == kind].merge(
             self.results.rows[[*_ROW, "setting", "driver", "table"]], on=list(_ROW)
         )
