@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import pandas as pd
 
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.schema import without_aside
 from cassbook.records import manifest
 from cassbook.records.experiment import Results

@@ -8,9 +8,9 @@ import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import estimated, signs
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings

@@ -15,8 +15,8 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import palette
 from cassbook.book.chapters import choosing
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.latency import mix_excess

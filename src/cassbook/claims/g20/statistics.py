@@ -21,10 +21,10 @@ from cassbook.claims.interval import (
     percent_above,
     percent_below,
 )
+from cassbook.claims.level_means import Study
 from cassbook.claims.registry import claim
 from cassbook.claims.rules import SIGNIFICANT, straight
 from cassbook.claims.statement import Answer, Count
-from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS
 
 # Section IV.A: statistics

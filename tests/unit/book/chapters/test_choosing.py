@@ -4,7 +4,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import choosing
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.latency import summaries
 from tests.helpers import made_runs
 
