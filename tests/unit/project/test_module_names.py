@@ -58,8 +58,8 @@ NOUNS = {
 }
 #: Participles of the laboratory that are still to change.
 PARTICIPLES = {
-    "breaking", "existing", "failing", "shifting", "measuring", "paging", "proxying", "retrying", "noticing", "striking",
-    "loading", "recording", "thrift_tracing", "tracing", "pacing", "routing", "echoing", "netting", "relaying",
+    "breaking", "existing", "failing", "shifting", "measuring", "paging", "proxying", "retrying", "noticing",
+    "striking", "loading", "recording", "thrift_tracing", "tracing", "pacing", "routing", "echoing", "netting", "relaying",
 }  # fmt: skip
 
 

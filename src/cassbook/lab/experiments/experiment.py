@@ -107,7 +107,7 @@ def side_by_side() -> dict[str, SideBySide]:
 
 @dataclass(frozen=True)
 class Experiment(ABC):
-    """What is measured on which clusters. Subclasses are frozen dataclasses; their fields are the numbers it depends on.
+    """What is measured on which clusters. Subclasses are frozen dataclasses; its numbers are their fields.
 
     Attributes
     ----------
