@@ -13,6 +13,7 @@ from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency.comparison import choose, compare
+from cassbook.latency.percentiles import TooFew
 from cassbook.records.run import RecordedRun
 from cassbook.shown import comparison as shown
 from tests.helpers.compared_runs import blocks, run
@@ -297,10 +298,11 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     comparison = compare(first, second)
     assert "p99_us" not in set(comparison.figures["figure"])
     assert "p95_us" in set(comparison.figures["figure"])
+    assert comparison.not_shown == [TooFew("p99", 1, 743)]
     said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
     assert said in shown.as_markdown(comparison)
     assert said in json.loads(shown.as_json(comparison))["not_shown"]
-    with pytest.raises(InputError, match=r"a and b .*by p99: .*1 cell"):
+    with pytest.raises(InputError, match=r"a and b .*by p99: .*1 cell .*1,000 "):
         compare(first, second, "p99")
 
 
@@ -309,7 +311,7 @@ def test_logs_of_too_few_operations_for_the_percentile_asked_for_say_so():
     both = [str(logs / "ycsb-0.17.0" / name) for name in ("client-1.txt", "client-2.txt")]
     done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9"])
     assert done.exit_code == 2
-    assert "p99.9 of 6 cells is not shown: it needs 10,000 operations per cell" in done.output
+    assert "p99.9 of 6 cells needs 10,000 operations per cell" in done.output
 
 
 def test_percentiles_that_logs_print_are_compared_as_they_are():

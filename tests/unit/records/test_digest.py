@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from cassbook.book.chapters import cold_start
-from cassbook.book.source import RECORDED, Source
+from cassbook.book.provenance import RECORDED, Source
 from cassbook.core import paths
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.lab.run import circumstances

@@ -118,7 +118,7 @@ def test_an_escape_is_timed_from_the_first_failed_reply_of_the_advisers_own_tabl
     assert escapes["number"].tolist() == [1], "at the second fault nobody had to leave"
     (escape,) = escapes.to_dict("records")
     assert (escape["setting"], escape["reason"].partition(":")[0]) == ("1R-3W", "to 2R-2W")
-    assert [escape[name] for name in ("told_s", "failed_s", "left_s")] == pytest.approx([2.5, 2.0, 1.4])
+    assert [escape[name] for name in ("known_s", "failed_s", "left_s")] == pytest.approx([2.5, 2.0, 1.4])
     assert escape["lived"], "one died, but after the escape"
     assert not escape["swept"]
 

@@ -13,7 +13,7 @@ from cassbook.book.chapters import (
     models,
     regressions,
 )
-from cassbook.book.source import PUBLISHED, Source, run_of
+from cassbook.book.provenance import PUBLISHED, Source, run_of
 from cassbook.core.errors import InputError, LackingError
 from cassbook.latency.cold_cells import CONDITIONS
 from cassbook.records.run import RecordedRun
