@@ -19,18 +19,8 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import (
-    execution,
-    fingerprint,
-    kernels,
-    notebooks,
-    publication,
-    showable,
-    slimming,
-    staging,
-    status_page,
-)
-from cassbook.book.forked_kernels import ForkedKernelManager
+from cassbook.book import execution, fingerprint, kernels, layout, notebooks, publication, showable, status_page
+from cassbook.book.kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
 from cassbook.core.errors import InputError
@@ -97,7 +87,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     source = _assemble(keep_measurement=fresh is not None)
     copies = _executed(notebooks.analyse_notebooks(), given, log)
     for copy in copies:
-        staging.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
+        layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     page = source / "book" / "status.md"
     page.write_text(status_page.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
@@ -135,7 +125,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     source = folder / "source"
     _lay_out(source)
     (source / _ANALYSE).mkdir(parents=True)
-    staging.stage(copy, source / _ANALYSE / notebook.name)
+    layout.stage(copy, source / _ANALYSE / notebook.name)
     shutil.copytree(paths.project_root() / "book", source / "book")
     contents = f"format: jb-book\nroot: {(_ANALYSE / slug).as_posix()}\nchapters:\n  - file: {_BIBLIOGRAPHY}\n"
     (source / "_toc.yml").write_text(contents, encoding="utf-8")
@@ -308,7 +298,7 @@ def _render(source: Path, target: Path, log: Log, strict: bool = True) -> Path:
     index = output / "_build" / "html" / "index.html"
     if done.returncode or not index.is_file():
         raise failure("the book was not rendered", done.stdout, "sphinx", warnings=strict)
-    slimming.slim(index.parent, notebooks.analyse_notebooks())
+    publication.slim(index.parent, notebooks.analyse_notebooks())
     with held_back():
         shutil.rmtree(target, ignore_errors=True)
         index.parent.rename(target)

@@ -1,6 +1,11 @@
-"""Numbers with their nouns: '1 node', '3 nodes'."""
+"""Numbers with their nouns ('1 node', '3 nodes'), and tables in Markdown."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def counted(number: float, noun: str, form: str = "g") -> str:
@@ -28,3 +33,16 @@ def plural(noun: str, number: float) -> str:
     ('other', 'others')
     """
     return noun if number == 1 else f"{noun}s"
+
+
+def markdown(table: pd.DataFrame) -> str:
+    r"""Return a table as Markdown, without its index; a cell keeps its text, but for what would end the cell.
+
+    >>> import pandas as pd
+    >>> print(markdown(pd.DataFrame({"level": ["ONE"], "note": ["a|b"]})))
+    | level   | note   |
+    |---------|--------|
+    | ONE     | a\|b   |
+    """
+    text = table.astype(str).replace({r"\|": r"\\|", "\n": " "}, regex=True)
+    return str(text.to_markdown(index=False, tablefmt="github", disable_numparse=True))

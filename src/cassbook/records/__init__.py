@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from cassbook.core.faces import lazy
 
 if TYPE_CHECKING:
-    from cassbook.records.opening import open_record
+    from cassbook.records.manifest import open_record
 
 __all__ = ["open_record"]
-__getattr__ = lazy(__name__, {"open_record": "opening"})
+__getattr__ = lazy(__name__, {"open_record": "manifest"})

@@ -15,8 +15,7 @@ from cassbook.core.errors import LackingError
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import ADVISED, FAULTS
-from cassbook.records.manifest import kind_of
-from cassbook.records.opening import open_record
+from cassbook.records.manifest import kind_of, open_record
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}

@@ -1,10 +1,11 @@
-"""What a record says of itself: its kind, how it was made, and the sum of each file it left.
+"""What a record says of itself: its kind, how it was made, and the sum of each file it left; and the way to open any.
 
 Everything recorded lies in a folder of `data/records`, or one of its user's, with one `manifest.json`.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -172,3 +173,26 @@ def _said(error: ValidationError) -> str:
     return "; ".join(
         f"{'.'.join(map(str, each['loc']))}: {each['msg']}".removeprefix(": Value error, ") for each in error.errors()
     )
+
+
+def open_record(name_or_path: str | Path) -> Any:
+    """Open a record with the reader of its kind.
+
+    Parameters
+    ----------
+    name_or_path : str or Path
+        Its name in `data/records`, or its folder.
+
+    Returns
+    -------
+    RecordedRun, Results, StalenessRun, OracleRun, CalibrationRun, FaultRun, AdvisedRun, ScheduleRuns or DataFrame
+        Recorded switches of setting are a table (`schedule_runs.recorded_switches`).
+
+    Raises
+    ------
+    InputError
+        If there is none, or it is damaged, not complete, or differs from its manifest's sums.
+    """
+    folder = located(name_or_path)
+    kind = KINDS[read(folder)["kind"]]
+    return getattr(importlib.import_module(kind.module), kind.reader)(folder)

@@ -43,7 +43,7 @@ SAME_NAMED = {
     "reproduction": "one per paper: its tables from its own model",
 }
 #: Names of the laboratory that are still to change.
-LABORATORY = {"probe", "setups", "conditions"}
+LABORATORY = {"cells", "conditions", "probe", "setups"}
 
 #: Words in -ing that are nouns of the field.
 NOUNS = {
@@ -58,8 +58,9 @@ NOUNS = {
 }
 #: Participles of the laboratory that are still to change.
 PARTICIPLES = {
-    "breaking", "existing", "failing", "shifting", "measuring", "paging", "proxying", "retrying", "noticing", "striking",
-    "loading", "recording", "thrift_tracing", "tracing", "pacing", "routing", "echoing", "netting", "relaying",
+    "breaking", "existing", "failing", "shifting", "measuring", "paging", "proxying", "retrying", "noticing",
+    "striking", "loading", "recording", "thrift_tracing", "tracing", "pacing", "routing", "echoing", "netting",
+    "relaying",
 }  # fmt: skip
 
 
