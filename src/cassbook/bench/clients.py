@@ -7,7 +7,7 @@ of the machine or the cluster is felt by both alike.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from cassbook.core.estimate import Estimate
 from cassbook.core.files import write_text
 from cassbook.core.paths import project_root
 from cassbook.core.progress import bar
+from cassbook.core.types import Log
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import Access, connect
 from cassbook.lab.load.loop import Bound
@@ -71,7 +72,7 @@ def ratios(turns: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def compare(log: Callable[[str], None] = print) -> pd.DataFrame:
+def compare(log: Log = print) -> pd.DataFrame:
     """Measure all turns; one row each."""
     rows: list[dict[Hashable, Any]] = []
     with (

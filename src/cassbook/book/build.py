@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, layout, notebooks, publication, showable, status_page
+from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication, status_page
 from cassbook.book.kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
@@ -78,8 +78,8 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
         names["fresh"] = str(fresh)
     runs = {parameter: open_run(named) for parameter, named in names.items()}
     for run in runs.values():
-        showable.check_shown(run)
-    showable.check_pair(runs["recorded"], runs["today"])
+        needs.check_shown(run)
+    needs.check_pair(runs["recorded"], runs["today"])
     given = {
         parameter: _relative(run.folder) if Path(names[parameter]).is_dir() else run.name
         for parameter, run in runs.items()

@@ -16,8 +16,8 @@ from playwright.sync_api import Error, sync_playwright
 
 from cassbook.book.execution import build_dir
 from cassbook.core import paths
-from cassbook.core.browser import browser
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import browser
 
 _ARTICLE = re.compile(r"<article\b.*?</article>", re.DOTALL)
 _FORMULAS = re.compile(r"<script[^>]*>\s*window\.MathJax.*?</script>|<script[^>]*mathjax[^>]*></script>", re.DOTALL)

@@ -22,6 +22,7 @@ from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import NOT_DETERMINED_MEANS
 from cassbook.core.schema import UNKNOWN_THREADS, explained
+from cassbook.core.units import PERCENT
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, ranking
 from cassbook.latency.comparison import choose, compare
@@ -57,7 +58,6 @@ _HEADS = {"rate_per_s": "rate/s"}
 _TEXT = {"operation", "level", "condition", "marks", "deployment", "workload", "kind", "setting", "driver", "table"}
 #: Of several cluster starts one is drawn: faults strike each at other moments.
 _DRAWN_START = 1
-_PERCENT = 100
 
 
 def page(runs: Sequence[Measured | FaultRun]) -> str:
@@ -324,7 +324,7 @@ def _answered_over_time(run: FaultRun, setup: str) -> dict[str, Any] | None:
     panels = []
     for operation, word in OPERATIONS.items():
         lines = {
-            str(name): (of_setting["bin_s"].to_numpy(), (_PERCENT * of_setting["ok"] / of_setting["n"]).to_numpy())
+            str(name): (of_setting["bin_s"].to_numpy(), (PERCENT * of_setting["ok"] / of_setting["n"]).to_numpy())
             for name, of_setting in own[own["operation"] == operation].groupby("setting", sort=False)
         }
         panels.append(figures.over_time_panel(f"{word} answered, %", lines, bands, colour_of))

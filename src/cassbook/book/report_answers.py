@@ -11,7 +11,7 @@ import pandas as pd
 
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.advisor.workload_cells import shares
+from cassbook.advisor.map_cells import shares
 from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted

@@ -15,8 +15,8 @@ from matplotlib.axes import Axes
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
-from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
 from cassbook.latency import percentiles, summaries
 
 #: Colours that the colour-blind can distinguish (Okabe and Ito), and that are seen on white and on black.
@@ -121,7 +121,7 @@ def throughput_panel(cells: pd.DataFrame, colour_of: dict[str, str], name: str) 
 
 
 def over_time_panel(
-    title: str, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+    title: str, lines: Mapping[str, tuple[Floats, Floats]],
     bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
 ) -> Panel:  # fmt: skip
     """Draw percentages over seconds, a line per setting, with bands from when to when a fault lasted."""
@@ -169,7 +169,7 @@ class _Picture:
         self._y += of.tolist()
 
     def percentages(
-        self, lines: Mapping[str, tuple[NDArray[np.float64], NDArray[np.float64]]],
+        self, lines: Mapping[str, tuple[Floats, Floats]],
         bands: Sequence[tuple[float, float]], colour_of: dict[str, str],
     ) -> None:  # fmt: skip
         """Draw percentages over seconds; the axes are plain."""

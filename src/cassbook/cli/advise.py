@@ -102,7 +102,7 @@ def _check_bound(bound_ms: float | None, whole: bool) -> None:
 
 def _workloads_of(name: str) -> str:
     """Name the workloads of a run, each of which is advised for without --reads."""
-    from cassbook.advisor.workload_cells import shares
+    from cassbook.advisor.map_cells import shares
     from cassbook.ingest.folder import open_run
 
     cells = open_run(name).statistics

@@ -15,6 +15,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 
 if TYPE_CHECKING:
+    from cassbook.core.types import Log
     from cassbook.lab.engine.existing import ExistingCluster
     from cassbook.lab.engine.hosts import Hosts
     from cassbook.lab.run.hosts import Written
@@ -129,7 +130,7 @@ def placed_clients(
     profile: Profile,
     folder: Path,
     resume: bool,
-    log: Callable[[str], None],
+    log: Log,
 ) -> Iterator[tuple[Profile, Clients | None]]:
     """Connect to the scheduler, if one is asked for, and check its workers, before anything is written.
 
@@ -163,7 +164,7 @@ def placed_clients(
         yield profile.model_copy(update={"load": profile.load.model_copy(update={"client_processes": count})}), clients
 
 
-def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Profile, ExistingCluster]:
+def look(hosts: Hosts, profile: Profile, log: Log) -> tuple[Profile, ExistingCluster]:
     """Look at the cluster; also return the profile with the release and the number of nodes that were found.
 
     Raises
@@ -180,9 +181,7 @@ def look(hosts: Hosts, profile: Profile, log: Callable[[str], None]) -> tuple[Pr
     return profile_for(profile, cluster, log), cluster
 
 
-def announce(
-    cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Callable[[str], None]
-) -> Written:
+def announce(cluster: ExistingCluster, profile: Profile, folder: Path, resume: bool, log: Log) -> Written:
     """Show what will be done to the cluster; return what that writes.
 
     Parameters

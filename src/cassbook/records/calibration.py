@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from cassbook.core.compiled import need_numba
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.queueing.calibration import Calibrated, Question, calibrate
 from cassbook.queueing.mva import analyse
 from cassbook.queueing.paper import FIELD_LENGTH
@@ -65,7 +66,7 @@ class Predicted:
     jobs: NDArray[np.int64]
     throughput_per_s: list[Estimate]
     response_ms: list[Estimate]
-    busy: dict[str, NDArray[np.float64]]
+    busy: dict[str, Floats]
     outside: list[str]
     cores: int
     falls: Falls | None = None
@@ -173,7 +174,7 @@ class CalibrationRun:
         analyses = [analyse(fit.network(question, cores, disk_ms), max(jobs)) for fit in fits]
         places = np.asarray(jobs) - 1
 
-        def over(values: list[NDArray[np.float64]]) -> list[Estimate]:
+        def over(values: list[Floats]) -> list[Estimate]:
             return [Estimate.positive([curve[place] for curve in values]) for place in places]
 
         return Predicted(
@@ -200,7 +201,7 @@ class CalibrationRun:
         return outside
 
 
-def _falling(response_ms: NDArray[np.float64], cores: int, jobs: Sequence[int]) -> Falls | None:
+def _falling(response_ms: Floats, cores: int, jobs: Sequence[int]) -> Falls | None:
     """Find numbers of jobs, of those that were asked, whose response is shorter than that of fewer jobs.
 
     With no more jobs than cores that may be, and was measured: work costs less once threads need not be woken. Beyond

@@ -12,6 +12,7 @@ import pandas as pd
 
 from cassbook.core.consistency import setting
 from cassbook.core.errors import LackingError
+from cassbook.core.units import MILLION
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import ADVISED, FAULTS
@@ -26,7 +27,6 @@ VARIANT = ("setting", "driver", "table", "operation")
 #: What `FaultRun.by_fault` repeats of each fault.
 _NAMED = ("number", "fault", "node", "start")
 _ROW = ("start", "setup", "panel")
-_MILLION = 1e6
 #: A half second in which more than this part of requests is not answered is one of failing.
 _MOST_FAILED = 0.01
 #: What strikes within so many seconds of each other is one fault.
@@ -223,8 +223,8 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
         {
             "n": counts["n"], "failed": 1 - counts["ok"] / counts["n"], "worst_p99_ms": of["p99_ms"].max(),
             "failing_s": counts["failing"] * WIDTH_S, "recovered_s": pd.Series(recovered_s, dtype=float),
-            "stale_per_million": _MILLION * counts["stale"] / counts["n"],
-            "back_per_million": _MILLION * counts["back"] / counts["n"],
+            "stale_per_million": MILLION * counts["stale"] / counts["n"],
+            "back_per_million": MILLION * counts["back"] / counts["n"],
             "unanswered": counts["n"] - counts["ok"], "stale": counts["stale"], "back": counts["back"],
         }
     )  # fmt: skip

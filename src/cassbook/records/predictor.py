@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from cassbook.core.estimate import Estimate
+from cassbook.core.types import Floats
 from cassbook.records import kinds
 from cassbook.records.experiment import Results
 from cassbook.records.staleness import PART
@@ -20,7 +20,6 @@ from cassbook.staleness.ccm_study import MOST_VERSIONS, VERSIONS_AT_MS, WEAK
 from cassbook.staleness.from_traces import Traced, as_wars
 from cassbook.staleness.message_delays import MessageDelays
 
-Floats = NDArray[np.float64]
 #: P(consistent) at times, ms by the client's clock.
 Said = Callable[[Floats], Floats]
 

@@ -63,9 +63,7 @@ def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file()
 
 
 def test_a_long_table_is_folded_unless_it_is_to_stay_open_and_sentences_may_be_broken():
-    frame = pd.DataFrame(
-        {"x": range(layout.MOST_ROWS), "words": "Does it break where the page ends, or go on and on?"}
-    )
+    frame = pd.DataFrame({"x": range(layout.MOST_ROWS), "words": "Does it break where the page ends, or go on and on?"})
     longer = pd.concat([frame, frame.head(1)])
     shapes = []
     for table, wanted in ((frame, {}), (longer, {}), (longer, {"folded": False})):
@@ -110,9 +108,7 @@ def test_words_before_something_else_than_a_table_stay():
 def test_every_table_of_the_book_has_a_caption(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     bare = [
-        cell.source
-        for cell in cells
-        if layout.KEY not in cell.metadata and any(map(layout.has_table, cell.outputs))
+        cell.source for cell in cells if layout.KEY not in cell.metadata and any(map(layout.has_table, cell.outputs))
     ]
     assert not bare
     assert all(cell.metadata[layout.KEY]["caption"] for cell in cells if layout.KEY in cell.metadata)

@@ -33,7 +33,6 @@ SAME_NAMED = {
     "slices": "of interleaved levels: measured, and computed with",
     "stress": "cassandra-stress: run, and its log",
     "workloads": "said in a profile, prepared, and asked for",
-    "ycsb": "YCSB: what it comes with, and run",
     # `bench` names its modules for what they time.
     **dict.fromkeys(["adviser", "generator", "relay", "staleness"], "timed, and the thing that is timed or shown"),
     # Parallel packages, one per text of the ledger, have parallel modules.
