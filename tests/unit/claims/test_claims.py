@@ -30,8 +30,8 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.latency import regression
 from tests.helpers.data import DATA
-from tests.helpers.texts import KEYS, parsers
-from tests.unit.published.test_texts import PARSED, agree, differences, stored
+from tests.helpers.table_differences import agree, differences, stored
+from tests.helpers.texts import KEYS, PARSED, parsers
 
 SNAPSHOT = DATA / "claims.csv"
 RENEW = "if this is meant: cassbook claims --format csv > tests/data/claims.csv"

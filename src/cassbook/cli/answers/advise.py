@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.advisor.advice import Advice, AdviceMap, Basis, Bound, Choice, alike, differ, times_as_slow
-from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
+from cassbook.core.consistency import without_levels
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
@@ -18,6 +18,8 @@ from cassbook.latency import percentiles
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 from cassbook.latency.uncertainty import ONE_START
+from cassbook.shown import unanswered
+from cassbook.shown.dead_replicas import dead_replicas, stops, survival
 
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
@@ -89,7 +91,7 @@ def _by(advice: Basis) -> str:
 
 
 def _failing(advice: Advice) -> list[str]:
-    return [] if advice.failing is None else [advice.failing.sentence()]
+    return [] if advice.failing is None else [unanswered.sentence(advice.failing)]
 
 
 def _left_out(advice: Basis) -> list[str]:

@@ -10,7 +10,7 @@ from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.latency import prices
 from cassbook.latency.slices import COLUMNS
-from tests.unit.latency.test_comparison import blocks, run
+from tests.helpers.compared_runs import blocks, run
 
 
 def source(name, *rows):
