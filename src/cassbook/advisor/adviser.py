@@ -144,16 +144,9 @@ class Conductor:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An epoch that this client entered.
+    """An epoch that this client entered."""
 
-    Attributes
-    ----------
-    at : float
-        Seconds on the monotonic clock.
-    epoch : Epoch
-    """
-
-    at: float
+    at: float  # seconds on the monotonic clock
     epoch: Epoch
 
 

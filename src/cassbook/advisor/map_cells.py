@@ -111,10 +111,7 @@ def _sides(ladder: list[Place], threads: float) -> list[tuple[float, Place]]:
 class Tails:
     """Percentiles of latency at any point of a map (see `percentile_mixing`), of a run's histograms by tag.
 
-    Raises
-    ------
-    InputError
-        If the run has no histograms, or too few operations in every cell.
+    Raises InputError if the run has no histograms, or too few operations in every cell.
     """
 
     def __init__(self, cells: Cells, by: str, recorded: Mapping[str, HdrHistogram], name: str) -> None:
@@ -258,10 +255,7 @@ def _closed(cell_stats: pd.DataFrame) -> pd.DataFrame:
 def as_mixed(cell_stats: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.DataFrame:
     """Return the closed-loop cells of some workloads as mixed cells at their read shares.
 
-    Raises
-    ------
-    InputError
-        For a workload that was not measured, and for two of one read share.
+    Raises InputError for a workload that was not measured, and for two of one read share.
     """
     measured = shares(cell_stats)
     for workload in wanted:
@@ -279,10 +273,7 @@ def as_mixed(cell_stats: pd.DataFrame, wanted: Sequence[str], name: str) -> pd.D
 def check_same_tables(profile: Mapping[str, Any], wanted: Sequence[str]) -> None:
     """Refuse workloads that do not use the same tables, loaded in the same way, as far as a run's profile says.
 
-    Raises
-    ------
-    InputError
-        If their latencies do not belong on one map.
+    Raises InputError if their latencies do not belong on one map.
     """
     if len(wanted) < 2 or _ON_THE_TABLE.issuperset(wanted):  # noqa: PLR2004 - one is always alike
         return

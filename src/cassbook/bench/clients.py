@@ -51,15 +51,9 @@ _PROFILE = Profile(
 def ratios(turns: pd.DataFrame) -> pd.DataFrame:
     """Ratio of throughputs, worker over local, by point and of all: geometric mean over rounds with its 95 % interval.
 
-    Parameters
-    ----------
-    turns : DataFrame
-        One row per turn: operation, level, threads, round, where, throughput_per_s.
+    `turns`: one row per turn: operation, level, threads, round, where, throughput_per_s.
 
-    Returns
-    -------
-    DataFrame
-        operation, level, threads ('all' in the last row), ratio, low, high, rounds.
+    The table: operation, level, threads ('all' in the last row), ratio, low, high, rounds.
     """
     sums = turns.pivot_table("throughput_per_s", [*_POINT, "round"], "where", aggfunc="sum", sort=False)
     over = (sums["worker"] / sums["local"]).reset_index(name="ratio")

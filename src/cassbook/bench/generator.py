@@ -106,15 +106,9 @@ def points(rng: np.random.Generator) -> Iterator[tuple[int, _Point, bool]]:
 def compare(folder: Path, log: Log = print) -> pd.DataFrame:
     """Measure every pair that `folder` does not hold yet.
 
-    Parameters
-    ----------
-    folder : Path
-        `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
+    `folder`: `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
 
-    Returns
-    -------
-    DataFrame
-        One row a pair.
+    The table: one row a pair.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "generator.csv"

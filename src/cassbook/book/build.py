@@ -52,26 +52,13 @@ def default_run(parameter: str) -> str:
 def build(recorded: str | None = None, today: str | None = None, fresh: Path | None = None, log: Log = print) -> Path:
     """Execute the chapters whose fingerprint is new and render the book.
 
-    Parameters
-    ----------
-    recorded, today : str, optional
-        Runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks' own.
-    fresh : Path, optional
-        A run to show next to them.
-    log : callable
-        Takes each line of progress.
+    `recorded` and `today`: runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks'
+    own. `fresh`: a run to show next to them. `log`: takes each line of progress.
 
-    Returns
-    -------
-    Path
-        `index.html`.
+    The result: `index.html`.
 
-    Raises
-    ------
-    InputError
-        If a run cannot be read or shown.
-    LaboratoryError
-        If a notebook fails, or the book is rendered with a warning.
+    Raises InputError if a run cannot be read or shown. Raises LaboratoryError if a notebook fails, or the book is
+    rendered with a warning.
     """
     names = {"recorded": recorded or default_run("recorded"), "today": today or default_run("today")}
     if fresh is not None:
@@ -96,25 +83,12 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
 def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
     """Execute one chapter and render its page with the bibliography; links to other pages of the book lead nowhere.
 
-    Parameters
-    ----------
-    slug : str
-        The notebook's name without its ending.
-    given : mapping of str to str
-        Values of its parameters, as typed on a command line.
-    log : callable
+    `slug`: the notebook's name without its ending. `given`: values of its parameters, as typed on a command line.
 
-    Returns
-    -------
-    Path
-        The page.
+    The result: the page.
 
-    Raises
-    ------
-    InputError
-        For an unknown chapter or parameter, or a value of the wrong type, with what would be right.
-    LaboratoryError
-        If a cell fails, or the page is not rendered.
+    Raises InputError for an unknown chapter or parameter, or a value of the wrong type, with what would be right.
+    Raises LaboratoryError if a cell fails, or the page is not rendered.
     """
     notebook = notebooks.chapter_notebook(slug)
     parameters = {
@@ -136,10 +110,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
 def typed(notebook: Path, given: Mapping[str, str]) -> dict[str, Any]:
     """Return parameters that were typed as text as values of the types that the notebook's defaults have.
 
-    Raises
-    ------
-    InputError
-        For an unknown parameter, or a value of another type.
+    Raises InputError for an unknown parameter, or a value of another type.
     """
     notebooks.check(notebook, set(given))
     defaults = notebooks.parameters(notebook)
@@ -310,10 +281,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
 
     An interrupted measurement of the same profile resumes; any other is set aside (`...-before`).
 
-    Returns
-    -------
-    Path
-        `index.html`.
+    The result: `index.html`.
     """
     wanted = load_profile(profile, engine=engine)
     folder = build_dir() / "runs" / f"{wanted.name}-{wanted.engine}"

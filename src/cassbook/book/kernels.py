@@ -49,10 +49,7 @@ class QuietKernelManager(AsyncKernelManager):
     On Linux they listen on sockets that have a name of their own: a port that is free when a kernel is given it may be
     taken when it gets there. Their names are in no folder, so that none is left behind.
 
-    Attributes
-    ----------
-    peak_mb : int
-        What the kernel that ended last had in memory at most; 0 where the system does not say.
+    `peak_mb`: what the kernel that ended last had in memory at most; 0 where the system does not say.
     """
 
     peak_mb = 0

@@ -109,12 +109,8 @@ def has_table(output: nbformat.NotebookNode) -> bool:
 def caption(cells: Iterable[nbformat.NotebookNode], slug: str) -> None:
     """Caption the tables of a chapter in place, numbered in their order.
 
-    Parameters
-    ----------
-    cells : iterable of NotebookNode
-        Executed. What `show` displays before a table, the name of its source, moves into the caption.
-    slug : str
-        The chapter's name, with which the names of CSV files begin.
+    `cells`: executed. What `show` displays before a table, the name of its source, moves into the caption. `slug`: the
+    chapter's name, with which the names of CSV files begin.
     """
     numbers = count(1)
     for cell in cells:
@@ -184,10 +180,7 @@ def _framed(table: str, head: str, name: str, folded: bool) -> str:
 def rows(table: str) -> list[list[str]]:
     """Return a table's cells as text; one that spans several columns or rows stands in each.
 
-    Parameters
-    ----------
-    table : str
-        HTML.
+    `table`: HTML.
     """
     found: list[list[str]] = []
     below: dict[int, tuple[int, str]] = {}  # by column: for how many rows to come, which text

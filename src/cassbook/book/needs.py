@@ -123,10 +123,7 @@ def _some(names: Iterable[object], word: str = "and") -> str:
 def check_shown(run: RecordedRun) -> None:
     """Refuse a run that lacks what the chapters draw, before any is executed.
 
-    Raises
-    ------
-    InputError
-        Naming everything that is missing.
+    Raises InputError, naming everything that is missing.
     """
     cells = run.cells
     pure, mixed = cells[cells["kind"] == "pure"], cells[cells["kind"] == "mixed"]
@@ -157,10 +154,7 @@ def _all_levels(pure: pd.DataFrame) -> bool:
 def check_pair(recorded: RecordedRun, today: RecordedRun) -> None:
     """Refuse two runs of which the chapters could show no cell side by side.
 
-    Raises
-    ------
-    InputError
-        Naming both and what each measured.
+    Raises InputError, naming both and what each measured.
     """
     keys = ["read_share", "read_cl", "threads"]
     pure = [run.cells.loc[run.cells["kind"] == "pure", keys].drop_duplicates() for run in (recorded, today)]

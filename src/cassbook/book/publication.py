@@ -31,10 +31,7 @@ def footer(built: datetime | None = None) -> str:
 def configuration(path: Path) -> str:
     """Return the book's configuration with the footer, and with buttons if it names the address of a repository.
 
-    Parameters
-    ----------
-    path : Path
-        `_config.yml`; where its `repository` has no `url`, no button shows.
+    `path`: `_config.yml`; where its `repository` has no `url`, no button shows.
     """
     config: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     html = config["html"]
@@ -50,13 +47,8 @@ def configuration(path: Path) -> str:
 def slim(html: Path, notebooks: Iterable[Path]) -> None:
     """Take out of a rendered book what no page asks for.
 
-    Parameters
-    ----------
-    html : Path
-        The book's folder.
-    notebooks : iterable of Path
-        The tracked notebooks: what a page offers for download is these, which run as they are, and not the executed
-        copies with all pictures in them.
+    `html`: the book's folder. `notebooks`: the tracked notebooks: what a page offers for download is these, which run
+    as they are, and not the executed copies with all pictures in them.
     """
     for notebook in notebooks:
         offered = html / "_sources" / "notebooks" / "analyse" / notebook.name

@@ -63,10 +63,7 @@ _DRAWN_START = 1
 def page(runs: Sequence[Measured | FaultRun]) -> str:
     """Return the page about some runs; with several, each after the first is compared with the first.
 
-    Parameters
-    ----------
-    runs : sequence of RecordedRun, LogFolder, SampleFile or FaultRun
-        Records of faults are not compared.
+    `runs`: records of faults are not compared.
     """
     measured = [run for run in runs if not isinstance(run, FaultRun)]
     failing = [run for run in runs if isinstance(run, FaultRun)]

@@ -27,29 +27,18 @@ _UNMIXED = (0.1, 0.5, 0.9)
 
 @dataclass
 class Answers:
-    """Tables in words, and why one is not there.
+    """Tables in words, and why one is not there."""
 
-    Attributes
-    ----------
-    advice, capacity : DataFrame
-        Empty where the run allows no answer.
-    lacking : list of str
-        Why.
-    """
-
+    #: Empty where the run allows no answer.
     advice: pd.DataFrame = field(default_factory=pd.DataFrame)
     capacity: pd.DataFrame = field(default_factory=pd.DataFrame)
-    lacking: list[str] = field(default_factory=list)
+    lacking: list[str] = field(default_factory=list)  # why
 
 
 def of_run(run: Any, replicas: int | None) -> Answers:
     """Ask a run for both answers.
 
-    Parameters
-    ----------
-    run : RecordedRun, LogFolder or SampleFile
-    replicas : int or None
-        The replication factor, if it is known; nothing is recommended without.
+    `replicas`: the replication factor, if it is known; nothing is recommended without.
     """
     found = Answers()
     try:

@@ -70,17 +70,10 @@ _ALIKE = re.compile(r'<path d="[^"]*"([^>]*)/>(?:<path d="[^"]*"\1/>)+')
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """A picture.
-
-    Attributes
-    ----------
-    title : str
-    svg : str
-        To stand in a page as it is.
-    """
+    """A picture."""
 
     title: str
-    svg: str
+    svg: str  # to stand in a page as it is
 
 
 def colours(levels: Sequence[str]) -> dict[str, str]:
@@ -91,13 +84,7 @@ def colours(levels: Sequence[str]) -> dict[str, str]:
 def percentile_panels(cells: pd.DataFrame, colour_of: dict[str, str], figures: Sequence[str]) -> Iterator[Panel]:
     """Draw figures of latency over threads or rates, a line per level; those that no cell has are left out.
 
-    Parameters
-    ----------
-    cells : DataFrame
-        Rows of `results.Results` that differ in level, threads or rate alone.
-    colour_of : dict of str to str
-    figures : sequence of str
-        Of `percentiles.FIGURES`.
+    `cells`: rows of `results.Results` that differ in level, threads or rate alone. `figures`: of `percentiles.FIGURES`.
     """
     x, label = ("rate_per_s", "requests per second") if cells["rate_per_s"].notna().all() else ("threads", "threads")
     for name in figures:

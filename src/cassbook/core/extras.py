@@ -35,18 +35,9 @@ FOR_PROGRAMS = EXTRAS | {"cassandra": "advisor"}
 def name_missing(error: ModuleNotFoundError, needed_by: str, extras: Mapping[str, str] = EXTRAS) -> str | None:
     """Return what to install, in one line.
 
-    Parameters
-    ----------
-    error : ModuleNotFoundError
-    needed_by : str
-        Command or name that needs the package.
-    extras : mapping of str to str
-        Imported package to extra.
+    `needed_by`: command or name that needs the package. `extras`: imported package to extra.
 
-    Returns
-    -------
-    str or None
-        None where the missing module is of no extra's package.
+    The result: none where the missing module is of no extra's package.
     """
     package = (error.name or "").partition(".")[0]
     if package not in extras:

@@ -45,10 +45,7 @@ def project_root() -> Path:
 def checkout() -> Path:
     """Return the checkout, for what an installed package has not: the notebooks and the pages of the book.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    Raises InputError if there is none.
     """
     root = project_root()
     if not (root / "_toc.yml").is_file():

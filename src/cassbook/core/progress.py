@@ -30,12 +30,7 @@ class TimeLeft:
     A kind of which no part is over is corrected as the others were together, but for `start`, which says nothing of
     what follows it.
 
-    Parameters
-    ----------
-    parts : iterable of Part
-        In the order in which they are done.
-    clock : callable
-        Seconds.
+    `parts`: in the order in which they are done. `clock`: seconds.
     """
 
     def __init__(self, parts: Iterable[Part], clock: Callable[[], float] = time.monotonic) -> None:
@@ -114,13 +109,8 @@ def bar(total: int, done: int, unit: str) -> tqdm:
 class WeighedBar(tqdm):
     """A bar of parts that take unequal times: it is filled by time, and counts what is finished in words.
 
-    Parameters
-    ----------
-    time_left : TimeLeft
-        Of what is left.
-    total, done : int
-        How many units there are, and how many an earlier session finished.
-    unit : str
+    `time_left`: of what is left. `total` and `done`: how many units there are, and how many an earlier session
+    finished.
     """
 
     def __init__(self, time_left: TimeLeft, total: int, done: int, unit: str) -> None:

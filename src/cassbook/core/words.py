@@ -11,13 +11,8 @@ if TYPE_CHECKING:
 def counted(number: float, noun: str, form: str = "g") -> str:
     """Return a number with its noun, singular for one and plural for all others.
 
-    Parameters
-    ----------
-    number : float
-    noun : str
-        In the singular; its plural takes an s.
-    form : str
-        Format of the number. What is shown decides: 1.2 minutes as ``.0f`` is '1 minute'.
+    `noun`: in the singular; its plural takes an s. `form`: format of the number. What is shown decides: 1.2 minutes as
+    ``.0f`` is '1 minute'.
 
     >>> counted(1, "node"), counted(0, "cell"), counted(1200, "row", ",d"), counted(1.2, "minute", ".0f")
     ('1 node', '0 cells', '1,200 rows', '1 minute')

@@ -127,48 +127,31 @@ class Run(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What two runs have in common.
+    """What two runs have in common."""
 
-    Attributes
-    ----------
-    first, second : dict of str
-        run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
-    figures : DataFrame
-        One row a (cell, figure), columns `KEYS` (deployment only where a run has several), figure, then of each run
-        (first_, second_): value, low, high, blocks; and ratio (second by first), ratio_low, ratio_high, interval
-        ('blocks', 'one cluster start' or ''), distinguishable: whether the interval leaves 1 out; None where it does
-        not rest on blocks.
-    only_first, only_second : list of str
-        Cells that one run has alone.
-    chosen : DataFrame or None
-        Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
-    survives : dict
-        By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
-        survive at the run's replication factor, 3 where the run does not say.
-    by : str
-        What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
-    not_shown : list of TooFew
-        Percentiles that some cells have too few operations for.
-    paired : bool
-        Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
-    notes : list of str
-        What a reader must know of logs that are compared.
-    operations : int
-        Figures' cells that are single operations within a mix of both logs.
-    """
-
+    #: run, engine, blocks of each, and label: its name, with what the names of both lack to differ.
     first: dict[str, str]
     second: dict[str, str]
+    #: One row a (cell, figure), columns `KEYS` (deployment only where a run has several), figure, then of each run
+    #: (first_, second_): value, low, high, blocks; and ratio (second by first), ratio_low, ratio_high, interval
+    #: ('blocks', 'one cluster start' or ''), distinguishable: whether the interval leaves 1 out; None where it does not
+    #: rest on blocks.
     figures: pd.DataFrame
+    #: Cells that one run has alone.
     only_first: list[str]
     only_second: list[str]
+    #: Those of the figures that a report shows, the largest differences first; None for all, cell by cell.
     chosen: pd.DataFrame | None = None
+    #: By pair of levels ('ONE/ALL') and side ('first', 'second'): how many dead replicas its reads and its writes
+    #: survive at the run's replication factor, 3 where the run does not say.
     survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
+    #: What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
     by: str = "mean"
-    not_shown: list[TooFew] = field(default_factory=list)
+    not_shown: list[TooFew] = field(default_factory=list)  # percentiles that some cells have too few operations for
+    #: Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
     paired: bool = False
-    notes: list[str] = field(default_factory=list)
-    operations: int = 0
+    notes: list[str] = field(default_factory=list)  # what a reader must know of logs that are compared
+    operations: int = 0  # Figures' cells that are single operations within a mix of both logs
 
     @property
     def shown(self) -> pd.DataFrame:
@@ -238,17 +221,10 @@ def _distinct(table: pd.DataFrame) -> list[tuple[Any, ...]]:
 def compare(first: Run, second: Run, by: str = "mean") -> Comparison:
     """Compare two runs, also of different engines or machines.
 
-    Parameters
-    ----------
-    first, second : Run
-    by : str
-        One of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed rate,
-        of the response time.
+    `by`: one of `percentiles.FIGURES`. With a percentile only that is compared, of the service time and, at a fixed
+    rate, of the response time.
 
-    Raises
-    ------
-    InputError
-        If no cell was measured in both, or none has enough operations for the percentile.
+    Raises InputError if no cell was measured in both, or none has enough operations for the percentile.
     """
     runs = (first, second)
     cells = _by_deployment([labelled(table) for table in _with_parts(runs, by)])
@@ -418,14 +394,9 @@ def _some(cells: pd.DataFrame, most: int = 3) -> str:
 def choose(comparison: Comparison, top: int | None = None, only_different: bool = False) -> Comparison:
     """Choose what a report shows, the largest differences first.
 
-    Parameters
-    ----------
-    comparison : Comparison
-    top : int, optional
-        So many figures at most. Distinguishable ones come first, by the bound of their ratio's interval that is nearer
-        to 1, so by the difference that is certain; then all others by their ratio.
-    only_different : bool
-        None that is not distinguishable.
+    `top`: so many figures at most. Distinguishable ones come first, by the bound of their ratio's interval that is
+    nearer to 1, so by the difference that is certain; then all others by their ratio. `only_different`: none that is
+    not distinguishable.
     """
     if top is None and not only_different:
         return comparison

@@ -169,15 +169,9 @@ def picked(measured: pd.DataFrame, names: Choices) -> np.ndarray:
 def by_other_starts(measured: pd.DataFrame) -> Choices:
     """Choose for each block what was best in the mean of the *others*.
 
-    Parameters
-    ----------
-    measured : DataFrame
-        From `by_block`.
+    `measured`: from `by_block`.
 
-    Returns
-    -------
-    Series
-        Index as `measured`, without workloads that no other block has; empty with one block.
+    The series: index as `measured`, without workloads that no other block has; empty with one block.
     """
     parts = []
     for block in measured.index.unique("block"):
@@ -229,19 +223,12 @@ def always_best_from(cell_stats: pd.DataFrame) -> float:
 def against_contained(cell_stats: pd.DataFrame, figure: str = "latency_us") -> pd.DataFrame:
     """Compare each wider setting with those it contains: more replicas on one side, no fewer on the other.
 
-    Parameters
-    ----------
-    cell_stats : DataFrame
-        From `summaries.cell_statistics`; mixed cells are used.
-    figure : str
-        What is compared: the mean, or a percentile (see `percentiles.COLUMNS`).
+    `cell_stats`: from `summaries.cell_statistics`; mixed cells are used. `figure`: what is compared: the mean, or a
+    percentile (see `percentiles.COLUMNS`).
 
-    Returns
-    -------
-    DataFrame
-        Index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean over
-        workloads, over blocks), faster (in how many workloads it is lower on average), distinguishably_faster
-        (in how many of those that holds at 5 %, paired within blocks), workloads.
+    The table: index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean
+    over workloads, over blocks), faster (in how many workloads it is lower on average), distinguishably_faster (in how
+    many of those that holds at 5 %, paired within blocks), workloads.
     """
     table = mixed_cells(cell_stats).pivot_table(figure, ["block", *WORKLOAD], "setting")
     waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}

@@ -302,20 +302,11 @@ _OF_RECORDS: Sequence[tuple[str, Paper, Callable[[str], tuple[Said, str]]]] = (
 def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
     """Put the project's own records to the claims that they can test.
 
-    Parameters
-    ----------
-    papers : collection of str
-        Those whose claims are wanted.
+    `papers`: those whose claims are wanted.
 
-    Returns
-    -------
-    dict of str to Evidence
-        By the id of the claim.
+    The result: by the id of the claim.
 
-    Raises
-    ------
-    InputError
-        If a record is missing or damaged.
+    Raises InputError if a record is missing or damaged.
     """
     found: dict[str, Evidence] = {}
     for name, paper, of_record in _OF_RECORDS:

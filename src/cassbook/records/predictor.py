@@ -32,14 +32,7 @@ _TRIALS = 400_000
 class OracleRun:
     """A record of `cassbook experiment staleness-oracle`.
 
-    Parameters
-    ----------
-    name_or_path : str or Path
-
-    Raises
-    ------
-    InputError
-        If no such record exists, or it is not complete.
+    Raises InputError if no such record exists, or it is not complete.
     """
 
     def __init__(self, name_or_path: str | Path) -> None:
@@ -67,10 +60,7 @@ class OracleRun:
     def answers(self, setup: str, r: int, w: int, load: str = "beside") -> pd.DataFrame:
         """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or the 'study'.
 
-        Returns
-        -------
-        DataFrame
-            One row per question: t_ms, k, p (mean over nodes and starts).
+        The table: one row per question: t_ms, k, p (mean over nodes and starts).
         """
         answers = self._answers
         answers = answers[
@@ -188,11 +178,8 @@ def _messages(legs: MessageDelays) -> tuple[Floats, Floats]:
 def by_panel(run: OracleRun) -> pd.DataFrame:
     """How far each is from what was measured.
 
-    Returns
-    -------
-    DataFrame
-        Index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the RMSE of
-        a perfect prediction would be), and the RMSE of each over t.
+    The table: index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the
+    RMSE of a perfect prediction would be), and the RMSE of each over t.
     """
     rows = {}
     for setup in run.results.manifest["setups"]:

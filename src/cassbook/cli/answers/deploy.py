@@ -173,15 +173,9 @@ def measure(
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
-    Returns
-    -------
-    DataFrame
-        operation, latency_ms, throughput_per_s, marks.
+    The table: operation, latency_ms, throughput_per_s, marks.
 
-    Raises
-    ------
-    InputError
-        See `measurable`.
+    Raises InputError: see `measurable`.
     """
     from cassbook.lab.run.measure import measure as run
     from cassbook.profile.profile import Profile
@@ -223,11 +217,8 @@ def measure(
 def measurable(placement: Placement, replication: Replication | None) -> int:
     """Return the replication factor that a cluster for `--measure` is to have.
 
-    Raises
-    ------
-    InputError
-        If rows are to be on some nodes of a data centre: the laboratory's keyspaces have them on all, or go round the
-        ring.
+    Raises InputError if rows are to be on some nodes of a data centre: the laboratory's keyspaces have them on all, or
+    go round the ring.
     """
     if not isinstance(replication, Mapping):
         return len(placement.deployment.replicas) if replication is None else replication
