@@ -16,21 +16,11 @@ from cassbook.core.signals import Terminated, heeded
 
 
 class Entry(NamedTuple):
-    """Where a command is defined, and how `cassbook --help` lists it.
+    """Where a command is defined, and how `cassbook --help` lists it."""
 
-    Attributes
-    ----------
-    module : str
-        Of `cassbook.cli`; it defines the command under its own name, with `_` for `-`.
-    section : str
-        One of `SECTIONS`; empty for an older command, which keeps working and is not listed.
-    summary : str
-        The first line of the command's help.
-    """
-
-    module: str
-    section: str = ""
-    summary: str = ""
+    module: str  # of `cassbook.cli`; it defines the command under its own name, with `_` for `-`
+    section: str = ""  # one of `SECTIONS`; empty for an older command, which keeps working and is not listed
+    summary: str = ""  # the first line of the command's help
 
 
 SECTIONS = ("Measure", "Answer", "Read", "Book")

@@ -52,14 +52,11 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     A fault's requests are those that were due from when it struck until the next one did, or the load ended. One that
     the schedule repeats is one row, and so are random faults of one kind.
 
-    Returns
-    -------
-    DataFrame
-        One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many times it
-        struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered, each
-        of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN
-        where it was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so
-        on for each of `PHASES`: medians over half seconds of the p99 of answered requests, NaN where there is none.
+    The table: one row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many
+    times it struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered,
+    each of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN where it
+    was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so on for each of
+    `PHASES`: medians over half seconds of the p99 of answered requests, NaN where there is none.
     """
     parts = [
         _of_fault(run, setup, fault, struck) for setup in setups or run.setups for fault, struck in _struck(run, setup)

@@ -4,7 +4,7 @@ import pytest
 
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.latency import mix_excess, model_selection, policies, wider_settings
+from cassbook.latency import mix_excess, model_selection, policies
 from cassbook.latency.mixing import WORKLOAD
 from tests.helpers import made_runs
 
@@ -89,11 +89,11 @@ def test_the_share_of_reads_from_which_on_1r_3w_is_the_fastest(cells):
 
 def test_wider_settings_against_what_they_contain():
     cells = made_runs.run(noise=0.001, settings=(*STRONG_SETTINGS, *WIDER_SETTINGS))
-    table = wider_settings.against_contained(cells)
+    table = policies.against_contained(cells)
     assert list(table.index) == [
         ("2R-3W", "1R-3W"), ("2R-3W", "2R-2W"), ("3R-2W", "2R-2W"), ("3R-2W", "3R-1W"),
         ("3R-3W", "1R-3W"), ("3R-3W", "2R-2W"), ("3R-3W", "3R-1W"),
     ]  # fmt: skip
     assert all(ratio.value > 1 for ratio in table["ratio"])
     assert table["faster"].sum() == 0
-    assert wider_settings.times_best(cells) == (0, 18)
+    assert policies.times_best(cells) == (0, 18)

@@ -8,8 +8,8 @@ from contextlib import nullcontext
 import pytest
 
 from cassbook.core.errors import InputError
+from cassbook.core.progress import TimeLeft
 from cassbook.core.schema import DISTURBED, SCHEMA_VERSION, Mark
-from cassbook.core.time_left import TimeLeft
 from cassbook.lab.load.loop import Bound, Outcome
 from cassbook.lab.load.recorder import Recorder, Window
 from cassbook.lab.load.slices import AlternatingTurns, Slices

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.advisor import workload_cells
+from cassbook.advisor import map_cells
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Forecast, Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
@@ -118,13 +118,13 @@ def test_what_makes_no_map_is_said(stats, workloads, said):
 
 @pytest.mark.parametrize("wanted", [["orders"], ["orders", "reports"], ["A", "B", "C"], ["D"]])
 def test_workloads_on_the_same_tables_go_together(wanted):
-    workload_cells.check_same_tables(PROFILE, wanted)
+    map_cells.check_same_tables(PROFILE, wanted)
 
 
 @pytest.mark.parametrize("wanted", [["orders", "other"], ["A", "D"], ["orders", "A"], ["mine", "yours"]])
 def test_workloads_on_other_tables_do_not(wanted):
     with pytest.raises(InputError, match="same tables"):
-        workload_cells.check_same_tables(PROFILE, wanted)
+        map_cells.check_same_tables(PROFILE, wanted)
 
 
 @pytest.mark.parametrize(
