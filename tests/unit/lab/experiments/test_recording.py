@@ -5,12 +5,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.experiments.catalogue import CATALOGUE, Entry, named, usual_engine
+from cassbook.lab.experiments.experiment import Experiment, in_random_order
 from cassbook.lab.experiments.recording import record
 from cassbook.lab.experiments.workbench import figures
 from cassbook.lab.load.recorder import Window
@@ -33,7 +35,7 @@ def test_every_entry_makes_an_experiment_that_has_rows_and_numbers(name):
     assert key == name
     assert entry.question.endswith("?")
     assert usual_engine(entry) in entry.engines
-    assert all(experiment.rows(setup) > 0 for setup in experiment.setups)
+    assert all(experiment.on(setup).rows() > 0 for setup in experiment.setups)
     assert json.loads(json.dumps([experiment.notes(), [each.notes() for each in experiment.setups.values()]]))
     for each in experiment.setups.values():
         each.cluster(usual_engine(entry), print)
@@ -83,20 +85,17 @@ class Nowhere:
         return {"nodes": 0}
 
 
-@dataclass
-class Tossing:
+@dataclass(frozen=True)
+class Tossing(Experiment):
     """Two rows per cluster start, one of them with a table."""
 
     setups: dict = field(default_factory=lambda: {name: Nowhere(name) for name in ("left", "right")})
     tosses: int = 5
 
-    def notes(self):
-        return {"tosses": self.tosses}
-
-    def rows(self, setup):
+    def rows(self):
         return 2
 
-    def measure(self, setup, cluster, rng):
+    def measure(self, cluster, rng):
         for panel in range(2):
             seen = pd.DataFrame({"toss": rng.integers(2, size=self.tosses if panel else 0)})
             yield {"panel": panel, "heads": int(seen["toss"].sum()), "seen": seen}
@@ -113,6 +112,32 @@ def tossing():
 
     catalogue = {"toss-coins": Made("How many heads?", 1, "")}
     return SimpleNamespace(experiment=experiment, options={"catalogue": catalogue, **QUIET})
+
+
+@dataclass(frozen=True)
+class Aiming(Experiment):
+    """Shots, of which each set-up has its own."""
+
+    BY_SETUP = ("setups", "shots")
+
+    shots: dict
+
+    def points(self):
+        return [shot for shots in self.shots.values() for shot in shots]
+
+    def measure(self, cluster, rng):
+        yield from ({"shot": shot} for shot in in_random_order(self.points(), rng))
+
+
+def test_an_experiment_on_one_setup_has_what_belongs_to_it_and_all_other_numbers():
+    aiming = Aiming({"left": (1, 2, 3), "right": (4,)}, setups={name: Nowhere(name) for name in ("left", "right")})
+    left, right = aiming.on("left"), aiming.on("right")
+    assert (left.rows(), right.rows(), aiming.rows()) == (3, 1, 4)
+    assert sorted(row["shot"] for row in left.measure(None, np.random.default_rng(1))) == [1, 2, 3]
+    assert list(right.setups) == ["right"]
+    assert aiming.notes() == {"shots": {"left": (1, 2, 3), "right": (4,)}}
+    (spec,) = [setup.spec for setup in Aiming({"three": ()}).setups.values()]
+    assert (spec.nodes, spec.replication_factor) == (3, 3)
 
 
 def test_a_record_holds_rows_tables_and_their_sums(tossing, tmp_path):

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -25,7 +25,7 @@ from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import quiet_driver
 from cassbook.lab.engine.spec import Breakable
-from cassbook.lab.experiments.experiment import AnySetup, Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
 from cassbook.lab.experiments.faults.load import FaultLoad, Sender, Variant
 from cassbook.lab.experiments.faults.noticing import NOTICES, Notices
@@ -48,27 +48,26 @@ OPERATIONS = ("READ", "UPDATE")
 Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, Sender]]]]
 
 
-@dataclass(frozen=True, slots=True)
-class FaultTrial:
+@dataclass(frozen=True)
+class FaultTrial(Experiment):
     """Schedules of faults, each on clusters of its own.
 
     Attributes
     ----------
     profiles : mapping of str to Profile
-        Each has `faults`; by name.
+        Each has `faults`; by name. Each has a cluster, with a relay where links fail or hosts are apart.
     """
 
+    BY_SETUP = ("profiles",)
+
+    setups: Mapping[str, AnySetup] = field(init=False)
     profiles: Mapping[str, Profile]
 
     def __post_init__(self) -> None:
         for name, profile in self.profiles.items():
             if profile.faults is None:
                 raise InputError(f"profile: {name} holds no faults; give them under `faults`, as in faults-kill")
-
-    @property
-    def setups(self) -> dict[str, AnySetup]:
-        """A cluster for each profile; with a relay where links fail or hosts are apart."""
-        return {name: _setup(profile) for name, profile in self.profiles.items()}
+        object.__setattr__(self, "setups", {name: _setup(profile) for name, profile in self.profiles.items()})
 
     def notes(self) -> dict[str, Any]:
         """Return the profiles, whose engine is not the record's."""
@@ -76,11 +75,11 @@ class FaultTrial:
             "profiles": {name: one.model_dump(mode="json", exclude={"engine"}) for name, one in self.profiles.items()}
         }
 
-    def rows(self, setup: str) -> int:
+    def rows(self) -> int:
         """Return how many rows a cluster start gives."""
-        return len(OPERATIONS) * len(variants(self.profiles[setup]))
+        return len(OPERATIONS) * sum(len(variants(profile)) for profile in self.profiles.values())
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Let the schedule strike, heal the cluster, and judge the whole history.
 
         Returns
@@ -91,7 +90,7 @@ class FaultTrial:
             (`under_faults.over_time`) and told (`TOLD`), and with the first row struck (`striking.STRUCK`) and notices
             (`noticing.NOTICES`).
         """
-        profile = self.profiles[setup]
+        (profile,) = self.profiles.values()
         yield from rows(profile, measured(profile, cluster, rng))
 
 
