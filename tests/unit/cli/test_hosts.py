@@ -388,6 +388,14 @@ def test_a_manifest_that_was_tampered_with_drops_nothing():
     assert cluster.run == "ba9876543210"
 
 
+@pytest.mark.parametrize("what", ["restart", "paused", "node_process"])
+def test_what_is_done_to_nodes_is_refused_with_what_would_work(what):
+    cluster = Fake()
+    assert (cluster.started_here, cluster.nodes_here, cluster.replication, cluster.apart) == (False, 0, None, None)
+    with pytest.raises(LaboratoryError, match=r"has not started .* without --hosts it measures on a cluster of its own"):
+        getattr(cluster, what)(*[] if what == "restart" else [1])
+
+
 def test_notes_say_what_could_not_be_known():
     assert Fake().notes()["hints"] == "unknown"
     assert Fake(version="2.1.9").notes()["hints"] == "counted"

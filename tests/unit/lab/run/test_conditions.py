@@ -287,7 +287,7 @@ CELL = Cell("b1-x", "paced", 10, "ONE", "ONE", 1.0, 1, 1, 0, condition="paused_n
 
 
 def bench_on(cluster):
-    return SimpleNamespace(own_cluster=cluster, notes={"pauses": [{"cell_id": "b1-x"}, {"cell_id": "b1-y"}]}, epoch=0.0)
+    return SimpleNamespace(cluster=cluster, notes={"pauses": [{"cell_id": "b1-x"}, {"cell_id": "b1-y"}]}, epoch=0.0)
 
 
 def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
@@ -302,7 +302,7 @@ def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
             yield
             seen_s.append(time.perf_counter())
 
-    bench.own_cluster = SimpleNamespace(paused=watched)
+    bench.cluster = SimpleNamespace(paused=watched)
     with conditions.pausing(bench, PauseSection(node=2, after_s=0.3, for_s=0.4), CELL, window):
         time.sleep(0.2)
         assert not seen_s  # the steady window has not begun
@@ -355,7 +355,7 @@ def test_ctrl_c_in_the_terminal_leaves_no_node_paused(tmp_path, sleeper):
         "from cassbook.lab.run import conditions\n"
         "cluster = CassandraCluster('2.1.20', name='never')\n"
         f"cluster.folder = Path({str(tmp_path)!r})\n"
-        "bench = SimpleNamespace(own_cluster=cluster, notes={}, epoch=0.0)\n"
+        "bench = SimpleNamespace(cluster=cluster, notes={}, epoch=0.0)\n"
         "part = PauseSection(node=2, after_s=0.01, for_s=5.0)\n"
         "cell = SimpleNamespace(cell_id='b1-x')\n"
         "with conditions.pausing(bench, part, cell, Window(time.perf_counter())):\n"

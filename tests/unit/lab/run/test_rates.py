@@ -51,7 +51,7 @@ def client(profile, port, epoch):
     made = object.__new__(Client)
     made._profile, made._rng, made.epoch = profile, np.random.default_rng(1), epoch
     made._place, made._nodes = Place(None, [], ["node1"], ""), StubNodes(port)
-    made.workloads = {"rows": Ready(Rows(), None)}
+    made.session, made.workloads = None, {"rows": Ready(Rows(), None)}
     return made
 
 
@@ -62,14 +62,14 @@ def profile(tmp_path):
 
 
 @pytest.fixture
-def measured(profile, tmp_path, monkeypatch):
+def measured(profile, tmp_path):
     """Measures the whole plan of the profile against the service; gives the run and what was logged."""
 
     def measure(folder, cells):
         store, said = RunStore.create(tmp_path / folder, profile), []
         with stub_service(**CARRIED) as port:
             loading = client(profile, port, store.epoch)
-            block = made_block(profile, store, monkeypatch, loading, said.append, [])
+            block = made_block(profile, store, loading, said.append)
             for group in groups(cells):
                 block.measure(group)
             loading._nodes.close()
