@@ -9,8 +9,8 @@ from tests.helpers.experiments import noted
 def probed(folder, experiment, trial, cluster):
     """Measure the one setup of a trial, as the record of an experiment; the folder."""
     ((name, setup),) = trial.setups.items()
-    rows = [{"start": 1, "setup": name} | row for row in trial.measure(name, cluster, np.random.default_rng(1))]
-    assert len(rows) == trial.rows(name)
+    rows = [{"start": 1, "setup": name} | row for row in trial.measure(cluster, np.random.default_rng(1))]
+    assert len(rows) == trial.rows()
     write_rows(folder / f"start-1-{name}.csv", rows)
     starts = [{"start": 1, "setup": name, **cluster.notes()}]
     return noted(

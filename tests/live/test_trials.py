@@ -48,8 +48,8 @@ def beside():
 
 
 def rows_of(trial, cluster):
-    table = pd.DataFrame(trial.measure("only", cluster, np.random.default_rng(1)))
-    assert len(table) == trial.rows("only")
+    table = pd.DataFrame(trial.measure(cluster, np.random.default_rng(1)))
+    assert len(table) == trial.rows()
     return table
 
 
@@ -93,7 +93,7 @@ def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
     """Each three times: on a busy machine a read can come after the late write, or a message after its trace's end."""
     trial = ScenesTrial(repeats=3)
     told: dict[str, list[Scene]] = {"repair": [], "naive": [], "safe": [], "hint": []}
-    for row in trial.measure("only", cluster, np.random.default_rng(1)):
+    for row in trial.measure(cluster, np.random.default_rng(1)):
         told[row["scene"]].append(scene(row["requests"], row["events"], trial.notes()))
     assert all(one.version for one in [*told["repair"], *told["safe"], *told["hint"]])
     assert told["hint"][0].pauses, "the hint comes when the node is back"

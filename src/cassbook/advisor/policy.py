@@ -23,11 +23,12 @@ from cassbook.advisor.advice import SURVIVE, differ
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime, Step, transition
 from cassbook.advisor.window import Load
-from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
+from cassbook.core.consistency import Setting, setting_waiting_for
 from cassbook.core.errors import InputError
 from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, uncertainty
+from cassbook.shown.dead_replicas import dead_replicas, stops
 
 if TYPE_CHECKING:
     from cassbook.advisor.sweep import Swept  # which needs the driver; forecasts do not
@@ -74,28 +75,15 @@ class Terms:
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What a switch is expected to bring, in seconds of waiting.
+    """What a switch is expected to bring, in seconds of waiting."""
 
-    Attributes
-    ----------
-    setting : Setting
-        Where to.
-    now_us, then_us : float
-        Latency in the present setting and in that one, by the figure that the terms go by.
-    saved_s : float
-        Over the horizon.
-    cost_s : float
-        Of the way there: the sweep, if it needs one.
-    sweeps : bool
-        Whether it does.
-    """
-
-    setting: Setting
+    setting: Setting  # where to
+    #: Latency in the present setting and in that one, by the figure that the terms go by.
     now_us: float
     then_us: float
-    saved_s: float
-    cost_s: float
-    sweeps: bool
+    saved_s: float  # over the horizon
+    cost_s: float  # of the way there: the sweep, if it needs one
+    sweeps: bool  # whether it does
 
     @property
     def pays(self) -> bool:

@@ -9,28 +9,18 @@ from typing import Any, NamedTuple
 import click
 
 from cassbook import __version__
-from cassbook.cli.common import log
+from cassbook.cli.options import log
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.extras import name_missing
 from cassbook.core.signals import Terminated, heeded
 
 
 class Entry(NamedTuple):
-    """Where a command is defined, and how `cassbook --help` lists it.
+    """Where a command is defined, and how `cassbook --help` lists it."""
 
-    Attributes
-    ----------
-    module : str
-        Of `cassbook.cli`; it defines the command under its own name, with `_` for `-`.
-    section : str
-        One of `SECTIONS`.
-    summary : str
-        The first line of the command's help.
-    """
-
-    module: str
-    section: str
-    summary: str
+    module: str  # of `cassbook.cli`; it defines the command under its own name, with `_` for `-`
+    section: str  # one of `SECTIONS`
+    summary: str  # the first line of the command's help
 
 
 SECTIONS = ("Measure", "Answer", "Read", "Book")

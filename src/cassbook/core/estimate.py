@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -183,30 +183,11 @@ class Estimate:
                 for name, x in bounds.items()}  # fmt: skip
 
 
-def spread(values: Iterable[float], shown: Callable[[float], str]) -> str:
-    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval.
-
-    >>> spread([4.0, 2.0, 9.0], "{:.1f}".format)
-    '4.0 [2.0, 9.0]'
-    """
-    known = np.asarray([value for value in values if not np.isnan(value)], dtype=float)
-    if not known.size:
-        return "-"
-    if np.isinf(known).any():
-        return "not in time"
-    middle, least, most = (shown(float(of(known))) for of in (np.median, np.min, np.max))
-    return middle if least == most else f"{middle} [{least}, {most}]"
-
-
 def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:
     """Return 95 % binomial bounds of shares (Clopper and Pearson 1934), element by element.
 
-    Parameters
-    ----------
-    share : array_like of float
-        0 to 1.
-    n : array_like of float
-        Observations behind each; need not be whole, as where they are not independent and count for less.
+    `share`: 0 to 1. `n`: observations behind each; need not be whole, as where they are not independent and count for
+    less.
     """
     from scipy.special import betaincinv  # noqa: PLC0415 - as in `student_half_width`
 

@@ -48,6 +48,21 @@ def formatted(table: pd.DataFrame, formats: Mapping[Any, Format] | Format, missi
     return made
 
 
+def titled(table: pd.DataFrame, columns: Mapping[Any, tuple[Any, Format]], missing: str = "") -> pd.DataFrame:
+    """Return a table of words as `formatted`, by the title and the format of each column that is kept.
+
+    >>> titled(pd.DataFrame({"mean_ms": [1.25]}), {"mean_ms": ("mean, ms", ".1f")}).to_dict("list")
+    {'mean, ms': ['1.2']}
+    """
+    words = formatted(table, {name: spec for name, (_, spec) in columns.items()}, missing)
+    return words.set_axis([title for title, _ in columns.values()], axis=1)
+
+
+def marked(words: pd.Series, where: pd.Series, mark: str = " *") -> pd.Series:
+    """Return words with a mark behind those `where` it belongs."""
+    return words.where(~where.astype(bool), words + mark)
+
+
 def estimates(table: pd.DataFrame, value: str, low: str = "low", high: str = "high") -> pd.Series:
     """Return a column of figures and those of its bounds as one of Estimates."""
     bounds = table[[value, low, high]].to_numpy(dtype=float)
@@ -57,6 +72,21 @@ def estimates(table: pd.DataFrame, value: str, low: str = "low", high: str = "hi
 def intervals(table: pd.DataFrame, spec: Format, value: str, low: str = "low", high: str = "high") -> pd.Series:
     """Return `estimates` in words."""
     return estimates(table, value, low, high).map(lambda estimate: text(estimate, spec)).astype(str)
+
+
+def spread(values: Iterable[float], shown: Callable[[float], str]) -> str:
+    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval.
+
+    >>> spread([4.0, 2.0, 9.0], "{:.1f}".format)
+    '4.0 [2.0, 9.0]'
+    """
+    known = np.asarray([value for value in values if not np.isnan(value)], dtype=float)
+    if not known.size:
+        return "-"
+    if np.isinf(known).any():
+        return "not in time"
+    middle, least, most = (shown(float(of(known))) for of in (np.median, np.min, np.max))
+    return middle if least == most else f"{middle} [{least}, {most}]"
 
 
 def lines(table: pd.DataFrame, words: Iterable[str] = ()) -> list[str]:

@@ -36,7 +36,7 @@ def test_demands_of_a_running_cluster_predict_its_throughput(cluster):
         traced=15, traced_in=("only",), warm_up_s=3.0,
     )  # fmt: skip
     rows, ratios = [], []
-    with closing(trial.measure("only", cluster, np.random.default_rng(1))) as measuring:
+    with closing(trial.measure(cluster, np.random.default_rng(1))) as measuring:
         for rounds in range(1, MOST + 1):
             rows += list(itertools.islice(measuring, len(CELLS)))
             measured = pd.DataFrame(rows).drop(columns="phases")

@@ -190,10 +190,9 @@ def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
     script = WITHOUT.format(packages=BARE) + "from cassbook.advisor import Adviser"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode != 0
-    assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: cassbook.advisor.Adviser needs cassandra, which is not installed: "
-        'pip install "cassbook[advisor]"'
-    )
+    why = done.stderr.splitlines()[-1]
+    assert why.startswith("ModuleNotFoundError: cassbook.advisor.Adviser needs cassandra, ")
+    assert why.endswith(': pip install "cassbook[advisor]"')
 
 
 @pytest.mark.parametrize("name", ["show", "advise", "capacity", "compare", "deploy", "claims", "export", "read"])

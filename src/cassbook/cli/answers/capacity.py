@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.consistency import replicas_waited_for, survival
+from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
 from cassbook.latency.capacity import AT_LEAST, EMPTY, FAILED, FOUND, IN_GROUPS, LATE, NONE, UNSENT, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
 from cassbook.latency.slices import rates_in_groups
+from cassbook.shown.dead_replicas import survival
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun
@@ -32,10 +33,7 @@ _WHY = {
 def capacities(run: RecordedRun, bound_ms: float, by: str, workload: str | None, form: str) -> str:
     """Answer for every setting of a run that was measured at fixed rates.
 
-    Raises
-    ------
-    InputError
-        If there are no such cells, or none of the workload.
+    Raises InputError if there are no such cells, or none of the workload.
     """
     statistics = run.statistics
     if workload is not None:

@@ -126,15 +126,15 @@ CATALOGUE: Catalogue = {
     ),
     "interleaving-carry-over": Entry(
         "Levels that alternate in slices: for how long does a change of level show in latency, and whose?",
-        40, "interleaving.carry_over:carry_over",
+        40, "interleaving.carry_over:CarryOverExperiment",
     ),
     "interleaving-designs": Entry(
         "How much narrower are ratios of levels that alternate in slices than of levels measured one after the other?",
-        30, "interleaving.designs:designs",
+        30, "interleaving.designs:DesignExperiment",
     ),
     "interleaving-same": Entry(
         "Labels that stand for the same level: how often do intervals and tests say that they differ?",
-        55, "interleaving.same:same",
+        55, "interleaving.same:SameLevelExperiment",
     ),
     "adviser-shift": Entry(
         "While a load shifts, how fast are the adviser, fixed settings and the paper's switching, and what is lost?",

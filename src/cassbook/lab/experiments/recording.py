@@ -84,7 +84,7 @@ def _measure_missing(
 ) -> None:  # fmt: skip
     units = [(start, setup) for start in range(1, notes["starts"] + 1) for setup in _order(experiment, start)]
     missing = [(start, setup) for start, setup in units if not _path(folder, start, setup).is_file()]
-    total, left = (sum(experiment.rows(setup) for _, setup in listed) for listed in (units, missing))
+    total, left = (sum(experiment.on(setup).rows() for _, setup in listed) for listed in (units, missing))
     log(f"{name}: {entry.question}")
     with bar(total, total - left, "row") as progress:
         for start, setup in missing:
@@ -138,7 +138,7 @@ def _measure(
     rows: list[Row] = []
     begun = now()
     with setup.cluster(engine, log) as cluster:
-        for row in experiment.measure(name, cluster, rng):
+        for row in experiment.on(name).measure(cluster, rng):
             rows.append({"start": start, "setup": name} | row)
             advance()
         notes["cluster_starts"].append({"start": start, "setup": name, "begun": begun, **cluster.notes()})

@@ -32,7 +32,7 @@ from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.adviser.naive import Switch
-from cassbook.lab.experiments.experiment import AnySetup, Row
+from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row
 from cassbook.lab.experiments.faults.experiment import FaultExperiment, measured, rows, variants
 from cassbook.lab.experiments.faults.load import Sender
 from cassbook.profile.profile import Profile, load_profile
@@ -63,8 +63,8 @@ def failing(map: LatencyMap) -> FailingExperiment:
     return FailingExperiment(map, {name: load_profile(name) for name in names})
 
 
-@dataclass(frozen=True, slots=True)
-class FailingExperiment:
+@dataclass(frozen=True)
+class FailingExperiment(Experiment):
     """The experiment.
 
     Attributes
@@ -75,13 +75,14 @@ class FailingExperiment:
         By name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others.
     """
 
+    BY_SETUP = ("profiles",)
+
+    setups: Mapping[str, AnySetup] = field(init=False)
     latency_map: LatencyMap
     profiles: Mapping[str, Profile]
 
-    @property
-    def setups(self) -> Mapping[str, AnySetup]:
-        """The profiles' clusters."""
-        return self._faults.setups
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "setups", self._faults.setups)
 
     @property
     def _faults(self) -> FaultExperiment:
@@ -95,13 +96,13 @@ class FailingExperiment:
             "dwell_s": _TERMS.dwell_s,
         }  # fmt: skip
 
-    def rows(self, setup: str) -> int:
+    def rows(self) -> int:
         """Return how many rows a cluster start gives."""
-        return self._faults.rows(setup)
+        return self._faults.rows()
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """As `FaultExperiment.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
-        profile = self.profiles[setup]
+        (profile,) = self.profiles.values()
         acting = _Acting(self.latency_map, profile, cluster, np.random.default_rng(rng.integers(2**32)))
         seen = measured(profile, cluster, rng, acting.senders, acting.switch)
         beside = {"steps": acting.steps(seen.begun_s), "replies": _failed_replies(profile, seen.requests)}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,10 @@ from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.window import Window
 from cassbook.core.consistency import STRONG_SETTINGS
-from cassbook.lab.engine.cluster import CassandraCluster, Spec
+from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
 from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Actor, Advising, Fixed, Naive, Phase, ScheduleRun
-from cassbook.lab.experiments.experiment import Row, SideBySide
+from cassbook.lab.experiments.experiment import Experiment, Row, in_random_order
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.ycsb import KEYSPACE, Usertable
 from cassbook.profile.profile import TableSection
@@ -43,8 +43,8 @@ def shift(map: LatencyMap) -> ShiftExperiment:
     return ShiftExperiment(map)
 
 
-@dataclass(frozen=True, slots=True)
-class ShiftExperiment:
+@dataclass(frozen=True)
+class ShiftExperiment(Experiment):
     """The experiment.
 
     Attributes
@@ -65,7 +65,6 @@ class ShiftExperiment:
     schedule: tuple[Phase, ...] = SCHEDULE
     actors: tuple[str, ...] = ACTORS
     warm_up: tuple[Phase, ...] = _WARM_UP
-    setups: Mapping[str, SideBySide] = field(default_factory=lambda: {"three": SideBySide(Spec())})
 
     def notes(self) -> dict[str, Any]:
         """Return the map's name, and every number."""
@@ -75,11 +74,15 @@ class ShiftExperiment:
             "window_s": _WINDOW_S, "interval_s": _INTERVAL_S,
         }  # fmt: skip
 
-    def rows(self, setup: str) -> int:
+    def points(self) -> Sequence[str]:
+        """Return the actors."""
+        return self.actors
+
+    def rows(self) -> int:
         """Return how many rows a cluster start gives: one per actor and phase, and one per actor for the whole."""
         return len(self.actors) * (1 + len(self.schedule))
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Send every actor through the schedule, in random order.
 
         Returns
@@ -98,9 +101,9 @@ class ShiftExperiment:
             warm = Fixed(bench.session, _START, Window(_WINDOW_S))
             ScheduleRun(bench.nodes, table, warm, rng).run(self.warm_up)
             panel = 0
-            for place in rng.permutation(len(self.actors)):
-                for row in self._of_actor(self.actors[place], bench, table, rng):
-                    yield {"panel": panel, "actor": self.actors[place]} | row
+            for actor in in_random_order(self.actors, rng):
+                for row in self._of_actor(actor, bench, table, rng):
+                    yield {"panel": panel, "actor": actor} | row
                     panel += 1
 
     def _of_actor(self, name: str, bench: Workbench, table: Usertable, rng: np.random.Generator) -> list[Row]:

@@ -22,7 +22,7 @@ from cassbook.advisor.regime import breaks
 from cassbook.core.consistency import STRONG_SETTINGS, setting
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.adviser import scene
-from cassbook.lab.experiments.experiment import Row
+from cassbook.lab.experiments.experiment import Experiment, Row, in_random_order
 from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S
 
 _REPLICAS = 3
@@ -63,8 +63,8 @@ def switches(map: LatencyMap) -> SwitchExperiment:
     return SwitchExperiment(map)
 
 
-@dataclass(frozen=True, slots=True)
-class SwitchExperiment:
+@dataclass(frozen=True)
+class SwitchExperiment(Experiment):
     """The experiment.
 
     Attributes
@@ -79,7 +79,7 @@ class SwitchExperiment:
     latency_map: LatencyMap
     plan: scene.Plan = PLAN
     pairs: tuple[tuple[str, str], ...] = _PAIRS
-    setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()})
+    setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()}, kw_only=True)
 
     def notes(self) -> dict[str, Any]:
         """Return the map's name, the plan, and how much later the second client learns of a naive switch."""
@@ -92,11 +92,11 @@ class SwitchExperiment:
             "lease_s": _PACE.lease_s,
         }
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per switch and way."""
-        return 2 * len(self.pairs)
+    def points(self) -> list[tuple[str, str, str]]:
+        """Return how, from which setting and to which."""
+        return [(how, now, then) for now, then in self.pairs for how in ("naive", "safe")]
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Make every switch, both ways, in random order.
 
         Returns
@@ -105,11 +105,9 @@ class SwitchExperiment:
             panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
         """
         session = cluster.connect()
-        points = [(how, now, then) for now, then in self.pairs for how in ("naive", "safe")]
         try:
             scene.create(session)
-            for panel, place in enumerate(rng.permutation(len(points))):
-                how, now, then = points[place]
+            for panel, (how, now, then) in enumerate(in_random_order(self.points(), rng)):
                 seen = self._naive(session, now, then) if how == "naive" else self._safe(session, now, then)
                 yield {"panel": panel, "how": how, "now": now, "then": then} | watched(seen)
         finally:

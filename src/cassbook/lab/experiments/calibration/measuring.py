@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from cassandra import ConsistencyLevel
 
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.experiments.calibration.compilers import Compilers, warm_up
-from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
 from cassbook.lab.experiments.workbench import KINDS, Workbench, figures
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
@@ -27,8 +27,7 @@ from cassbook.lab.load.ycsb import Usertable
 from cassbook.lab.run.client import mix
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.profile.profile import TableSection
-from cassbook.queueing.paper import FIELD_LENGTH
-from cassbook.queueing.phases import Event, phases
+from cassbook.queueing.paper import FIELD_LENGTH, Event, phases
 
 _WARM_UP_THREADS = 32
 _BURST_S = 3.0
@@ -61,8 +60,8 @@ class Cell:
     replication: int = 3
 
 
-@dataclass(frozen=True, slots=True)
-class CalibrationTrial:
+@dataclass(frozen=True)
+class CalibrationTrial(Experiment):
     """The experiment.
 
     Attributes
@@ -82,6 +81,8 @@ class CalibrationTrial:
         After which a warm-up ends, though code is still being compiled.
     """
 
+    BY_SETUP = ("setups", "cells")
+
     setups: Mapping[str, Setup | SideBySide]
     cells: Mapping[str, tuple[Cell, ...]]
     repetitions: int = 5
@@ -93,15 +94,20 @@ class CalibrationTrial:
     warm_up_s: float = 240.0
 
     def notes(self) -> dict[str, Any]:
-        """Return every number."""
-        numbers = {each.name for each in fields(self)} - {"setups", "cells"}
-        return {name: getattr(self, name) for name in sorted(numbers)}
+        """Return every number; rows name their cells."""
+        numbers = super().notes()
+        del numbers["cells"]
+        return numbers
 
-    def rows(self, setup: str) -> int:
-        """Return how many cells a cluster start has."""
-        return self.repetitions * len(self.cells[setup])
+    def points(self) -> tuple[Cell, ...]:
+        """Return the cells."""
+        return tuple(itertools.chain.from_iterable(self.cells.values()))
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def rows(self) -> int:
+        """Return how many rows a cluster start gives: each cell's as often as it is repeated."""
+        return self.repetitions * len(self.points())
+
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure all cells, and trace.
 
         Returns
@@ -112,14 +118,14 @@ class CalibrationTrial:
             of a processor that compilers took at the end of the warm-up); and a table, phases: operation, level,
             local, parse_us, serve_us, end_us, duration_us.
         """
-        cells = self.cells[setup]
+        (setup,), cells = self.setups, self.points()
         with Workbench(cluster, rng) as bench:
             runner = _Cells(bench, self, cells, rng)
             compiling = runner.warm_up()[-1]
             phases = runner.trace() if setup in self.traced_in else pd.DataFrame()
-            orders = [rng.permutation(len(cells)) for _ in range(self.repetitions)]
-            for number, place in enumerate(np.concatenate(orders)):
-                row = runner.run(cells[place]) | {"compiling": round(compiling, 3)}
+            orders = [in_random_order(cells, rng) for _ in range(self.repetitions)]
+            for number, cell in enumerate(itertools.chain.from_iterable(orders)):
+                row = runner.run(cell) | {"compiling": round(compiling, 3)}
                 yield {"panel": number} | row | {"phases": phases if number == 0 else pd.DataFrame()}
 
 

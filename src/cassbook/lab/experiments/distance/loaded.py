@@ -16,7 +16,7 @@ from cassbook.core.consistency import READ_LEVELS
 from cassbook.core.threads import meanwhile
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.experiments.workbench import KINDS, Workbench, figures
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
@@ -69,8 +69,8 @@ class Condition:
         return [name for name in self.operations if name == "UPDATE" or self.level in READ_LEVELS]
 
 
-@dataclass(frozen=True, slots=True)
-class LoadTrial:
+@dataclass(frozen=True)
+class LoadTrial(Experiment):
     """An experiment of conditions under load.
 
     Attributes
@@ -87,6 +87,8 @@ class LoadTrial:
         After which a warm-up that has not settled ends.
     """
 
+    BY_SETUP = ("setups", "conditions")
+
     setups: Mapping[str, Setup]
     conditions: Mapping[str, Mapping[str, Condition]]
     rounds: int = 2
@@ -100,14 +102,22 @@ class LoadTrial:
         conditions = {
             setup: {name: _notes(one) for name, one in by_name.items()} for setup, by_name in self.conditions.items()
         }
-        numbers = ("rounds", "ramp_s", "steady_s", "records", "warm_up_s")
-        return {name: getattr(self, name) for name in numbers} | {"conditions": conditions}
+        return super().notes() | {"conditions": conditions}
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives."""
-        return self.rounds * len(self._points(setup))
+    def points(self) -> list[tuple[str, str]]:
+        """Return names of conditions, and operations."""
+        return [
+            (name, operation)
+            for by_name in self.conditions.values()
+            for name, condition in by_name.items()
+            for operation in condition.allowed()
+        ]
 
-    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def rows(self) -> int:
+        """Return how many rows a cluster start gives: each point's in each round."""
+        return self.rounds * len(self.points())
+
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure each condition in each round.
 
         Returns
@@ -116,27 +126,20 @@ class LoadTrial:
             round, condition, operation, level, coordinator, threads; `workbench.figures`; and what a cell says of
             distances (see `run.distance`).
         """
-        points = self._points(setup)
-        by_name, placement = self.conditions[setup], self.setups[setup].placement
+        (by_name,), (setup,) = self.conditions.values(), self.setups.values()
         with Workbench(cluster, rng) as bench:
             try:
-                conditions = _Conditions(bench, cluster, placement, self.records)
+                conditions = _Conditions(bench, cluster, setup.placement, self.records)
                 for condition in by_name.values():
                     conditions.prepare(condition)
                 rule = WarmUpSection(threads=_WARM_UP_THREADS, windows=5, cap_s=self.warm_up_s)
                 conditions.warm_up(next(iter(by_name.values())), rule, rng)
                 for number in range(1, self.rounds + 1):
-                    for place in rng.permutation(len(points)):
-                        name, operation = points[place]
+                    for name, operation in in_random_order(self.points(), rng):
                         row = conditions.run(by_name[name], operation, Bound(self.ramp_s, self.steady_s))
                         yield {"round": number, "condition": name} | row
             finally:
-                cluster.move(placement)
-
-    def _points(self, setup: str) -> list[tuple[str, str]]:
-        return [
-            (name, operation) for name, condition in self.conditions[setup].items() for operation in condition.allowed()
-        ]
+                cluster.move(setup.placement)
 
 
 def _notes(condition: Condition) -> dict[str, Any]:

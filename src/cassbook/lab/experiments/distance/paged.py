@@ -18,7 +18,7 @@ from cassbook.deployment.notation import CLIENT
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.experiments.distance.paging import Asking, Pager
 from cassbook.lab.experiments.distance.proxying import proxy
-from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.keys import row_keys
 from cassbook.lab.wan.relay import Relay, Route, free_address
@@ -27,8 +27,8 @@ from cassbook.profile.profile import TableSection
 _PROXY = "proxy"
 
 
-@dataclass(frozen=True, slots=True)
-class PageTrial:
+@dataclass(frozen=True)
+class PageTrial(Experiment):
     """The experiment: pages of several sizes, both ways, in random order.
 
     Attributes
@@ -44,6 +44,8 @@ class PageTrial:
         Least duration of a measurement.
     """
 
+    BY_SETUP = ("setups", "near")
+
     setups: Mapping[str, Setup]
     near: Mapping[str, Link]
     rows_a_page: tuple[int, ...] = (1, 2, 5, 10, 20)
@@ -53,15 +55,15 @@ class PageTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return the numbers of the load."""
-        names = ("rows_a_page", "clients", "seconds", "records")
-        near_ms = {name: link.delay_ms * 2 for name, link in self.near.items()}
-        return {name: getattr(self, name) for name in names} | {"near_rtt_ms": near_ms}
+        numbers = super().notes()
+        del numbers["near"]
+        return numbers | {"near_rtt_ms": {name: link.delay_ms * 2 for name, link in self.near.items()}}
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per way and size."""
-        return 2 * len(self.rows_a_page)
+    def points(self) -> list[tuple[str, int]]:
+        """Return ways and sizes of pages."""
+        return [(way, size) for way in ("direct", _PROXY) for size in self.rows_a_page]
 
-    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure every size, directly and through the proxy.
 
         Returns
@@ -71,12 +73,11 @@ class PageTrial:
         """
         keys = _load(cluster, self.records, rng)
         pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)
-        points = [(way, size) for way in ("direct", _PROXY) for size in self.rows_a_page]
+        (link,) = self.near.values()
         with _far_proxy(cluster, pager) as (far, ask_proxy), pager() as near:
             ways: dict[str, Callable[[Sequence[str]], int]] = {"direct": near.read, _PROXY: ask_proxy}
-            for place in rng.permutation(len(points)):
-                way, size = points[place]
-                _near_or_far(cluster, far, self.near[setup] if way == _PROXY else None)
+            for way, size in in_random_order(self.points(), rng):
+                _near_or_far(cluster, far, link if way == _PROXY else None)
                 row = self._pages(ways[way], size, keys, rng)
                 yield {"way": way, "rows_a_page": size, "clients": self.clients} | row
 

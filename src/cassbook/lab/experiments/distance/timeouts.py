@@ -18,7 +18,7 @@ from cassandra.cluster import Session
 
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
-from cassbook.lab.experiments.experiment import Row, Setup
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.load.ycsb import create_table
 from cassbook.profile.profile import TableSection
 
@@ -58,8 +58,8 @@ TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class TimeoutTrial:
+@dataclass(frozen=True)
+class TimeoutTrial(Experiment):
     """The experiment: each time-out runs the schedule, in random order.
 
     Attributes
@@ -85,11 +85,15 @@ class TimeoutTrial:
             "timeouts": list(self.timeouts),
         }
 
-    def rows(self, setup: str) -> int:
+    def points(self) -> list[str]:
+        """Return the names of the time-outs."""
+        return list(self.timeouts)
+
+    def rows(self) -> int:
         """Return how many rows a cluster start gives: one per time-out and phase."""
         return len(self.timeouts) * len(self.schedule)
 
-    def measure(self, setup: str, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Run the schedule with each time-out.
 
         Returns
@@ -105,9 +109,8 @@ class TimeoutTrial:
             ask = _asking(session, cluster)
             for key in range(_KEYS):  # a connection's first requests are not of the experiment
                 ask(key, key % len(cluster.addresses), _PATIENCE_S, lambda _: None)
-            names = list(self.timeouts)
-            for place in rng.permutation(len(names)):
-                yield from self._measure_timeout(names[place], cluster, ask)
+            for name in in_random_order(self.points(), rng):
+                yield from self._measure_timeout(name, cluster, ask)
         finally:
             session.cluster.shutdown()
 

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import product
 from typing import Any
 
@@ -25,7 +25,7 @@ from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.connect import quiet_driver
 from cassbook.lab.engine.spec import Breakable
-from cassbook.lab.experiments.experiment import AnySetup, Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
 from cassbook.lab.experiments.faults.detection import NOTICES, Notices
 from cassbook.lab.experiments.faults.injection import STRUCK, Injector
@@ -58,21 +58,20 @@ EVERY = tuple(
 Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, Sender]]]]
 
 
-@dataclass(frozen=True, slots=True)
-class FaultExperiment:
-    """Schedules of faults, those of profiles by name, each on clusters of its own."""
+@dataclass(frozen=True)
+class FaultExperiment(Experiment):
+    """Schedules of faults, those of profiles by name, each on a cluster of its own: with a relay where links fail."""
 
+    BY_SETUP = ("profiles",)
+
+    setups: Mapping[str, AnySetup] = field(init=False)
     profiles: Mapping[str, Profile]
 
     def __post_init__(self) -> None:
         for name, profile in self.profiles.items():
             if profile.faults is None:
                 raise InputError(f"profile: {name} holds no faults; give them under `faults`, as in faults-kill")
-
-    @property
-    def setups(self) -> dict[str, AnySetup]:
-        """A cluster for each profile; with a relay where links fail or hosts are apart."""
-        return {name: _setup(profile) for name, profile in self.profiles.items()}
+        object.__setattr__(self, "setups", {name: _setup(profile) for name, profile in self.profiles.items()})
 
     def notes(self) -> dict[str, Any]:
         """Return the profiles, whose engine is not the record's."""
@@ -80,18 +79,18 @@ class FaultExperiment:
             "profiles": {name: one.model_dump(mode="json", exclude={"engine"}) for name, one in self.profiles.items()}
         }
 
-    def rows(self, setup: str) -> int:
+    def rows(self) -> int:
         """Return how many rows a cluster start gives."""
-        return len(OPERATIONS) * len(variants(self.profiles[setup]))
+        return len(OPERATIONS) * sum(len(variants(profile)) for profile in self.profiles.values())
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Let the schedule strike, heal the cluster, and judge the whole history.
 
         One row per variant and operation: panel, setting, driver, table, operation, n, errors (by kind), stale and back
         (reads), lost (acknowledged writes), held_up (of the whole load); tables bins (`under_faults.over_time`) and
         told (`TOLD`), and with the first row struck (`injection.STRUCK`) and notices (`detection.NOTICES`).
         """
-        profile = self.profiles[setup]
+        (profile,) = self.profiles.values()
         yield from rows(profile, measured(profile, cluster, rng))
 
 

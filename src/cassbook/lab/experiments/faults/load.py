@@ -111,9 +111,9 @@ class FaultLoad:
     """Requests of all variants, in turn at a steady rate, or each in a closed loop; within a `with` block.
 
     The session is one of `drivers.connected`; each variant has rows of so many keys. Requests are made for `before_s`
-    before the time begins that is counted from `begun_s`. `senders` are who sends the reads and the writes of a variant,
-    by its number, in place of the driver at its setting's levels. `rate_per_s` is of all together; with `threads` in
-    its place the load is closed: so many requests of each variant are always under way.
+    before the time begins that is counted from `begun_s`. `senders` send the reads and the writes of a variant, by its
+    number, in place of the driver at its setting's levels. `rate_per_s` is of all together; with `threads` in its place
+    the load is closed: so many requests of each variant are always under way.
     """
 
     def __init__(

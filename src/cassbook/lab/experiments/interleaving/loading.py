@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.schema import OK
-from cassbook.lab.engine.cluster import CassandraCluster, Spec
-from cassbook.lab.experiments.experiment import SideBySide
+from cassbook.lab.engine.cluster import CassandraCluster
+from cassbook.lab.experiments.experiment import Experiment, Row, in_random_order
 from cassbook.lab.experiments.workbench import TIMEOUT_S, Workbench
 from cassbook.lab.load.loop import Bound, ClosedLoop
 from cassbook.lab.load.recorder import Window
@@ -100,11 +102,6 @@ class Loader:
         return Seen(pd.DataFrame(columns)[within].reset_index(drop=True), window)
 
 
-def three_nodes() -> dict[str, SideBySide]:
-    """Return the setups of all experiments on interleaving."""
-    return {"three": SideBySide(Spec(nodes=3, replication_factor=3, heap_mb=1024))}
-
-
 @contextmanager
 def warmed_up(cluster: CassandraCluster, records: int, rng: np.random.Generator) -> Iterator[Loader]:
     """Give a loader of a table of so many rows on a cluster that is warm; its connections are closed with the block."""
@@ -112,6 +109,29 @@ def warmed_up(cluster: CassandraCluster, records: int, rng: np.random.Generator)
         loader = Loader(bench, TableSection(record_count=records), rng)
         loader.warm_up(_WARM_UP)
         yield loader
+
+
+@dataclass(frozen=True)
+class GroupExperiment(Experiment):
+    """An experiment on groups of levels, each measured once on a warm cluster.
+
+    Attributes
+    ----------
+    records : int
+        Rows of the table.
+    """
+
+    records: int = field(default=100_000, kw_only=True)
+
+    @abstractmethod
+    def group(self, loader: Loader, point: Any, rng: np.random.Generator) -> Row:
+        """Measure a group; return its row but for `panel`."""
+
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+        """Measure all groups, in random order; `panel` is a row's number."""
+        with warmed_up(cluster, self.records, rng) as loader:
+            for number, point in enumerate(in_random_order(self.points(), rng)):
+                yield {"panel": number} | self.group(loader, point, rng)
 
 
 def slice_table(seen: Seen, levels: list[str]) -> pd.DataFrame:

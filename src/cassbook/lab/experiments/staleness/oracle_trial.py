@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,7 +20,7 @@ from cassbook.core.consistency import level_waiting_for
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import STUDY
 from cassbook.lab.engine.thrift import DistantStudyCluster, StudyCluster
-from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
 from cassbook.lab.experiments.staleness import thrift_tracing
 from cassbook.lab.experiments.staleness.oracle import Oracle, Question
 from cassbook.lab.experiments.staleness.probe import History, Panel
@@ -62,8 +61,8 @@ class StudySetup(Setup):
         return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", log=log)
 
 
-@dataclass(frozen=True, slots=True)
-class OracleTrial:
+@dataclass(frozen=True)
+class OracleTrial(Experiment):
     """The experiment.
 
     Attributes
@@ -88,6 +87,8 @@ class OracleTrial:
         are kept here, so that in each setting it knows only those next to that setting's probes.
     """
 
+    BY_SETUP = ("setups", "t_ms")
+
     setups: Mapping[str, StudySideBySide | StudySetup]
     t_ms: Mapping[str, tuple[float, ...]]
     settings: tuple[tuple[int, int], ...] = WEAK
@@ -102,16 +103,11 @@ class OracleTrial:
     logged: int = 1000
     trials: int = 10_000
 
-    def notes(self) -> dict[str, Any]:
-        """Return every number."""
-        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
-        return numbers | {"t_ms": dict(self.t_ms)}
-
-    def rows(self, setup: str) -> int:
+    def rows(self) -> int:
         """Return how many rows a cluster start gives: the study's load, and three per setting."""
         return 1 + 3 * len(self.settings)
 
-    def measure(self, setup: str, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Load as the study did and ask; probe each setting next to a load, and ask; trace each setting.
 
         Returns
@@ -122,12 +118,13 @@ class OracleTrial:
             the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
             (`MessageDelays.table`, and kind and key).
         """
-        bench = _Bench(cluster, self, self.t_ms[setup], rng)
+        (t_ms,) = self.t_ms.values()
+        bench = _Bench(cluster, self, t_ms, rng)
         try:
             panels = [(r, w, versions) for r, w in self.settings for versions in (1, MOST_VERSIONS)]
             steps: list[Callable[[], Row]] = [bench.as_the_study_did]
-            steps += [partial(bench.probed, *panels[place]) for place in rng.permutation(len(panels))]
-            steps += [partial(bench.traced, *self.settings[place]) for place in rng.permutation(len(self.settings))]
+            steps += [partial(bench.probed, *panel) for panel in in_random_order(panels, rng)]
+            steps += [partial(bench.traced, *setting) for setting in in_random_order(self.settings, rng)]
             for number, step in enumerate(steps):
                 yield {"panel": number} | step()
         finally:

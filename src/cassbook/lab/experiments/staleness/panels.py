@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ import pandas as pd
 
 from cassbook.core.consistency import levels
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
 from cassbook.lab.experiments.staleness import background, probe, tracing
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.profile.profile import LoadSection, MixedSection, Profile, TableSection
@@ -37,8 +37,8 @@ class _Point:
     versions: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class StalenessTrial:
+@dataclass(frozen=True)
+class StalenessTrial(Experiment):
     """The experiment.
 
     Attributes
@@ -67,6 +67,8 @@ class StalenessTrial:
         Rows of the load's table.
     """
 
+    BY_SETUP = ("setups", "t_ms")
+
     setups: Mapping[str, Setup | SideBySide]
     t_ms: Mapping[str, tuple[float, ...]]
     threads: tuple[int, ...] = (0, 100)
@@ -81,14 +83,13 @@ class StalenessTrial:
 
     def notes(self) -> dict[str, Any]:
         """Return every number."""
-        numbers = {each.name: getattr(self, each.name) for each in fields(self) if each.name != "setups"}
-        return numbers | {"t_ms": dict(self.t_ms), "checked_s": _CHECKED_S}
+        return super().notes() | {"checked_s": _CHECKED_S}
 
-    def rows(self, setup: str) -> int:
-        """Return how many panels a cluster start gives."""
-        return len(self.threads) * len(self._points(self.setups[setup].spec.nodes))
+    def rows(self) -> int:
+        """Return how many panels a cluster start gives: each pair of levels under each load."""
+        return len(self.threads) * len(self.points())
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Probe every pair of levels under each load.
 
         Returns
@@ -103,9 +104,9 @@ class StalenessTrial:
             panels = _Panels(bench, self, rng)
             try:
                 panels.warm_up()
-                points = self._points(cluster.spec.nodes)
-                rows = (row for place in rng.permutation(len(self.threads)) for row in
-                        panels.run(self.threads[place], points, self.t_ms[setup]))  # fmt: skip
+                (t_ms,) = self.t_ms.values()
+                rows = (row for threads in in_random_order(self.threads, rng) for row in
+                        panels.run(threads, self.points(), t_ms))  # fmt: skip
                 yield from ({"panel": number} | row for number, row in enumerate(rows))
             finally:
                 panels.close()
@@ -116,8 +117,10 @@ class StalenessTrial:
         probers = math.ceil(per_ms * (wait_ms + self.pause_ms))
         return probers, probers / per_ms - wait_ms
 
-    def _points(self, n: int) -> list[_Point]:
+    def points(self) -> list[_Point]:
         """Return what is probed under each load."""
+        (setup,) = self.setups.values()
+        n = setup.spec.nodes
         known = levels(n)
         settings = self.settings or [(r, w) for r in known for w in known]
         return [*(_Point(r, w, r + w > n) for r, w in settings), _Point(1, 1, n == 1, self.versions)]

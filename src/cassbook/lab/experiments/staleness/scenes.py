@@ -9,7 +9,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,8 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT, parse
-from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.distant import DistantCluster, broadcast_address
-from cassbook.lab.experiments.experiment import AnySetup, Row, Setup
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.experiments.staleness import tracing
 from cassbook.lab.load.ycsb import create_keyspace
 
@@ -45,8 +44,13 @@ _NODES = 3
 _WRITER, _OTHER, _LATE = 1, 2, 3
 
 
-@dataclass(frozen=True, slots=True)
-class ScenesTrial:
+def _late() -> dict[str, Setup]:
+    """Three nodes behind a relay."""
+    return {"late": Setup(Placement(parse("{[C, (R1..R3)]}"), ("datacenter1",), Distances("late", {})))}
+
+
+@dataclass(frozen=True)
+class ScenesTrial(Experiment):
     """The experiment.
 
     Attributes
@@ -55,25 +59,25 @@ class ScenesTrial:
         Of each scene but the hint's, which takes half a minute.
     """
 
+    setups: Mapping[str, Setup] = field(default_factory=_late, kw_only=True)
     repeats: int = _REPEATS
-
-    @property
-    def setups(self) -> Mapping[str, AnySetup]:
-        """Three nodes behind a relay."""
-        return {"late": Setup(Placement(parse("{[C, (R1..R3)]}"), ("datacenter1",), Distances("late", {})))}
 
     def notes(self) -> dict[str, Any]:
         """Return how far hosts are apart, which way is late, and what nodes call each other."""
         names = [broadcast_address(node) for node in range(1, _NODES + 1)]
-        return {
-            "way_ms": WAY_MS, "late_ms": LATE_MS, "late": [_WRITER, _LATE], "addresses": names, "repeats": self.repeats,
+        return super().notes() | {
+            "way_ms": WAY_MS, "late_ms": LATE_MS, "late": [_WRITER, _LATE], "addresses": names,
         }  # fmt: skip
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per scene and repeat."""
-        return len(_SCENES) * self.repeats + 1
+    def points(self) -> list[str]:
+        """Return the names of the scenes, repeated, without the hint's."""
+        return [name for name in _SCENES for _ in range(self.repeats)]
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def rows(self) -> int:
+        """Return how many rows a cluster start gives: one per scene and repeat, and the hint's."""
+        return len(self.points()) + 1
+
+    def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Play each scene several times, in random order, and the hint's at last.
 
         Returns
@@ -81,13 +85,11 @@ class ScenesTrial:
         iterator of dict
             One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
         """
-        assert isinstance(cluster, DistantCluster)  # noqa: S101 - of these setups
         stage = _Stage(cluster)
         try:
-            names = [name for name in _SCENES for _ in range(self.repeats)]
-            for panel, place in enumerate(rng.permutation(len(names)), 1):
-                yield {"panel": panel, "scene": names[place]} | stage.play(_SCENES[names[place]])
-            yield {"panel": len(names) + 1, "scene": "hint"} | stage.play(_hint)
+            for panel, name in enumerate(in_random_order(self.points(), rng), 1):
+                yield {"panel": panel, "scene": name} | stage.play(_SCENES[name])
+            yield {"panel": self.rows(), "scene": "hint"} | stage.play(_hint)
         finally:
             stage.close()
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +13,7 @@ from cassbook.core import schema
 from cassbook.core.consistency import level_waiting_for
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.experiments.experiment import Row, Setup, SideBySide
+from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load import stress
 from cassbook.lab.load.loop import Bound
@@ -26,8 +26,8 @@ _TABLE = TableSection(record_count=10_000, field_count=5, field_length=34, updat
 _WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes are just started
 
 
-@dataclass(frozen=True, slots=True)
-class StudyTrial:
+@dataclass(frozen=True)
+class StudyTrial(Experiment):
     """The experiment.
 
     Attributes
@@ -46,13 +46,13 @@ class StudyTrial:
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
-        return {"operations": self.operations, "threads": self.threads, "warm_up": _WARM_UP}
+        return super().notes() | {"warm_up": _WARM_UP}
 
-    def rows(self, setup: str) -> int:
-        """Return how many rows a cluster start gives: one per setting."""
-        return len(SETTINGS)
+    def points(self) -> Sequence[tuple[int, int]]:
+        """Return the settings."""
+        return SETTINGS
 
-    def measure(self, setup: str, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
+    def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Write, then read, in each setting, in random order: by cassandra-stress, and by our generator.
 
         Returns
@@ -64,8 +64,8 @@ class StudyTrial:
         with Workbench(cluster, rng) as bench:
             tools = _Tools(bench, self)
             tools.warm_up()
-            for place in rng.permutation(len(SETTINGS)):
-                yield tools.run(*SETTINGS[place], bool(rng.integers(2)))
+            for setting in in_random_order(SETTINGS, rng):
+                yield tools.run(*setting, bool(rng.integers(2)))
 
 
 class _Tools:
