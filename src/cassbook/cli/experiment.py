@@ -64,7 +64,7 @@ def _record(
     """Record an experiment into a folder, by default the usual one of its name and engine."""
     from cassbook.core.paths import project_root
     from cassbook.lab.experiments.catalogue import named, usual_engine
-    from cassbook.lab.experiments.recording import record
+    from cassbook.lab.experiments.writer import record
 
     name, entry = named(name)
     called = name

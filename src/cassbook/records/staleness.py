@@ -28,7 +28,7 @@ class StalenessRun:
     Attributes
     ----------
     panels : DataFrame
-        One row per panel and cluster start (see `panels.StalenessTrial.measure`).
+        One row per panel and cluster start (see `panels.StalenessExperiment.measure`).
 
     Raises
     ------

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from cassbook.book import build
 from cassbook.cli.main import COMMANDS, SECTIONS, main
-from cassbook.lab.experiments import recording
+from cassbook.lab.experiments import writer
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -110,7 +110,7 @@ OLDER = {
 @pytest.mark.parametrize("arguments", OLDER, ids=" ".join)
 def test_older_commands_record_the_same_experiments(arguments, monkeypatch, tmp_path):
     asked = []
-    monkeypatch.setattr(recording, "record", lambda *all_of_it: asked.append(all_of_it) or "done")
+    monkeypatch.setattr(writer, "record", lambda *all_of_it: asked.append(all_of_it) or "done")
     typed = [str(tmp_path) if part == "OUT" else part for part in arguments]
     assert run(*typed).exit_code == 0
     name, folder, blocks = OLDER[arguments]

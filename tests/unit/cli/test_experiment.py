@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.main import main
 from cassbook.core.paths import project_root
-from cassbook.lab.experiments import recording
+from cassbook.lab.experiments import writer
 from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.shown import faults as shown_faults
 from tests.unit.records.test_fault_summary import record as fault_record
@@ -63,7 +63,7 @@ def test_a_command_records_what_it_names_where_it_always_did(
         asked.append(given)
         return given[1]
 
-    monkeypatch.setattr(recording, "record", record)
+    monkeypatch.setattr(writer, "record", record)
     monkeypatch.setattr("cassbook.cli.experiment._summarise", lambda path: None)
     result = CliRunner().invoke(main, arguments)
     path = project_root() / "_build" / folder
@@ -75,7 +75,7 @@ def test_a_command_records_what_it_names_where_it_always_did(
 
 def test_at_its_end_it_says_what_the_faults_made_of_each_setting(monkeypatch, tmp_path):
     made = fault_record(tmp_path / "mine")
-    monkeypatch.setattr(recording, "record", lambda *_: tmp_path / "mine")
+    monkeypatch.setattr(writer, "record", lambda *_: tmp_path / "mine")
     result = CliRunner().invoke(main, ["experiment", "faults", "--profile", "faults-kill"])
     assert result.exit_code == 0
     assert result.stdout == f"{tmp_path / 'mine'}\n", "the path alone, for scripts"

@@ -90,7 +90,7 @@ CATALOGUE: Catalogue = {
     ),
     "staleness-scenes": Entry(
         "Message by message, what is a read repair, a hint, and a naive and a safe switch of setting?",
-        10, "staleness.scenes:scenes",
+        10, "staleness.scenes:ScenesExperiment",
     ),
     "staleness-oracle": Entry(
         "What does Cassandra 1.2's own predictor say, and what do its reads return?",
@@ -98,35 +98,35 @@ CATALOGUE: Catalogue = {
     ),
     "distance-coordinators": Entry(
         DISTANCE_QUESTIONS["coordinators"],
-        21, "distance.conditions:coordinators", before="coordinators",
+        21, "distance.comparisons:coordinators", before="coordinators",
     ),
     "distance-uplinks": Entry(
         DISTANCE_QUESTIONS["uplinks"],
-        12, "distance.conditions:uplinks", before="uplinks",
+        12, "distance.comparisons:uplinks", before="uplinks",
     ),
     "distance-asynchronous": Entry(
         DISTANCE_QUESTIONS["asynchronous"],
-        17, "distance.conditions:asynchronous", before="asynchronous",
+        17, "distance.comparisons:asynchronous", before="asynchronous",
     ),
     "distance-proxy": Entry(
         DISTANCE_QUESTIONS["proxy"],
-        6, "distance.conditions:proxy", before="proxy",
+        6, "distance.comparisons:proxy", before="proxy",
     ),
     "distance-two-centres": Entry(
         DISTANCE_QUESTIONS["two-centres"],
-        14, "distance.conditions:two_centres", before="two-centres",
+        14, "distance.comparisons:two_centres", before="two-centres",
     ),
     "distance-speculation": Entry(
         DISTANCE_QUESTIONS["speculation"],
-        13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
+        13, "distance.comparisons:speculation", _BEFORE_4, before="speculation",
     ),
     "distance-timeouts": Entry(
         DISTANCE_QUESTIONS["timeouts"],
-        10, "distance.conditions:timeouts", before="timeouts",
+        10, "distance.comparisons:timeouts", before="timeouts",
     ),
     "calibration": Entry(
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
-        45, "calibration.cells:calibration",
+        45, "calibration:calibration",
     ),
     "faults": Entry(
         "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
@@ -217,7 +217,7 @@ CATALOGUE: Catalogue = {
     ),
     "adviser-failing": Entry(
         "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
-        60, "adviser.failing:failing", needs="map",
+        60, "adviser.failures:failures", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",

@@ -2,7 +2,7 @@
 
 Each key has one writer; a write carries the next version, a read records the one it got. `checker.judge` then says
 which reads missed an acknowledged earlier write. Writing and reading are two clients, each with an object that sets
-levels: `Adviser`, or `naive.Switch`.
+levels: `Adviser`, or `actors.Switch`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from cassandra.cluster import NoHostAvailable, Session
 from cassbook.advisor.adviser import OutcomeUnknown
 from cassbook.deployment.link import Link
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
-from cassbook.lab.experiments.adviser.naive import Switch
+from cassbook.lab.experiments.adviser.actors import Switch
 from cassbook.lab.wan.relay import Relay, Route
 from cassbook.staleness.checker import READS, WRITES, judge
 

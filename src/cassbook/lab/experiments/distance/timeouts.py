@@ -17,7 +17,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
+from cassbook.lab.experiments.distance.retries import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.load.ycsb import create_table
 from cassbook.profile.profile import TableSection
@@ -59,7 +59,7 @@ TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
 
 
 @dataclass(frozen=True)
-class TimeoutTrial(Experiment):
+class TimeoutExperiment(Experiment):
     """The experiment: each time-out runs the schedule, in random order.
 
     Attributes
@@ -145,7 +145,7 @@ class TimeoutTrial(Experiment):
 
 
 def _asking(session: Session, cluster: DistantCluster) -> Callable[[int, int, float, Callable[[float], None]], None]:
-    """Return what reads a row, by its number, through a coordinator: as `retrying.Ask` behind that."""
+    """Return what reads a row, by its number, through a coordinator: as `retries.Ask` behind that."""
     read = session.prepare(f"SELECT * FROM {cluster.keyspace}.usertable WHERE y_id = ?")
     read.consistency_level = ConsistencyLevel.name_to_value[_LEVEL]
     by_address = {host.address: host for host in session.hosts}

@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.lab.experiments.experiment import Row
-from cassbook.lab.experiments.interleaving.loading import SHARES, GroupExperiment, Loader, compared, slice_table
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, compared, slice_table
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassbook.lab.experiments.experiment import Row
-from cassbook.lab.experiments.interleaving.loading import SHARES, GroupExperiment, Loader, compared, slice_table
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, compared, slice_table
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 

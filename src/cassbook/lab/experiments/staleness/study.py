@@ -27,7 +27,7 @@ _WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes ar
 
 
 @dataclass(frozen=True)
-class StudyTrial(Experiment):
+class StudyExperiment(Experiment):
     """The experiment.
 
     Attributes
@@ -71,15 +71,15 @@ class StudyTrial(Experiment):
 class _Tools:
     """cassandra-stress and our generator, each with its table."""
 
-    def __init__(self, bench: Workbench, trial: StudyTrial) -> None:
-        self._bench, self._cluster, self._trial = bench, bench.cluster, trial
+    def __init__(self, bench: Workbench, experiment: StudyExperiment) -> None:
+        self._bench, self._cluster, self._experiment = bench, bench.cluster, experiment
         self._n = bench.cluster.spec.replication_factor
-        self._table = bench.table(_TABLE, threads=trial.threads)
+        self._table = bench.table(_TABLE, threads=experiment.threads)
 
     def warm_up(self) -> None:
         """Let both tools run, without recording; cassandra-stress makes its table."""
         for operation in ("write", "read"):
-            stress.standard(self._cluster, operation, _WARM_UP, "ALL", self._trial.threads)
+            stress.standard(self._cluster, operation, _WARM_UP, "ALL", self._experiment.threads)
             self._ours(operation, "ALL", _WARM_UP)
 
     def run(self, r: int, w: int, stress_first: bool) -> Row:
@@ -89,17 +89,17 @@ class _Tools:
         row: Row = {"r": r, "w": w, "stress_first": stress_first}
         for way in order:
             for operation, replicas in (("write", w), ("read", r)):
-                latency_ms = ways[way](operation, level_waiting_for(replicas, self._n), self._trial.operations)
+                latency_ms = ways[way](operation, level_waiting_for(replicas, self._n), self._experiment.operations)
                 row |= {f"{way}_{operation}{name}_ms": round(ms, 3) for name, ms in latency_ms.items()}
             self._cluster.barrier(self._bench.session)
         return row
 
     def _stress(self, operation: str, level: str, count: int) -> dict[str, float]:
-        summary = stress.standard(self._cluster, operation, count, level, self._trial.threads)
+        summary = stress.standard(self._cluster, operation, count, level, self._experiment.threads)
         return {"": summary["mean"], "_p50": summary["median"], "_p95": summary["95th percentile"]}
 
     def _ours(self, operation: str, level: str, count: int) -> dict[str, float]:
-        kinds, threads = itertools.repeat(UPDATE if operation == "write" else READ), self._trial.threads
+        kinds, threads = itertools.repeat(UPDATE if operation == "write" else READ), self._experiment.threads
         bound = Bound(operations_per_thread=count // threads)
         samples = self._bench.run(self._table, kinds, level, threads, bound)
         if failed := sum(outcome != schema.OK for *_, outcome in samples):

@@ -16,8 +16,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.paging import Asking, Pager
-from cassbook.lab.experiments.distance.proxying import proxy
+from cassbook.lab.experiments.distance.proxy import Pager, ProxyClient, proxy
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.keys import row_keys
@@ -28,7 +27,7 @@ _PROXY = "proxy"
 
 
 @dataclass(frozen=True)
-class PageTrial(Experiment):
+class PageExperiment(Experiment):
     """The experiment: pages of several sizes, both ways, in random order.
 
     Attributes
@@ -133,4 +132,4 @@ def _far_proxy(
     with proxy(pager) as address:
         public = free_address()
         with Relay([Route(public, address, _PROXY, CLIENT)], way):
-            yield far, Asking(public).read
+            yield far, ProxyClient(public).read

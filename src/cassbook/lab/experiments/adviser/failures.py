@@ -31,7 +31,7 @@ from cassbook.core.schema import OK
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
-from cassbook.lab.experiments.adviser.naive import Switch
+from cassbook.lab.experiments.adviser.actors import Switch
 from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row
 from cassbook.lab.experiments.faults.load import Sender
 from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants
@@ -54,7 +54,7 @@ _PACE = Pace(interval_s=0.5, lease_s=5.0)
 _REGISTER = "faults"
 
 
-def failing(map: LatencyMap) -> FailingExperiment:
+def failures(map: LatencyMap) -> FailingExperiment:
     """Switch while nodes fail, with hints and without, and while the register has lost its majority.
 
     Advisers need a map, whichever it is.
