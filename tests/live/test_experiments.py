@@ -13,7 +13,7 @@ from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.experiments.distance.load import Condition, LoadExperiment, Pauses
-from cassbook.lab.experiments.distance.pages import PageExperiment
+from cassbook.lab.experiments.distance.page_reads import PageExperiment
 from cassbook.lab.experiments.distance.retries import Fixed, Observed
 from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutExperiment
 from cassbook.lab.experiments.experiment import Setup

@@ -35,8 +35,9 @@ from cassbook.advisor.status import LOGGER, Event, Journal, Status
 from cassbook.advisor.sweep import TableSweep
 from cassbook.advisor.unserved import CannotServe, Gates
 from cassbook.advisor.window import Load, Window
-from cassbook.core.consistency import setting, setting_waiting_for, stops
+from cassbook.core.consistency import setting, setting_waiting_for
 from cassbook.core.errors import InputError
+from cassbook.shown.dead_replicas import stops
 
 __all__ = [
     "Advised",

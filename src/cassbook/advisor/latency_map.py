@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 _REPLICAS = 3
-_DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told")
+_DOMAIN = ("read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "distinguishable")
 
 
 class LatencyMap:
@@ -421,9 +421,10 @@ class LatencyMap:
         Returns
         -------
         DataFrame
-            read_share, threads, best, latency_us, runner_up, margin_percent, p_value, told (True, False, or None with
-            one block); points outside what was measured are left out, as are those where a percentile of some setting
-            that is looked at is not known for want of operations, and all of them where no setting survives enough.
+            read_share, threads, best, latency_us, runner_up, margin_percent, p_value, distinguishable (True, False,
+            or None with one block); points outside what was measured are left out, as are those where a percentile of
+            some setting that is looked at is not known for want of operations, and all of them where no setting
+            survives enough.
         """
         counts = self.threads if threads is None else np.asarray(threads, dtype=float)
         shares = self.read_shares if read_shares is None else np.asarray(read_shares, dtype=float)
@@ -452,7 +453,7 @@ class LatencyMap:
                 "p_value": np.where(alone, np.nan, p_value).ravel(),
             }
         )
-        table["told"] = pd.Series([differ(p) for p in table["p_value"]], dtype=object)
+        table["distinguishable"] = pd.Series([differ(p) for p in table["p_value"]], dtype=object)
         return table[table["latency_us"].notna()].reset_index(drop=True)
 
 

@@ -23,11 +23,12 @@ from cassbook.advisor.advice import SURVIVE, differ
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.regime import Regime, Step, transition
 from cassbook.advisor.window import Load
-from cassbook.core.consistency import Setting, dead_replicas, setting_waiting_for, stops
+from cassbook.core.consistency import Setting, setting_waiting_for
 from cassbook.core.errors import InputError
 from cassbook.core.types import Floats
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, uncertainty
+from cassbook.shown.dead_replicas import dead_replicas, stops
 
 if TYPE_CHECKING:
     from cassbook.advisor.sweep import Swept  # which needs the driver; forecasts do not

@@ -32,7 +32,7 @@ from cassbook.lab.load.ycsb import KEYSPACE, READ, TABLE, UPDATE, Usertable, cre
 from cassbook.lab.run.circumstances import machine
 from cassbook.lab.run.warmup import WarmUp
 from cassbook.profile.profile import TableSection, WarmUpSection
-from cassbook.records.benchmarks import POINT, ratios
+from cassbook.records.bench_results import POINT, ratios
 
 ENGINE = "2.1.20"
 PAIRS = 5

@@ -19,7 +19,17 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, notebooks, publication, showable, slimming, staging, status
+from cassbook.book import (
+    execution,
+    fingerprint,
+    kernels,
+    notebooks,
+    publication,
+    showable,
+    slimming,
+    staging,
+    status_page,
+)
 from cassbook.book.forked_kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
@@ -89,7 +99,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     for copy in copies:
         staging.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     page = source / "book" / "status.md"
-    page.write_text(status.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
+    page.write_text(status_page.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
 
 

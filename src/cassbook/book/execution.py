@@ -11,9 +11,9 @@ import nbformat
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
-from cassbook.book import notebooks, replaced, status
+from cassbook.book import notebooks, replaced, status_page
+from cassbook.book.kernel_environment import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
-from cassbook.book.settings import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.core import paths
 from cassbook.core.errors import InputError, LaboratoryError
 
@@ -91,5 +91,5 @@ def execute(
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
     content = nbformat.read(output, as_version=4)
     replaced.fill(content)
-    content.metadata[status.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
+    content.metadata[status_page.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
     nbformat.write(content, output)

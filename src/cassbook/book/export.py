@@ -10,7 +10,7 @@ import pandas as pd
 
 from cassbook.book import paper_tables
 from cassbook.book.chapters import cold_start, measure
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.core.schema import explained

@@ -22,7 +22,7 @@ from jupyter_client.localinterfaces import localhost
 from jupyter_client.manager import AsyncKernelManager
 from traitlets import default
 
-from cassbook.book.settings import LOG_VARIABLE
+from cassbook.book.kernel_environment import LOG_VARIABLE
 from cassbook.core import signals
 
 #: How long what a kernel has started may take to notice that it is gone: a watchdog then removes a cluster.

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import pandas as pd
 
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS, STRONG_SETTINGS
 from cassbook.core.errors import LackingError
 from cassbook.latency.summaries import LEVEL_ORDER, mixed_cells

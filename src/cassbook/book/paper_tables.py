@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import LackingError
 from cassbook.core.schema import CLIENT_MARKS

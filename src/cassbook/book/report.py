@@ -17,7 +17,6 @@ from cassbook.advisor.advice import SURVIVE
 from cassbook.book import report_answers, report_faults
 from cassbook.book import report_figures as figures
 from cassbook.book.paper_tables import p_text
-from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import NOT_DETERMINED_MEANS
 from cassbook.core.schema import UNKNOWN_THREADS, explained
@@ -30,6 +29,7 @@ from cassbook.records.faults import FaultRun
 from cassbook.records.results import Measured, of_run, replication
 from cassbook.shown import comparison as shown_comparison
 from cassbook.shown import results as shown_results
+from cassbook.shown.dead_replicas import dead_replicas, stops
 from cassbook.shown.tables import intervals
 
 #: Tables of more rows are folded.

@@ -12,10 +12,10 @@ import pandas as pd
 from cassbook.advisor.advice import SURVIVE, Advice, Choice, alike, differ, times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.workload_cells import shares
-from cassbook.core.consistency import dead_replicas, stops
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 from cassbook.latency.capacity import AT_LEAST, NONE, SOME, Capacity, capacities
+from cassbook.shown.dead_replicas import dead_replicas, stops
 
 #: Bounds of p99 for which a rate is given, ms.
 BOUNDS_MS = (10.0, 50.0, 200.0)

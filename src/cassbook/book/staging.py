@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 
-from cassbook.book import captions, lacking, notebooks
+from cassbook.book import captions, gaps, notebooks
 
 #: Papermill's two: the defaults, and what it was given.
 _PARAMETERS = {"parameters", "injected-parameters"}
@@ -45,7 +45,7 @@ def _without_sentences(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNod
     if "figure" not in cell.metadata.get("mystnb", {}):
         return [cell]
     shown = [output for output in cell.outputs if not output.get("metadata", {}).get("scrapbook")]
-    before = [output for output in shown[:-1] if lacking.is_sentence(output.get("data", {}))]
+    before = [output for output in shown[:-1] if gaps.is_sentence(output.get("data", {}))]
     cell.outputs = [output for output in cell.outputs if output not in before]
     return [*(nbformat.v4.new_markdown_cell(output.data["text/html"]) for output in before), cell]
 

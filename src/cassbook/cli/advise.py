@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from cassbook.cli.common import by_option, format_option
+from cassbook.cli.options import by_option, format_option
 from cassbook.core.errors import InputError
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from cassbook.cli.common import blocks_option, engine_option, format_option, log, output_option
+from cassbook.cli.options import blocks_option, engine_option, format_option, log, output_option
 from cassbook.core.words import counted
 
 if TYPE_CHECKING:

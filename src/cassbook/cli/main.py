@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import click
 
 from cassbook import __version__
-from cassbook.cli.common import log
+from cassbook.cli.options import log
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.extras import name_missing
 from cassbook.core.signals import Terminated, heeded

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 
@@ -181,21 +181,6 @@ class Estimate:
         bounds = {"value": self.value, "low": self.low, "high": self.high}
         return {name: None if np.isnan(x) else float(x) if digits is None else round(x, digits)
                 for name, x in bounds.items()}  # fmt: skip
-
-
-def spread(values: Iterable[float], shown: Callable[[float], str]) -> str:
-    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval.
-
-    >>> spread([4.0, 2.0, 9.0], "{:.1f}".format)
-    '4.0 [2.0, 9.0]'
-    """
-    known = np.asarray([value for value in values if not np.isnan(value)], dtype=float)
-    if not known.size:
-        return "-"
-    if np.isinf(known).any():
-        return "not in time"
-    middle, least, most = (shown(float(of(known))) for of in (np.median, np.min, np.max))
-    return middle if least == most else f"{middle} [{least}, {most}]"
 
 
 def binomial_bounds(share: ArrayLike, n: ArrayLike) -> tuple[Floats, Floats]:

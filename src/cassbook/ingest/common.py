@@ -154,11 +154,11 @@ def summed_up(logs: Sequence[Log], to: Path, options: Options) -> Report:
     rows = sum(log.rows for log in logs)
     damaged = sum(log.tally.count for log in logs)
     left = sum(log.left_out.total() for log in logs)
-    told = clocks.report(logs, options.clocks_apart)
-    lines = [line for log in logs for line in log.report()] + told
+    apart = clocks.report(logs, options.clocks_apart)
+    lines = [line for log in logs for line in log.report()] + apart
     lines.append(f"{to}: {rows:,} samples; {left:,} operations and {damaged:,} damaged lines left out")
     content = {
         "output": str(to), "format": "csv" if is_csv(to) else "parquet", "table": "samples", "rows": rows,
-        "left_out": left, "damaged_lines": damaged, "clocks": told, "logs": [log.content() for log in logs],
+        "left_out": left, "damaged_lines": damaged, "clocks": apart, "logs": [log.content() for log in logs],
     }  # fmt: skip
     return Report(lines, content)

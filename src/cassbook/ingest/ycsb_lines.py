@@ -214,7 +214,7 @@ def _by_arrow(block: bytes, heading: int = -1) -> Rows | None:
         return None
     # Every line that was not cut out is a row; counting line ends again would cost as much as reading them.
     lines = rows.name.size + len(aside.lines) - (not block.endswith(b"\n"))
-    return aside.told(rows, lines)
+    return aside.added_to(rows, lines)
 
 
 @dataclass(slots=True)
@@ -239,7 +239,7 @@ class _Aside:
         else:
             self.damaged.append(Damage(number, line))
 
-    def told(self, rows: Rows, lines: int) -> Rows:
+    def added_to(self, rows: Rows, lines: int) -> Rows:
         """Return the rows with what is known of the other lines."""
         rows.lines, rows.aside, rows.texts = lines, self.lines, self.texts
         rows.damaged, rows.marks = self.damaged, self.marks
@@ -352,7 +352,7 @@ def _line_by_line(block: bytes) -> Rows:
         else:
             aside.add(line, number)
     rows = _concatenated([_table(memoryview(b"\n".join(good)))] if good else [])
-    return aside.told(rows, len(lines) - 1)
+    return aside.added_to(rows, len(lines) - 1)
 
 
 def _row(line: bytes) -> tuple[bytes, str] | None:

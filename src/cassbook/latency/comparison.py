@@ -25,6 +25,7 @@ from cassbook.core.schema import UNKNOWN_THREADS
 from cassbook.core.words import counted
 from cassbook.latency import percentiles, results, summaries, uncertainty
 from cassbook.latency.labels import labelled
+from cassbook.latency.percentiles import TooFew, lacking
 from cassbook.latency.ratios import Ratio, half_log, ratio_of, welch_bounds
 
 #: What makes cells of two runs the same; the deployment only where a run has several.
@@ -83,8 +84,8 @@ class Comparison:
         survive at the run's replication factor, 3 where the run does not say.
     by : str
         What the runs are compared by, one of `percentiles.FIGURES`; with 'mean' figures hold all of `FIGURES`.
-    not_shown : list of str
-        Percentiles that some cells have too few operations for, a sentence each.
+    not_shown : list of TooFew
+        Percentiles that some cells have too few operations for.
     paired : bool
         Whether the runs were measured block by block in turn, and their blocks are compared in pairs.
     notes : list of str
@@ -101,7 +102,7 @@ class Comparison:
     chosen: pd.DataFrame | None = None
     survives: dict[str, dict[str, dict[str, int]]] = field(default_factory=dict)
     by: str = "mean"
-    not_shown: list[str] = field(default_factory=list)
+    not_shown: list[TooFew] = field(default_factory=list)
     paired: bool = False
     notes: list[str] = field(default_factory=list)
     operations: int = 0
@@ -247,9 +248,9 @@ def _by_deployment(tables: list[pd.DataFrame]) -> list[pd.DataFrame]:
     return [table.assign(deployment=table["deployment"].astype(str)) for table in tables]
 
 
-def _supported(tables: list[pd.DataFrame], by: str) -> tuple[list[pd.DataFrame], list[str]]:
+def _supported(tables: list[pd.DataFrame], by: str) -> tuple[list[pd.DataFrame], list[TooFew]]:
     """Leave out percentiles that the operations of a cell do not support, and say which; always the one asked for."""
-    tables, said = [table.copy() for table in tables], []
+    tables, not_shown = [table.copy() for table in tables], []
     least = [_least(table) for table in tables]
     for name in percentiles.SHARES:
         few = [operations < percentiles.needed(name) for operations in least]
@@ -272,8 +273,8 @@ def _supported(tables: list[pd.DataFrame], by: str) -> tuple[list[pd.DataFrame],
         )
         if lost:
             fewest = min(float(n[wanting].min()) for n, wanting in zip(least, few, strict=True) if wanting.any())
-            said.append(percentiles.too_few(name, len(lost), fewest))
-    return tables, said
+            not_shown.append(TooFew(name, len(lost), fewest))
+    return tables, not_shown
 
 
 def _least(table: pd.DataFrame) -> pd.Series:
@@ -281,12 +282,14 @@ def _least(table: pd.DataFrame) -> pd.Series:
     return percentiles.known_operations(table).groupby([table[key] for key in KEYS]).transform("min")
 
 
-def _nothing_in_common(runs: tuple[Run, Run], cells: list[pd.DataFrame], by: str, not_shown: list[str]) -> str:
+def _nothing_in_common(runs: tuple[Run, Run], cells: list[pd.DataFrame], by: str, not_shown: list[TooFew]) -> str:
     """Say why nothing can be compared."""
     first, second = runs
     shared = set(_distinct(cells[0])) & set(_distinct(cells[1]))
     if shared:
-        why = " ".join(not_shown) or f"their logs or tables do not hold {by} of the same cells."
+        few = [f"{one.name} of {counted(one.cells, 'cell')} {lacking(one.name, one.fewest, 'the fewest are {}')}."
+               for one in not_shown if one.name == by]  # fmt: skip
+        why = "".join(few) or f"their logs or tables do not hold {by} of the same cells."
         return f"{first.name} and {second.name} cannot be compared by {by}: {why}"
     alone = [f"{run.name}: {_some(table)}" for run, table in zip(runs, cells, strict=True)]
     return f"{first.name} and {second.name} have no cell in common: nothing can be compared ({'. '.join(alone)})"

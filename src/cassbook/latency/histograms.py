@@ -59,7 +59,7 @@ class Counter:
     Parameters
     ----------
     digits : int
-        Significant digits to which latencies are told apart.
+        Significant digits to which latencies are kept apart.
 
     >>> counter = Counter()
     >>> counter.add([100.0, 200.0])
@@ -116,7 +116,7 @@ def histogram(latency_us: ArrayLike, digits: int = DIGITS) -> HdrHistogram:
     latency_us : array_like of float, shape (n,)
         Microseconds, from 0 to 1 hour; rounded to whole ones. May be empty.
     digits : int
-        Significant digits to which they are told apart.
+        Significant digits to which they are kept apart.
 
     Raises
     ------

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 from hdrh.histogram import HdrHistogram
 
 from cassbook.core.estimate import binomial_bounds
-from cassbook.core.words import counted
 from cassbook.latency import histograms
 
 #: What a latency can be judged by: the mean, or a percentile as the share of operations that are faster.
@@ -66,13 +66,13 @@ def columns(name: str) -> tuple[str, str]:
     return COLUMNS[name], response_column(name)
 
 
-def too_few(name: str, cells: int, fewest: float) -> str:
-    """Say that a figure is not shown for want of operations, and how many more it takes.
+@dataclass(frozen=True, slots=True)
+class TooFew:
+    """Cells whose operations do not support a percentile, by its name; and the fewest operations of one of them."""
 
-    >>> too_few("p99", 2, 743)
-    'p99 of 2 cells is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more.'
-    """
-    return f"{name} of {counted(cells, 'cell')} is not shown: it {lacking(name, fewest, 'the fewest are {}')}."
+    name: str
+    cells: int
+    fewest: float
 
 
 def lacking(name: str, fewest: float, there: str) -> str:

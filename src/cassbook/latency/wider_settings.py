@@ -30,8 +30,8 @@ def against_contained(cell_stats: pd.DataFrame, figure: str = "latency_us") -> p
     -------
     DataFrame
         Index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean over
-        workloads, over blocks), faster (in how many workloads it is lower on average), told_faster (in how many of
-        those that holds at 5 %, paired within blocks), workloads.
+        workloads, over blocks), faster (in how many workloads it is lower on average), distinguishably_faster
+        (in how many of those that holds at 5 %, paired within blocks), workloads.
     """
     table = mixed_cells(cell_stats).pivot_table(figure, ["block", *WORKLOAD], "setting")
     waits = {s.name: s.waits(_REPLICAS) for s in (*STRONG_SETTINGS, *WIDER_SETTINGS)}
@@ -47,7 +47,9 @@ def against_contained(cell_stats: pd.DataFrame, figure: str = "latency_us") -> p
         distinguishable = by_workload.agg(lambda d: uncertainty.paired_p(d.to_numpy())) < 1 - uncertainty.LEVEL
         rows[more.name, less.name] = (ratio, int(faster.sum()), int((faster & distinguishable).sum()), len(faster))
     index = pd.MultiIndex.from_tuples(list(rows), names=["wider", "instead of"])
-    return pd.DataFrame(list(rows.values()), index=index, columns=["ratio", "faster", "told_faster", "workloads"])
+    return pd.DataFrame(
+        list(rows.values()), index=index, columns=["ratio", "faster", "distinguishably_faster", "workloads"]
+    )
 
 
 def times_best(cell_stats: pd.DataFrame, figure: str = "latency_us") -> tuple[int, int]:

@@ -23,7 +23,7 @@ SLICES = "slices.csv"
 HISTOGRAMS = "histograms.hlog"
 #: Thread count of the cells whose single requests are drawn: the paper's Figs. 2 and 3 are of 500 threads.
 DRAWN_THREADS = 500
-#: Kinds of cell that are told as a series from their first request on, in each block.
+#: Kinds of cell that are given as a series from their first request on, in each block.
 _SERIES_KINDS = frozenset({"warmup", "cold"})
 #: Columns of the samples that statistics and histograms need.
 COLUMNS = ["cell_id", "started_s", "intended_s", "operation", "latency_us", "outcome", "phase", "slice"]

@@ -8,9 +8,8 @@ from functools import cache
 
 import pandas as pd
 
-from cassbook.core.consistency import setting, setting_waiting_for
+from cassbook.core.consistency import setting
 from cassbook.core.proportion import Proportion
-from cassbook.core.words import counted
 from cassbook.latency.under_faults import between
 from cassbook.records import manifest
 from cassbook.records.faults import OPERATIONS, FaultRun
@@ -77,12 +76,6 @@ class Unanswered:
     kills: int
     shares: Mapping[tuple[int, int], Mapping[str, Proportion]]
 
-    def sentence(self) -> str:
-        """Say it."""
-        parts = [f"{setting_waiting_for(*p)} leaves {unanswered(own)} unanswered" for p, own in self.shares.items()]
-        where = f"{self.record}: {counted(self.kills, 'kill')}; bounds are for outages like these"
-        return f"while one of {self.replicas} nodes is dead ({where}): {'; '.join(parts)}"
-
 
 def of_settings(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> Unanswered | None:
     """Return what settings left unanswered while a node was dead.
@@ -108,30 +101,8 @@ def of_settings(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) ->
     return Unanswered(name, replicas, kills, known)
 
 
-def said(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) -> list[str]:
-    """Say `of_settings` in a sentence; empty where nothing is recorded."""
-    costs = of_settings(pairs, replicas, engine)
-    return [] if costs is None else [costs.sentence()]
-
-
 @cache
 def _costs(name: str) -> dict[tuple[int, int], dict[str, Proportion]]:
     """By replicas waited for, what is left unanswered of reads and of writes."""
     table = while_dead(FaultRun(name))
     return {setting(str(pair)).waits(_REPLICAS): dict(row) for pair, row in table.iterrows()}
-
-
-def unanswered(shares: Mapping[str, Proportion]) -> str:
-    """Say shares of reads and of writes in words, as `part`; one bound for both where it reads the same."""
-    none = [share for share in shares.values() if share.yes == 0]
-    if len(shares) > 1 and len(none) == len(shares) and len({share.bounds() for share in none}) == 1:
-        counts = " and ".join(f"{share.counts} {operation}" for operation, share in shares.items())
-        return f"{counts} ({none[0].bounds()} % of each)"
-    return " and ".join(part(share, operation) for operation, share in shares.items())
-
-
-def part(share: Proportion, operation: str) -> str:
-    """Say a share in words: '1.0 [<0.1, 18.2] % of reads', '0 of 2,392 writes (at most 0.15 %)'."""
-    if share.exact:
-        return f"{'all' if share.yes else '0'} of {share.of:,} {operation} ({share.bounds()} %)"
-    return f"{share.text()} % of {operation}"

@@ -116,13 +116,13 @@ def _hosts(hosts: Iterable[int | str]) -> str:
 def _struck(run: FaultRun, setup: str) -> list[tuple[str, list[_Struck]]]:
     """Return each fault of a schedule in words, and each time that it struck."""
     words, found = _ordered(run.profile(setup)), dict[str, list[_Struck]]()
-    told = run.noticed(setup)
-    told = told[told["observer"] != told["node"].astype(str)].dropna(subset=["down_s"])
+    noticed = run.noticed(setup)
+    noticed = noticed[noticed["observer"] != noticed["node"].astype(str)].dropna(subset=["down_s"])
     for _, nodes in run.faults(setup).groupby(["start", "number"]):
         start, number = (int(nodes[name].iloc[0]) for name in ("start", "number"))
         begins_s, until_s = nodes["begins_s"].min(), nodes["until_s"].max()
         ends_s = nodes["ends_s"].fillna(until_s).clip(upper=until_s).max()
-        of_this = told[(told["start"] == start) & (told["number"] == number)]
+        of_this = noticed[(noticed["start"] == start) & (noticed["number"] == number)]
         by_driver = of_this["observer"] == "driver"
         down_s = {"driver": of_this[by_driver]["down_s"].max(), "nodes": of_this[~by_driver]["down_s"].max()}
         known_s = [begins_s + after for after in down_s.values() if begins_s + after < ends_s]  # not NaN

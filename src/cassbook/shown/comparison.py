@@ -12,6 +12,7 @@ import pandas as pd
 from cassbook.core.markdown import markdown
 from cassbook.latency import percentiles, uncertainty
 from cassbook.latency.comparison import ORDER, Comparison
+from cassbook.shown.results import too_few
 from cassbook.shown.tables import formatted, intervals
 
 _MARKDOWN_KEYS = ("kind", "operation", "level", "threads")
@@ -28,7 +29,7 @@ def as_json(comparison: Comparison) -> str:
     if comparison.by != "mean":
         content["by"] = comparison.by
     if comparison.not_shown:
-        content["not_shown"] = comparison.not_shown
+        content["not_shown"] = list(map(too_few, comparison.not_shown))
     if comparison.notes:
         content["notes"] = comparison.notes
     content |= {"only_first": comparison.only_first, "only_second": comparison.only_second}
@@ -103,7 +104,7 @@ def summary(comparison: Comparison) -> list[str]:
             f"In {len(latency) - len(judged)} of them a run has one cluster start: the interval is within that start, "
             "another start may differ by more, so nothing is said to be distinguishable."
         )
-    lines += [*comparison.not_shown, *comparison.notes]
+    lines += [*map(too_few, comparison.not_shown), *comparison.notes]
     for side, alone in ((comparison.first, comparison.only_first), (comparison.second, comparison.only_second)):
         if alone:
             lines.append(f"Only in {side['label']}: {len(alone)} ({'; '.join(alone)}).")

@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterator
 import numpy as np
 import pandas as pd
 
-from cassbook.core.consistency import survival
 from cassbook.core.estimate import NOT_DETERMINED_MEANS, Estimate
 from cassbook.core.markdown import markdown
 from cassbook.core.schema import UNKNOWN_THREADS, explained
@@ -17,9 +16,9 @@ from cassbook.core.words import counted
 from cassbook.latency import percentiles, summaries
 from cassbook.latency.results import KEYS, RESPONSE, Missing, Results
 from cassbook.latency.uncertainty import BLOCKS, ONE_START
-from cassbook.records import fault_costs
 from cassbook.records.results import Measured, of_run, prices_of, replication
-from cassbook.shown import prices
+from cassbook.shown import prices, unanswered
+from cassbook.shown.dead_replicas import survival
 from cassbook.shown.tables import WIDTH, Format, csv, estimates, formatted, lines, wrapped
 
 _BEHIND = (
@@ -162,11 +161,21 @@ def _on_figures(table: pd.DataFrame) -> Iterator[str]:
         yield f"Of {failed} errors, {unknown} are writes that may have taken effect all the same."
 
 
+def too_few(missing: percentiles.TooFew) -> str:
+    """Say that a percentile is not shown for want of operations, and how many more it takes.
+
+    >>> too_few(percentiles.TooFew("p99", 2, 743))
+    'p99 of 2 cells is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more.'
+    """
+    lacks = percentiles.lacking(missing.name, missing.fewest, "the fewest are {}")
+    return f"{missing.name} of {counted(missing.cells, 'cell')} is not shown: it {lacks}."
+
+
 def _on_missing(name: str, missing: Missing, no_histograms: bool) -> list[str]:
     """Say which cells lack a percentile, in one text; nothing where none does."""
     said = []
     if missing.few:
-        said.append(percentiles.too_few(name, missing.few, missing.least))
+        said.append(too_few(percentiles.TooFew(name, missing.few, missing.least)))
     if missing.lost:
         why = "histograms are not in the installed package" if no_histograms else "logs or tables do not hold it"
         said.append(f"{name} of {counted(missing.lost, 'cell')} is not shown: their {why}.")
@@ -193,7 +202,7 @@ def surviving(run: Measured, of: Results) -> list[str]:
     counts = pairs.drop_duplicates("level")[["level", "survives_reads", "survives_writes"]]
     said = [f"at {level} {survival(int(reads), int(writes))}" for level, reads, writes in counts.to_numpy()]
     waits = [(n - int(reads), n - int(writes)) for _, reads, writes in counts.to_numpy()]
-    measured = fault_costs.said(waits, n, str(run.manifest.get("engine", "")))
+    measured = unanswered.recorded(waits, n, str(run.manifest.get("engine", "")))
     return [f"With {counted(n, 'replica')}: {'; '.join(said)}.", *(f"Measured {line}." for line in measured)]
 
 

@@ -59,6 +59,21 @@ def intervals(table: pd.DataFrame, spec: Format, value: str, low: str = "low", h
     return estimates(table, value, low, high).map(lambda estimate: text(estimate, spec)).astype(str)
 
 
+def spread(values: Iterable[float], shown: Callable[[float], str]) -> str:
+    """Say a median over cluster starts, with the least and the most of them; three starts are few for an interval.
+
+    >>> spread([4.0, 2.0, 9.0], "{:.1f}".format)
+    '4.0 [2.0, 9.0]'
+    """
+    known = np.asarray([value for value in values if not np.isnan(value)], dtype=float)
+    if not known.size:
+        return "-"
+    if np.isinf(known).any():
+        return "not in time"
+    middle, least, most = (shown(float(of(known))) for of in (np.median, np.min, np.max))
+    return middle if least == most else f"{middle} [{least}, {most}]"
+
+
 def lines(table: pd.DataFrame, words: Iterable[str] = ()) -> list[str]:
     """Return a table of words in columns: those of `words` to the left, all others to the right."""
     left = {name: max(map(len, [name, *table[name]])) for name in words if name in table}

@@ -1,6 +1,5 @@
 """The adviser around a session: which requests it takes, at which levels, and what its answers are worth."""
 
-import threading
 import time
 from types import SimpleNamespace
 
@@ -19,61 +18,12 @@ from cassbook.advisor.window import Load
 from cassbook.core.consistency import strong_settings
 from cassbook.core.errors import InputError
 from tests.helpers import made_runs
+from tests.helpers.stub_session import Future, Session, dead
+from tests.helpers.waiting import wait_until
 
 #: A lease that no stall of the machine outlasts.
 PACE = Pace(interval_s=0.05, lease_s=30.0)
 ONE, QUORUM, ALL = ConsistencyLevel.ONE, ConsistencyLevel.QUORUM, ConsistencyLevel.ALL
-
-
-class Future:
-    """A ResponseFuture that is answered by hand."""
-
-    def __init__(self, statement):
-        self.statement, self.level = statement, statement.consistency_level
-        self._done, self._error, self._callbacks = threading.Event(), None, []
-
-    def add_callbacks(self, callback, errback):
-        self._callbacks.append((callback, errback))
-        if self._done.is_set():
-            self.answer(self._error)
-
-    def answer(self, error=None):
-        self._error = error
-        self._done.set()
-        for callback, errback in self._callbacks:
-            (errback if error else callback)(error or [])
-
-    def result(self):
-        assert self._done.wait(30)
-        if self._error:
-            raise self._error
-        return ["row"]
-
-
-class Session:
-    """As much of a session as the adviser asks for."""
-
-    def __init__(self, at_once=True, options=None, strategy=None):
-        column = SimpleNamespace(name="id")
-        table = SimpleNamespace(partition_key=[column], options=options or {})
-        strategy = strategy or SimpleNamespace(replication_factor=3)
-        keyspace = SimpleNamespace(tables={"orders": table}, replication_strategy=strategy)
-        self.cluster = SimpleNamespace(
-            metadata=SimpleNamespace(keyspaces={"shop": keyspace}, all_hosts=lambda: self.hosts)
-        )
-        self._at_once, self.sent, self.refuse, self.hosts = at_once, [], None, []
-
-    def prepare(self, query):
-        return SimpleNamespace(query_string=query)
-
-    def execute_async(self, statement, parameters=None, **options):
-        if self.refuse:
-            raise self.refuse
-        future = Future(statement)
-        self.sent.append(future)
-        if self._at_once:
-            future.answer()
-        return future
 
 
 @pytest.fixture(scope="module")
@@ -146,14 +96,7 @@ def test_a_request_that_cannot_be_sent_is_not_counted_as_under_way(advise):
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
     session.refuse = None
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
-
-
-def wait_for(reached, seconds=30):
-    deadline = time.monotonic() + seconds
-    while not reached():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
+    wait_until(lambda: adviser.member.number == 2)  # the second step waits for all writes of the first epoch
 
 
 def test_a_failed_request_raises_what_the_driver_says(advise):
@@ -203,7 +146,7 @@ def test_a_read_is_worth_its_answer_whenever_it_comes(advise, halt):
 def test_lowering_writes_by_hand_goes_by_two_steps(advise):
     adviser = advise(start="1R-3W")
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+    wait_until(lambda: adviser.history[-1].epoch.number == 2)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "3R-3W", "3R-1W"]
 
 
@@ -219,14 +162,14 @@ def test_what_was_asked_for_survives_a_register_that_fails(advise):
 
     adviser = advise(start="1R-3W", register=Failing())
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.history[-1].epoch.number == 2)
+    wait_until(lambda: adviser.history[-1].epoch.number == 2)
 
 
 def test_what_is_asked_for_where_it_is_already_is_held_and_no_longer_asked_for(advise):
     adviser = advise(start="2R-2W")
     arrived = adviser._arrived_at
     adviser.request_setting("2R-2W")
-    wait_for(lambda: adviser._arrived_at > arrived)
+    wait_until(lambda: adviser._arrived_at > arrived)
     assert adviser._asked is None
     assert adviser.history[-1].epoch.number == 0
 
@@ -240,7 +183,7 @@ def test_two_clients_agree_through_one_register(advise):
     register = InMemory()
     first, second = (advise(start="2R-2W", register=register, name=name) for name in ("a", "b"))
     first.request_setting("3R-1W")
-    wait_for(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
+    wait_until(lambda: second.history[-1].epoch.regime == Regime.settled(3, 3, 1))
     session = second._session
     second.execute("UPDATE t SET a = 1 WHERE k = 1")
     assert session.sent[-1].level == ONE
@@ -338,7 +281,7 @@ def test_its_state_can_be_asked_for(advise):
     adviser = advise(session, start="2R-2W", name="a")
     adviser.execute("SELECT * FROM t")
     assert adviser.setting == "2R-2W"
-    wait_for(lambda: adviser.status().load.per_s > 0)
+    wait_until(lambda: adviser.status().load.per_s > 0)
     status = adviser.status()
     assert (status.setting, status.wanted, status.epoch) == ("2R-2W", "2R-2W", 0)
     assert status.leads
@@ -355,10 +298,10 @@ def test_a_failed_request_is_counted(advise):
     for answer in (None, OperationTimedOut(), None, OperationTimedOut()):
         adviser.execute_async("SELECT * FROM t")
         session.sent[-1].answer(answer)
-    wait_for(lambda: adviser.status().failing_share == 0.5)
+    wait_until(lambda: adviser.status().failing_share == 0.5)
     adviser.execute_async("UPDATE t SET a = 1 WHERE k = 1")
     session.sent[-1].answer(OperationTimedOut())
-    wait_for(lambda: adviser.status().failing_share == 0.6)
+    wait_until(lambda: adviser.status().failing_share == 0.6)
 
 
 def test_each_step_is_logged_and_handed_on(advise, caplog):
@@ -366,7 +309,7 @@ def test_each_step_is_logged_and_handed_on(advise, caplog):
     with caplog.at_level("INFO", logger="cassbook.advisor"):
         adviser = advise(start="1R-3W", on_event=events.append, terms=Terms(survive=0))
         adviser.request_setting("3R-1W")
-        wait_for(lambda: any(event.kind == "epoch" and event.epoch == 2 for event in events))
+        wait_until(lambda: any(event.kind == "epoch" and event.epoch == 2 for event in events))
     kinds = [(event.kind, event.setting, event.wanted) for event in events if event.kind in {"epoch", "switch"}]
     assert kinds == [
         ("epoch", "1R-3W", "1R-3W"),
@@ -386,7 +329,7 @@ def test_a_callback_that_fails_stops_nothing(advise, caplog):
 
     adviser = advise(start="1R-3W", on_event=fail, terms=Terms(survive=0))
     adviser.request_setting("3R-1W")
-    wait_for(lambda: adviser.setting == "3R-1W")
+    wait_until(lambda: adviser.setting == "3R-1W")
     assert "on_event failed" in caplog.text
 
 
@@ -402,7 +345,7 @@ def test_with_three_replicas_there_is_nothing_to_switch_by_default_and_it_says_s
 
 def test_a_setting_that_survives_nothing_is_left_for_quorum(advise):
     adviser = advise(start="1R-3W", terms=Terms(dwell_s=0.0), pace=BUSY["pace"])
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
 
 
@@ -413,17 +356,17 @@ def test_while_a_node_is_missing_it_switches_by_hand_only_as_far_as_goes_without
     events = []
     adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
     loaded(adviser)
-    wait_for(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
+    wait_until(lambda: any("not up: 10.0.0.3" in event.reason for event in events))
     assert adviser.setting == "3R-1W"
     adviser.request_setting("2R-2W")
-    wait_for(lambda: adviser.status().sweeping or adviser.sweep.failure)
+    wait_until(lambda: adviser.status().sweeping or adviser.sweep.failure)
     assert (adviser.setting, adviser.status().wanted) == ("3R-2W", "2R-2W")
 
 
 def test_when_all_is_well_it_switches_for_speed(advise):
     session, events = Session(), []
     adviser = advise(session, start="3R-1W", on_event=events.append, **BUSY)
-    wait_for(lambda: loaded(adviser) or any(event.kind == "switch" for event in events))
+    wait_until(lambda: loaded(adviser) or any(event.kind == "switch" for event in events))
     (began,) = [event for event in events if event.kind == "switch"]
     assert began.reason.startswith("to 1R-3W: 1R-3W takes ")
 
@@ -438,16 +381,11 @@ def test_of_five_replicas_a_number_without_a_level_goes_at_all():
         assert session.sent[-1].level == QUORUM
         assert adviser._sender._codes == [0, ONE, ConsistencyLevel.TWO, QUORUM, ALL, ALL]
         adviser.request_setting("5R-1W")
-        wait_for(lambda: adviser.setting == "5R-1W")
+        wait_until(lambda: adviser.setting == "5R-1W")
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
         assert session.sent[-1].level == ONE
         with pytest.raises(InputError, match="'2R-4W' has no levels that wait for so many of 5 replicas"):
             adviser.request_setting("2R-4W")
-
-
-def dead(session, *addresses):
-    """The nodes as a driver has them that misses some."""
-    session.hosts = [SimpleNamespace(address=f"10.0.0.{k}", is_up=f"10.0.0.{k}" not in addresses) for k in (1, 2, 3)]
 
 
 def fails_at_all(session):
@@ -480,7 +418,7 @@ def test_the_first_failed_reply_is_enough_to_leave_a_setting_that_the_living_can
     with pytest.raises(Unavailable):
         adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
     began = time.monotonic()
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     assert time.monotonic() - began < 3
     assert [change.epoch.regime.name for change in adviser.history] == ["1R-3W", "2R-3W", "2R-2W"]
     adviser.execute("UPDATE t SET a = 1 WHERE k = 1")
@@ -504,7 +442,7 @@ def test_who_joins_while_a_node_is_missing_leaves_the_failing_setting_before_any
     session = Session()
     dead(session, "10.0.0.3")
     adviser = advise(session, start="1R-3W", **ZERO)
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
 
 
 def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
@@ -512,9 +450,9 @@ def test_it_goes_back_when_all_nodes_have_been_up_for_the_dwell_time(advise):
     dead(session, "10.0.0.3")
     terms = Terms(dwell_s=0.2, survive=0)
     adviser = advise(session, start="1R-3W", on_event=events.append, terms=terms, pace=Pace(interval_s=0.05))
-    wait_for(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
+    wait_until(lambda: adviser.setting == "2R-2W" and adviser.history[-1].epoch.arrived)
     dead(session)
-    wait_for(lambda: [event for event in events if event.kind == "switch"])
+    wait_until(lambda: [event for event in events if event.kind == "switch"])
     (back,) = [event for event in events if event.kind == "switch"]
     assert back.reason == "to 1R-3W: all nodes have been up for 0.2 s: back to 1R-3W"
 
@@ -523,7 +461,7 @@ def test_from_3r_1w_there_is_no_safe_way_out_and_it_says_so_once(advise):
     session, events = Session(), []
     dead(session, "10.0.0.3")
     adviser = advise(session, start="3R-1W", on_event=events.append, **ZERO)
-    wait_for(lambda: any(event.kind == "escape" for event in events))
+    wait_until(lambda: any(event.kind == "escape" for event in events))
     time.sleep(0.7)
     assert [event.reason for event in events if event.kind == "escape"] == [
         "2 of 3 replicas are alive, too few for 3R-1W; reads have no safe way out until more are back, "
@@ -536,7 +474,7 @@ def test_at_all_before_a_sweep_writes_are_lowered_and_go_on(advise):
     session = Session()
     dead(session, "10.0.0.3")
     adviser = advise(session, start=Regime(3, 3, 3, 1), **ZERO)
-    wait_for(lambda: adviser.setting == "3R-2W")
+    wait_until(lambda: adviser.setting == "3R-2W")
     adviser.request_setting("1R-3W")
     time.sleep(0.7)
     assert adviser.setting == "3R-2W", "what was asked for waits for the node"
@@ -565,10 +503,10 @@ def test_what_is_requested_and_cannot_be_served_waits_until_more_replicas_are_al
     dead(session, "10.0.0.3")
     adviser = advise(session, start="2R-2W", on_event=events.append, **ZERO)
     adviser.request_setting("3R-1W")  # the way there takes no sweep
-    wait_for(lambda: any("waits until more replicas are alive" in event.reason for event in events))
+    wait_until(lambda: any("waits until more replicas are alive" in event.reason for event in events))
     assert adviser.setting == "2R-2W"
     dead(session)
-    wait_for(lambda: adviser.setting != "2R-2W")
+    wait_until(lambda: adviser.setting != "2R-2W")
 
 
 def test_what_becomes_of_reads_is_one_of_two(advise):

@@ -257,7 +257,7 @@ def test_the_domain_says_at_each_point_what_advice_does():
         assert (row.best, row.runner_up) == (advice.fastest.setting.name, advice.runner_up.setting.name)
         assert row.latency_us == pytest.approx(advice.fastest.latency_us.value)
         assert (row.margin_percent, row.p_value) == pytest.approx((slower_percent(advice), advice.p_value))
-        assert row.told is advice.distinguishable
+        assert row.distinguishable is advice.distinguishable
 
 
 def test_the_readmes_example_is_what_the_command_says():

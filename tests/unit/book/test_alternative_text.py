@@ -7,7 +7,7 @@ import pytest
 
 from cassbook.book.alternative_text import describe
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import Sentence
+from cassbook.book.gaps import Sentence
 from cassbook.book.staging import stage
 
 

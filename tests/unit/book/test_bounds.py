@@ -8,7 +8,7 @@ from click.testing import CliRunner
 
 from cassbook.book.chapters import answers, failures, failures_adviser, failures_availability, staleness_measured
 from cassbook.book.notebooks import analyse_notebooks
-from cassbook.book.source import recorded_sources
+from cassbook.book.provenance import recorded_sources
 from cassbook.cli.main import main
 from cassbook.core.paths import project_root
 from cassbook.ingest.folder import open_run

@@ -9,7 +9,7 @@ import pytest
 from cassbook.book import chapter
 from cassbook.book.chapter import open_chapter
 from cassbook.book.evidence import describe, machine_of
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import CassbookWarning, InputError, LackingError
 from cassbook.records.calibration import CalibrationRun
 from cassbook.records.experiment import Results

@@ -8,7 +8,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.book import export, paper_tables
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.records.run import RecordedRun

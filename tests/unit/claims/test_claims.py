@@ -13,9 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook import published
-from cassbook.claims import registry, report
-from cassbook.claims.g20.cells import OF_ITSELF, OF_ONE
+from cassbook.claims import ledger_text, registry
 from cassbook.claims.g20.choices import least_of, score
+from cassbook.claims.g20.derived import OF_ITSELF, OF_ONE
 from cassbook.claims.g20.little import deficit_of
 from cassbook.claims.g20.origin import chances
 from cassbook.claims.g20.settings import edge_speedups
@@ -30,8 +30,8 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.latency import regression
 from tests.helpers.data import DATA
-from tests.helpers.texts import KEYS, parsers
-from tests.unit.published.test_texts import PARSED, agree, differences, stored
+from tests.helpers.table_differences import agree, differences, stored
+from tests.helpers.texts import KEYS, PARSED, parsers
 
 SNAPSHOT = DATA / "claims.csv"
 RENEW = "if this is meant: cassbook claims --format csv > tests/data/claims.csv"
@@ -315,7 +315,7 @@ def changes(before, after):
 
 
 def test_the_ledger_is_as_it_was(findings):
-    now = rows_of(report.as_csv(findings))
+    now = rows_of(ledger_text.as_csv(findings))
     differing = changes(rows_of(SNAPSHOT.read_text(encoding="utf-8")), now)
     assert not differing, "\n".join([*differing[:40], RENEW])
 
@@ -346,7 +346,7 @@ def altered(monkeypatch, tmp_path):
         table.to_csv(copy / f"{name}.csv", index=False)
         monkeypatch.setattr(published, "resource", lambda _: copy)
         forget()
-        return rows_of(report.as_csv(ledger(papers=[paper])))
+        return rows_of(ledger_text.as_csv(ledger(papers=[paper])))
 
     yield alter
     monkeypatch.undo()
@@ -386,7 +386,7 @@ def keys_of(text):
 def test_a_changed_digit_breaks_the_claim_of_its_row(altered, findings, name, key, column, new, broken):
     paper = name.partition("_")[0]
     broken = f"{paper}-{broken}"
-    before = rows_of(report.as_csv([finding for finding in findings if finding.paper == paper]))
+    before = rows_of(ledger_text.as_csv([finding for finding in findings if finding.paper == paper]))
     after = altered(name, keys_of(key), column, new, paper)
     changed = changes(before, after)
     judged = [[ledger[broken][column] for column in ("verdict", "finding")] for ledger in (before, after)]
@@ -439,7 +439,7 @@ def test_measured_mixes_would_be_believed(altered, monkeypatch, share):
     table["deviation_percent"] = noisy
     table.to_csv(copy / "g20_table5.csv", index=False)
     forget()
-    after = rows_of(report.as_csv(ledger(papers=["g20"])))
+    after = rows_of(ledger_text.as_csv(ledger(papers=["g20"])))
     assert after["g20-verification"]["verdict"] == "reproduced"
 
 

@@ -7,7 +7,7 @@ import pytest
 from cassbook import published
 from cassbook.claims import registry
 from cassbook.claims.g21 import source as g21_source
-from cassbook.claims.g21.cells import crossing, peak_times
+from cassbook.claims.g21.derived import crossing, peak_times
 from cassbook.claims.g21.latency import other_averages
 from cassbook.claims.g21.notation import balanced, deepest, in_cluster, replicas
 from cassbook.claims.g21.placements import Arrangement, admitted, placements
@@ -51,7 +51,7 @@ def test_the_ledger_is_complete(findings):
     assert all(name.startswith("g21-") and finding.paper == "g21" for name, finding in findings.items())
     assert {finding.verdict for finding in findings.values()} == set(VERDICTS)
     assert {finding.function.rpartition(".")[0] for finding in findings.values()} - {""} == {
-        f"cassbook.claims.g21.{part}" for part in ("abstract", "text", "latency", "conclusions", "cells")
+        f"cassbook.claims.g21.{part}" for part in ("abstract", "text", "latency", "conclusions", "derived")
     }
 
 

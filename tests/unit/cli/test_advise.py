@@ -67,7 +67,17 @@ def test_json_names_each_thing_once(advice):
 
 
 def test_a_map_of_advice_is_drawn_from_its_tables():
-    columns = ["read_share", "threads", "best", "latency_us", "runner_up", "margin_percent", "p_value", "told", "marks"]
+    columns = [
+        "read_share",
+        "threads",
+        "best",
+        "latency_us",
+        "runner_up",
+        "margin_percent",
+        "p_value",
+        "distinguishable",
+        "marks",
+    ]
     fastest = [[0.0, 8.0, "3R-1W", 900.0, "2R-2W", 9.0, 0.2, False, ""],
                [1.0, 8.0, "1R-3W", 900.0, "2R-2W", 9.0, 0.0, True, "little"]]  # fmt: skip
     recommended = [[share, 8.0, "2R-2W", 990.0, "", None, None, None, ""] for share in (0.0, 1.0)]

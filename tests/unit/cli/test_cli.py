@@ -12,7 +12,7 @@ from cassbook.lab import doctor
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
-from tests.unit.profile.test_profile import written
+from tests.helpers.profiles import write_profile
 
 
 @pytest.fixture(autouse=True)
@@ -39,7 +39,7 @@ def run(*arguments):
     ],
 )
 def test_bad_profiles_exit_2_with_one_message(tmp_path, changes, named):
-    result = run("run", "--profile", written(tmp_path, **changes), "--out", tmp_path / "out")
+    result = run("run", "--profile", write_profile(tmp_path, **changes), "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert named in result.output
     assert len(result.output.strip().splitlines()) == 1

@@ -11,7 +11,7 @@ from cassbook.core.paths import project_root
 from cassbook.lab.experiments import writer
 from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.shown import faults as shown_faults
-from tests.unit.records.test_fault_summary import record as fault_record
+from tests.helpers.fault_records import fault_record
 
 
 def test_without_a_name_it_lists_the_catalogue():

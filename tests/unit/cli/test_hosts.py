@@ -29,7 +29,7 @@ from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_plac
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
-from tests.unit.profile.test_profile import written as profile_file
+from tests.helpers.profiles import write_profile as profile_file
 
 USER, SECRET = "name-of-the-user", "s3cret-of-the-test"
 

@@ -9,8 +9,8 @@ from cassbook.cli.main import main
 from cassbook.lab.load.slices import Slices
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
-from tests.unit.lab.run.test_rates import PROFILE
-from tests.unit.lab.run.test_store import alternate
+from tests.helpers.profiles import TWO_SETTINGS
+from tests.helpers.stored_cells import alternate
 
 
 def run(*arguments):
@@ -20,7 +20,7 @@ def run(*arguments):
 @pytest.fixture
 def profile(tmp_path):
     path = tmp_path / "two.yaml"
-    path.write_text(PROFILE)
+    path.write_text(TWO_SETTINGS)
     return path
 
 

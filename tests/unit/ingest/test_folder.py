@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from cassbook.book import evidence
-from cassbook.book import source as sources
+from cassbook.book import provenance as sources
 from cassbook.book.chapters import cold_start, cold_start_figures, latency
 from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LackingError

@@ -22,14 +22,7 @@ from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.log import Log
 from cassbook.ingest.merge import read_logs
 from tests.helpers.data import LOGS
-
-
-def zstd(content):
-    out = pa.BufferOutputStream()
-    with pa.CompressedOutputStream(out, "zstd") as stream:
-        stream.write(content)
-    return out.getvalue().to_pybytes()
-
+from tests.helpers.tool_logs import _BEGUN, easy_stress, zstd
 
 YCSB = LOGS / "ycsb-0.17.0"
 RAW = sorted([*YCSB.glob("raw*.txt"), *YCSB.glob("client-*.txt")])
@@ -41,7 +34,6 @@ RECOGNISED = {
     Format.STRESS: sorted(LOGS.glob("stress-*/*.log")),
 }
 PAIRS = [(path, form) for form, paths in RECOGNISED.items() for path in paths]
-_BEGUN = 1_700_000_000_000
 BAD = ["READ,17x,5", "READ,1600000000000", "REED,1600000000000,5", "READ, 1600000000000,5", "\x00\x01"]
 OURS = {"READ": "READ", "UPDATE": "UPDATE", "INSERT": "INSERT", "SCAN": "SCAN", "READ-MODIFY-WRITE": "RMW"}
 
@@ -55,33 +47,6 @@ def summed_by_ycsb(text):
 def read(paths, to, **options):
     report = read_logs([paths] if isinstance(paths, Path) else paths, to, Options(force=True, **options))
     return pq.read_table(to), "\n".join(report.lines)
-
-
-def easy_stress(path, rows=None):
-    """Parquet in the schema that cassandra-easy-stress declares; not written by it, for no registry has the tool.
-
-    One read, one write and one schema change; then a read that timed out on the client.
-    """
-    text = pa.field("t", pa.string(), nullable=False).type
-    columns = {
-        "operation": (["Select", "Mutation", "DDL", "Select"], text),
-        "success": ([True, True, True, False], pa.bool_()),
-        "failure_reason": (["", "", "", "DriverTimeoutException"], text),
-        "failure_stacktrace": (["", "", "", "at ..."], text),
-        "service_start_time_ms": (
-            [_BEGUN + 10, _BEGUN + 20, _BEGUN, _BEGUN + 1000],
-            pa.int64(),
-        ),
-        "service_duration_ns": ([1_500_250, 2_000_000, 9_000_000, 12_000_000_000], pa.int64()),
-        "request_start_time_ms": (
-            [_BEGUN + 4, _BEGUN + 20, _BEGUN, _BEGUN + 900],
-            pa.int64(),
-        ),
-        "request_duration_ns": ([7_500_250, 2_000_000, 9_000_000, 12_100_000_000], pa.int64()),
-    }
-    table = pa.table({name: pa.array((rows or {}).get(name, values), kind) for name, (values, kind) in columns.items()})
-    pq.write_table(table, path)
-    return path
 
 
 def test_there_are_samples_of_every_format():

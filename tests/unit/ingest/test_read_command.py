@@ -20,7 +20,7 @@ from cassbook.ingest import pipes
 from cassbook.ingest.common import Options
 from cassbook.ingest.merge import read_logs
 from tests.helpers.data import LOGS
-from tests.unit.ingest.test_ingest import easy_stress, zstd
+from tests.helpers.tool_logs import easy_stress, zstd
 
 RAW = LOGS / "ycsb-0.17.0" / "raw.txt"
 

@@ -4,66 +4,13 @@ import json
 import re
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.ingest import operations
 from cassbook.ingest.operations import Meanings
 from cassbook.latency import histograms
-from tests.helpers.data import ROOT
-
-LOGS = ROOT / "tests" / "data" / "logs"
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [*map(str, arguments)])
-
-
-def shown(path, *options):
-    """Rows of `show` by operation, and its notes."""
-    result = run("show", path, "--format", "json", *options)
-    assert result.exit_code == 0, result.output
-    content = json.loads(result.stdout)
-    return {row["operation"]: row for row in content["cells"]}, "\n".join(content["notes"])
-
-
-def summary(folder, *lines, run_time_ms=10000, throughput=100.0):
-    """A text summary of YCSB's."""
-    path = folder / "summary.txt"
-    head = [f"[OVERALL], RunTime(ms), {run_time_ms}", f"[OVERALL], Throughput(ops/sec), {throughput}"]
-    path.write_text("\n".join([*head, *lines]) + "\n")
-    return path
-
-
-def operation(name, n, mean, **more):
-    lines = [f"[{name}], Operations, {n}", f"[{name}], AverageLatency(us), {mean}"]
-    return [*lines, *(f"[{name}], {statistic}, {value}" for statistic, value in more.items())]
-
-
-def stress(folder, *tags, threads=(10,), name="stress.log", errors=0):
-    """A console log of cassandra-stress: results per number of threads, of 500 operations of each tag a second."""
-    lines = []
-    for n in threads:
-        lines += [f"Running with {n} threadCount", "Results:"]
-        for figure, value in (("Op rate", 500), ("Partition rate", 500), ("Latency mean", 2.0), ("Latency median", 1.0),
-                              ("Latency 95th percentile", 4.0), ("Latency 99th percentile", 8.0),
-                              ("Latency 99.9th percentile", 16.0), ("Latency max", 32.0)):  # fmt: skip
-            unit = "ms" if "Latency" in figure else "op/s" if figure == "Op rate" else "pk/s"
-            scale = n / threads[0]
-            whole = value * len(tags) if "rate" in figure else value * scale
-            apart = ", ".join(f"{tag}: {value if 'rate' in figure else value * scale:,.1f} {unit}" for tag in tags)
-            lines.append(f"{figure:<26}: {whole:>8,.1f} {unit} [{apart}]")
-        counts = ", ".join(f"{tag}: 5,000" for tag in tags)
-        lines += [f"Total partitions          : {5000 * len(tags):>8,} [{counts}]"]
-        failed = ", ".join(f"{tag}: {errors}" for tag in tags)
-        lines += [
-            f"Total errors              : {errors * len(tags):>8} [{failed}]",
-            "Total operation time      : 00:00:10",
-        ]
-    path = folder / name
-    path.write_text("\n".join([*lines, "END"]) + "\n")
-    return path
+from tests.helpers.data import LOGS
+from tests.helpers.tool_logs import operation, run, shown, stress, summary
 
 
 def test_scans_are_reads_and_each_operation_has_a_row(tmp_path):

@@ -6,7 +6,8 @@ import pytest
 
 from cassbook.core.errors import InputError
 from cassbook.ingest.operations import Meanings, operation_of
-from tests.unit.ingest.test_shown_logs import LOGS, operation, run, shown, stress, summary
+from tests.helpers.data import LOGS
+from tests.helpers.tool_logs import operation, run, shown, stress, summary
 
 HEADING = "file,engine,threads,read_cl,write_cl,read_share,block"
 

@@ -6,14 +6,7 @@ import pytest
 
 from cassbook.core.errors import CassbookWarning, InputError
 from cassbook.latency import cold_start
-
-
-def samples_of(bin_means_us, per_bin=20, bin_ms=50, start_s=3.0, spread=0.01):
-    """Samples whose bins have these means: `per_bin` operations each, by turns above and below the mean."""
-    means = np.repeat(np.asarray(bin_means_us, dtype=float), per_bin)
-    started_s = start_s + np.arange(means.size) * bin_ms / per_bin / 1000
-    latency_us = means * (1 + spread * np.where(np.arange(means.size) % 2, 1, -1))
-    return pd.DataFrame({"cell_id": "a", "started_s": started_s, "latency_us": latency_us, "outcome": "ok"})
+from tests.helpers.cold_cells import samples_of
 
 
 @pytest.fixture

@@ -2,11 +2,9 @@
 
 import json
 import re
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
-import pandas as pd
 import pytest
 from click.testing import CliRunner
 from scipy import stats
@@ -14,38 +12,12 @@ from scipy import stats
 from cassbook.cli import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
-from cassbook.latency.comparison import FIGURES, choose, compare
+from cassbook.latency.comparison import choose, compare
+from cassbook.latency.percentiles import TooFew
 from cassbook.records.run import RecordedRun
 from cassbook.shown import comparison as shown
+from tests.helpers.compared_runs import blocks, run
 from tests.helpers.data import ROOT
-
-
-@dataclass
-class Made:
-    """A run that has nothing but statistics."""
-
-    name: str
-    statistics: pd.DataFrame
-    manifest: dict = field(default_factory=dict)
-    parts: pd.DataFrame | None = None
-    notes: tuple = ()
-
-
-def run(name, *rows, engine="2.1.20"):
-    blank = {"kind": "pure", "workload": "", "condition": "", "engine": engine, "threads": 100, "read_share": 1.0}
-    blank |= {"read_cl": "ONE", "write_cl": "ONE", "rate_per_s": np.nan, "block": 1, "latency_us": 1000.0}
-    table = pd.DataFrame([blank | row for row in rows])
-    for figure in FIGURES:
-        name_, unit = (figure.removesuffix("_per_s"), "per_s") if figure.endswith("_per_s") else (figure[:-3], "us")
-        base = table["latency_us"] if not figure.startswith("response") else np.nan
-        for column, factor in ((figure, 1.0), (f"{name_}_low_{unit}", 0.9), (f"{name_}_high_{unit}", 1.1)):
-            if column not in table.columns:
-                table[column] = base * factor
-    return Made(name, table)
-
-
-def blocks(*latencies, **row):
-    return [{"block": number, "latency_us": value, **row} for number, value in enumerate(latencies, start=1)]
 
 
 def figure(comparison, name="latency_us"):
@@ -326,10 +298,11 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     comparison = compare(first, second)
     assert "p99_us" not in set(comparison.figures["figure"])
     assert "p95_us" in set(comparison.figures["figure"])
+    assert comparison.not_shown == [TooFew("p99", 1, 743)]
     said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
     assert said in shown.as_markdown(comparison)
     assert said in json.loads(shown.as_json(comparison))["not_shown"]
-    with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell is not shown"):
+    with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell needs 1,000 operations"):
         compare(first, second, "p99")
 
 
@@ -338,7 +311,7 @@ def test_logs_of_too_few_operations_for_the_percentile_asked_for_say_so():
     both = [str(logs / "ycsb-0.17.0" / name) for name in ("client-1.txt", "client-2.txt")]
     done = CliRunner().invoke(main.main, ["compare", *both, "--by", "p99.9"])
     assert done.exit_code == 2
-    assert "p99.9 of 6 cells is not shown: it needs 10,000 operations per cell" in done.output
+    assert "p99.9 of 6 cells needs 10,000 operations per cell" in done.output
 
 
 def test_percentiles_that_logs_print_are_compared_as_they_are():

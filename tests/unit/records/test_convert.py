@@ -10,7 +10,7 @@ from cassbook.records import manifest, open_record
 from cassbook.records.convert import convert
 from cassbook.records.schedule_runs import ScheduleRuns
 from cassbook.records.staleness import StalenessRun
-from tests.unit.records.test_schedule_runs import SCHEDULE, files
+from tests.helpers.schedule_records import SCHEDULE, write_schedule_record
 
 
 def older(folder, **notes):
@@ -41,7 +41,7 @@ def test_a_run_of_a_profile_keeps_its_schema_version(tmp_path):
 
 
 def test_the_first_runs_of_a_schedule_get_sums(tmp_path):
-    files(tmp_path)
+    write_schedule_record(tmp_path)
     recorded = manifest.read(tmp_path)["sums"]
     convert(older(tmp_path, schedule=SCHEDULE, blocks=3))
     assert manifest.read(tmp_path)["sums"] == recorded

@@ -7,7 +7,7 @@ import statsmodels.formula.api as smf
 
 from cassbook.book.chapters import thesis as chapter
 from cassbook.core.errors import InputError
-from cassbook.thesis import choosing, formulas, multiple, records
+from cassbook.thesis import best_setting, formulas, multiple, records
 from tests.helpers import made_runs
 
 
@@ -105,7 +105,7 @@ def test_every_scale_and_every_reading(mixes):
 
 
 def test_what_predicts_the_best_setting_of_an_additive_cluster(mixes):
-    judged = choosing.judge(mixes)
+    judged = best_setting.judge(mixes)
     assert judged.loc["latency of each setting, then the least", "right"].share > 0.8
     trivial = judged.loc["always the most frequent best"]
     assert trivial["right"].share == pytest.approx(2 / 3)
@@ -116,4 +116,4 @@ def test_what_predicts_the_best_setting_of_an_additive_cluster(mixes):
 
 def test_too_few_thread_counts_to_leave_one_out(mixes):
     with pytest.raises(InputError, match="three or more, got 2"):
-        choosing.judge(mixes[mixes["threads"].isin([10, 100])])
+        best_setting.judge(mixes[mixes["threads"].isin([10, 100])])

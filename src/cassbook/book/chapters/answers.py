@@ -12,15 +12,18 @@ from IPython.display import HTML
 from cassbook.book.chapters import price
 from cassbook.book.chapters import strong as strong_reads
 from cassbook.book.chapters.failures import counted
-from cassbook.book.source import Source
-from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for, stops
+from cassbook.book.provenance import Source
+from cassbook.core.consistency import STRONG_SETTINGS, level_waiting_for, setting, setting_waiting_for
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.estimate import Estimate, spread
+from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion, share_text
 from cassbook.records import staleness_results
-from cassbook.records.fault_costs import KILL, by_level, unanswered
+from cassbook.records.fault_costs import KILL, by_level
 from cassbook.records.faults import FaultRun
 from cassbook.records.staleness import StalenessRun
+from cassbook.shown import unanswered
+from cassbook.shown.dead_replicas import stops
+from cassbook.shown.tables import spread
 from cassbook.staleness import curves
 
 REPLICAS = 3
@@ -137,7 +140,7 @@ def _dead(share: Proportion) -> str:
 def _unanswered(row: Mapping[Any, Any]) -> str:
     """Say what a setting of `ladder` leaves unanswered while a node is dead; if it fails, the failing sides alone."""
     shares = {f"{side}s": row[f"{side}_dead"] for side in _SIDES.values()}
-    return unanswered({sides: share for sides, share in shares.items() if share.yes} or shares)
+    return unanswered.shares({sides: share for sides, share in shares.items() if share.yes} or shares)
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:

@@ -8,9 +8,9 @@ import pandas as pd
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import estimated, signs
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
@@ -31,7 +31,7 @@ def deviations(source: Source, order: int = 4) -> pd.DataFrame:
 
 def deviation_values(table: pd.DataFrame) -> dict[str, int]:
     """Return what the prose quotes of `deviations`: mixes that are significantly off, and how many there are."""
-    return {"off_significantly": int(table["told"].eq(True).sum()), "cells": len(table)}
+    return {"off_significantly": int(table["distinguishable"].eq(True).sum()), "cells": len(table)}
 
 
 def deviation_table(table: pd.DataFrame) -> pd.DataFrame:
@@ -180,7 +180,7 @@ def wider_table(source: Source) -> pd.DataFrame:
         columns |= {
             (figure, "times as slow"): pairs["ratio"].map("{:.2f}".format),
             (figure, "faster in"): pairs["faster"].astype(str) + " of " + pairs["workloads"].astype(str),
-            (figure, "significant"): pairs["told_faster"],
+            (figure, "significant"): pairs["distinguishably_faster"],
         }
     return pd.DataFrame(columns)
 
@@ -241,4 +241,4 @@ def domain(source: Source) -> pd.DataFrame:
 def undecided(source: Source) -> tuple[int, int]:
     """Return points of the map whose winner is not distinguishable from the runner-up, and all."""
     grid = domain(source)
-    return int((grid["told"] != True).sum()), len(grid)  # noqa: E712 - None is not told either
+    return int((grid["distinguishable"] != True).sum()), len(grid)  # noqa: E712 - None is not True either

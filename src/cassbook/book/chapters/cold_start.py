@@ -9,7 +9,7 @@ import pandas as pd
 
 from cassbook.book import needs
 from cassbook.book.chapters.latency import nearest
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.units import MS_PER_S

@@ -8,9 +8,9 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import by_workload, estimated, setting_rankings
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import LackingError
 from cassbook.core.proportion import share_text
 from cassbook.latency import (

@@ -11,12 +11,14 @@ import pandas as pd
 
 from cassbook.book.chapters.failures_shares import OF_READS, SHARES, answered, in_text, of_fault
 from cassbook.core.errors import LackingError
-from cassbook.core.estimate import Estimate, spread
+from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
 from cassbook.core.units import PERCENT
 from cassbook.latency.under_faults import between
-from cassbook.records.fault_costs import part, while_dead
+from cassbook.records.fault_costs import while_dead
 from cassbook.records.faults import OPERATIONS, FaultRun
+from cassbook.shown.tables import spread
+from cassbook.shown.unanswered import share as unanswered_share
 
 #: Settings of the schedules on one data centre.
 SETTINGS = ("ONE/ONE", "ONE/QUORUM", "1R-3W", "2R-2W", "3R-1W")
@@ -143,7 +145,9 @@ def quoted_while_dead(pair: Mapping[str, FaultRun], wanted: Mapping[str, tuple[s
     tables = {suffix: _or_none(while_dead, run) for suffix, run in pair.items()}
     shares = {suffix: {} if table is None else table.to_dict("index") for suffix, table in tables.items()}
     return {
-        f"{name}_{suffix}": part(of_setting[place][operation], operation) if place in of_setting else NOT_RECORDED
+        f"{name}_{suffix}": unanswered_share(of_setting[place][operation], operation)
+        if place in of_setting
+        else NOT_RECORDED
         for suffix, of_setting in shares.items()
         for name, (place, operation) in wanted.items()
     }

@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
+from cassbook.book.gaps import of_each
 from cassbook.book.paper_tables import p_text
-from cassbook.book.source import Source, check_served
+from cassbook.book.provenance import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
 from cassbook.latency import model_selection, models, uncertainty

@@ -11,8 +11,8 @@ from matplotlib.figure import Figure
 from cassbook.book import palette
 from cassbook.book.chapters.models import judged, of_series
 from cassbook.book.figure_style import done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.units import US_PER_MS
 from cassbook.latency import model_selection, models
 

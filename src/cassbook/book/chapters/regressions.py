@@ -9,8 +9,8 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.book import needs
-from cassbook.book.lacking import of_each
-from cassbook.book.source import PUBLISHED, Source, check_served
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label

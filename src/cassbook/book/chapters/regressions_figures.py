@@ -10,8 +10,8 @@ from matplotlib.figure import Figure
 from cassbook.book import palette
 from cassbook.book.chapters.regressions import curves
 from cassbook.book.figure_style import OPERATIONS, done, panels
-from cassbook.book.lacking import of_each
-from cassbook.book.source import Source
+from cassbook.book.gaps import of_each
+from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.units import US_PER_MS
 

@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 
 from cassbook.book.paper_tables import signs, starred
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import bounds_text
-from cassbook.thesis import choosing, formulas
+from cassbook.thesis import best_setting, formulas
 from cassbook.thesis.findings import LATENCIES, counted
 
 _DIGITS = {
@@ -99,7 +99,7 @@ def reading_words(records: pd.DataFrame) -> dict[str, str]:
     return quoted
 
 
-#: Methods of `choosing.judge` that prose quotes.
+#: Methods of `best_setting.judge` that prose quotes.
 _QUOTED = {
     "formula": "formula (2), all records",
     "best": "formula (2), best records only",
@@ -145,7 +145,7 @@ def choices(records: pd.DataFrame, scale: str = "0 to 1") -> pd.DataFrame:
     DataFrame of str
         Index method; columns right, '95 %' (binomial), 'mean regret, %', 'worst, %'.
     """
-    table = choosing.judge(records, scale)
+    table = best_setting.judge(records, scale)
     shares = table["right"]
     return pd.DataFrame(
         {

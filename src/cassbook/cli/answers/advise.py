@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.advisor.advice import Advice, AdviceMap, Basis, Bound, Choice, alike, differ, times_as_slow
-from cassbook.core.consistency import dead_replicas, stops, survival, without_levels
+from cassbook.core.consistency import without_levels
 from cassbook.core.estimate import Estimate
 from cassbook.core.schema import explained
 from cassbook.core.words import counted, plural
@@ -18,6 +18,8 @@ from cassbook.latency import percentiles
 from cassbook.latency.percentile_validation import NEIGHBOURS, PURE
 from cassbook.latency.ranking import ALIKE, UNKNOWN
 from cassbook.latency.uncertainty import ONE_START
+from cassbook.shown import unanswered
+from cassbook.shown.dead_replicas import dead_replicas, stops, survival
 
 #: Behind the winner of a point on the map.
 _SIGNS = {True: "", False: ALIKE.rstrip(), None: UNKNOWN.rstrip()}
@@ -89,7 +91,7 @@ def _by(advice: Basis) -> str:
 
 
 def _failing(advice: Advice) -> list[str]:
-    return [] if advice.failing is None else [advice.failing.sentence()]
+    return [] if advice.failing is None else [unanswered.sentence(advice.failing)]
 
 
 def _left_out(advice: Basis) -> list[str]:
@@ -315,8 +317,8 @@ def map_table(advice: AdviceMap) -> pd.DataFrame:
     operations there as `not_known`.
     """
     fastest, surviving, by_mean = advice.fastest, advice.recommended, advice.by == "mean"
-    names = {"best": "recommended", "latency_us": "recommended_latency_us", "told": "recommended_told",
-             "marks": "recommended_marks"}  # fmt: skip
+    alike = ("latency_us", "distinguishable", "marks")
+    names = {"best": "recommended"} | {name: f"recommended_{name}" for name in alike}
     table = fastest.rename(columns={"marks": "best_marks"})
     if not by_mean:  # then a point may have a recommended setting and no fastest, or neither
         points = pd.concat([of[_POINT].astype(float) for of in (fastest, surviving, advice.unknown)]).drop_duplicates()
@@ -400,7 +402,8 @@ def _map_marks(table: pd.DataFrame) -> list[str]:
 def _grid(advice: AdviceMap, table: pd.DataFrame) -> str:
     """Draw the winners over threads and share of reads; one that wins everywhere is named in a line."""
     signs = [
-        "" if second == "" else _SIGNS[told] for second, told in zip(table["runner_up"], table["told"], strict=True)
+        "" if second == "" else _SIGNS[differs]
+        for second, differs in zip(table["runner_up"], table["distinguishable"], strict=True)
     ]
     labels = table["best"] + pd.Series(signs, table.index, dtype=object)
     rows, columns = [f"{share:.0%}" for share in advice.read_shares], [f"{count:g}" for count in advice.threads]

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from cassbook.core.consistency import replicas_waited_for, survival
+from cassbook.core.consistency import replicas_waited_for
 from cassbook.core.errors import InputError
 from cassbook.latency.capacity import AT_LEAST, EMPTY, FAILED, FOUND, IN_GROUPS, LATE, NONE, UNSENT, Capacity
 from cassbook.latency.capacity import capacities as estimated
 from cassbook.latency.percentiles import needed, with_tails
 from cassbook.latency.slices import rates_in_groups
+from cassbook.shown.dead_replicas import survival
 
 if TYPE_CHECKING:
     from cassbook.records.run import RecordedRun

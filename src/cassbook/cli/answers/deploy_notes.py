@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from cassbook.core.consistency import dead_replicas, refuses_reads, replicas_waited_for
+from cassbook.core.consistency import refuses_reads, replicas_waited_for
 from cassbook.core.words import counted
 from cassbook.deployment.distances import Placement
 from cassbook.deployment.model import LEVELS, Model
 from cassbook.deployment.replication import names, replica_sets
 from cassbook.deployment.survival import survives
 from cassbook.deployment.visibility import Rows, Wait, wait
+from cassbook.shown.dead_replicas import dead_replicas
 
 _BOTH = ("READ", "WRITE")
 _SIMPLE = "SimpleStrategy"

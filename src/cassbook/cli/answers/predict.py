@@ -9,11 +9,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from cassbook.cli.answers.machine import sharing
-from cassbook.core.consistency import dead_replicas
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
 from cassbook.queueing.calibration import Question
 from cassbook.records.calibration import CalibrationRun, Predicted
+from cassbook.shown.dead_replicas import dead_replicas
 
 _MOST_JOBS = 2000
 _MOST_LINES = 12

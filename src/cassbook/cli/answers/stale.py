@@ -9,10 +9,11 @@ from typing import Any
 import numpy as np
 
 from cassbook.advisor.freshness import Freshness, Known, stronger
-from cassbook.core.consistency import survival
-from cassbook.core.estimate import Estimate, spread
+from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import reads_to_show
-from cassbook.records import fault_costs
+from cassbook.shown import unanswered
+from cassbook.shown.dead_replicas import survival
+from cassbook.shown.tables import spread
 
 #: Share of stale reads that an answer is held against unless another is given.
 TARGET = 1e-4
@@ -44,7 +45,7 @@ def text(known: Known, r: int, w: int, t_ms: float, target: float = TARGET) -> s
 
 
 def _failing(known: Known, settings: list[Freshness]) -> list[str]:
-    return fault_costs.said([(fresh.r, fresh.w) for fresh in settings], known.n, known.engine)
+    return unanswered.recorded([(fresh.r, fresh.w) for fresh in settings], known.n, known.engine)
 
 
 def _meet(fresh: Freshness, n: int) -> bool:

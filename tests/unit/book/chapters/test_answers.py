@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import answers, answers_figures, price
-from cassbook.book.source import Source, recorded_sources
+from cassbook.book.provenance import Source, recorded_sources
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.estimate import Estimate
 from cassbook.ingest.folder import open_run

@@ -10,12 +10,12 @@ from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LackingError
 from cassbook.records import open_record
 from cassbook.records.faults import FaultRun
-from tests.unit.records.test_fault_summary import record
+from tests.helpers.fault_records import fault_record
 
 
 @pytest.fixture
 def run(tmp_path):
-    return record(tmp_path / "mine")
+    return fault_record(tmp_path / "mine")
 
 
 def test_report_takes_it_with_its_figures(run, tmp_path):
@@ -38,7 +38,7 @@ def test_the_chapter_opens_it_and_shows_its_schedules(run, tmp_path, monkeypatch
     assert isinstance(open_record(str(tmp_path / "mine")), FaultRun)
     shown = []
     monkeypatch.setattr(failures_own, "display", shown.append)
-    shipped = record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
+    shipped = fault_record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
     failures_own.show("", {"older": shipped, "newer": shipped})
     assert shown == []
     failures_own.show(str(tmp_path / "mine"), {"older": shipped, "newer": shipped})
@@ -55,7 +55,7 @@ def test_the_chapter_opens_it_and_shows_its_schedules(run, tmp_path, monkeypatch
 
 
 def test_a_section_shows_the_records_that_have_its_schedule(run, tmp_path):
-    shipped = record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
+    shipped = fault_record(tmp_path / "shipped", "faults-kill", experiment="faults-all")
     runs, pair = [shipped, run], {"older": shipped, "newer": run}
     labels = ["5.0.9 (shipped)", "5.0.9 (mine)"]
     assert failures.labels(runs) == labels

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from cassbook.book.chapters import interleaving
-from cassbook.book.source import run_of
+from cassbook.book.provenance import run_of
 from cassbook.core.errors import LackingError
 from cassbook.latency import carry_over
 from tests.helpers.experiments import written

@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from cassbook.cli.main import main
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import java, jmx
-from tests.unit.lab.engine.test_manual import Nodes
+from tests.helpers.node_processes import Nodes
 
 JAVA_8, JAVA_11, JAVA_17, JAVA_25 = (
     java.Java(feature, f"{feature}.0.1", Path(f"/jvm/{feature}"), "test") for feature in (8, 11, 17, 25)

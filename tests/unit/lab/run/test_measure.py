@@ -20,7 +20,7 @@ from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.made_block import made_block
-from tests.unit.lab.run.test_store import NODES, finish
+from tests.helpers.stored_cells import NODES, finish
 
 ENGINES = ("2.1.20", "5.0.9")
 PROFILE = """

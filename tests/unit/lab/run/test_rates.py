@@ -22,25 +22,11 @@ from cassbook.latency.capacity import capacities
 from cassbook.profile.profile import load_profile
 from cassbook.records.run import RecordedRun
 from tests.helpers.made_block import made_block
+from tests.helpers.profiles import TWO_SETTINGS
 from tests.helpers.stub_service import stub_service
 
 #: Requests a second that the service carries at each level.
 CARRIED = {"ONE": 450.0, "QUORUM": 300.0}
-PROFILE = """
-name: two
-title: Two settings of known capacity
-seed: 5
-table: {record_count: 10}
-load: {ramp_s: 0.3, steady_s: 1.5}
-workloads:
-  threads: [64]
-  settings: [ONE/ONE, QUORUM/QUORUM]
-  rates_per_s: [288, 312, 432, 468]  # 4 % below and above what each carries
-  own:
-    - name: rows
-      operations: [{kind: READ, share: 1, statement: "SELECT a FROM b WHERE c = ?"}]
-      values: {c: {distribution: uniform, count: 10}}
-"""
 #: Far above what a request takes (3.3 ms at the most), and far below the backlog that 4 % too much leaves.
 BOUND_MS = 30.0
 _ATTEMPTS = 3
@@ -71,7 +57,7 @@ def client(profile, port, epoch):
 
 @pytest.fixture
 def profile(tmp_path):
-    (tmp_path / "two.yaml").write_text(PROFILE)
+    (tmp_path / "two.yaml").write_text(TWO_SETTINGS)
     return load_profile(str(tmp_path / "two.yaml"))
 
 
@@ -188,6 +174,6 @@ def test_a_run_begun_with_rates_in_groups_is_not_continued(profile, tmp_path):
     ("old", "new"), [("[ONE/ONE, QUORUM/QUORUM]", "[ONE/ONE]"), ("seed: 5", "seed: 5\ndesign: sequential")]
 )
 def test_one_whose_settings_never_shared_a_rate_is(tmp_path, old, new):
-    (tmp_path / "one.yaml").write_text(PROFILE.replace(old, new))
+    (tmp_path / "one.yaml").write_text(TWO_SETTINGS.replace(old, new))
     profile = load_profile(str(tmp_path / "one.yaml"))
     RunStore.resume(begun(tmp_path / "run", profile, fixed_rates=None), profile).close()

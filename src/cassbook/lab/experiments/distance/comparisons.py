@@ -7,7 +7,7 @@ from cassbook.deployment.notation import parse
 from cassbook.deployment.scenarios import placements
 from cassbook.deployment.uplinks import CLUSTER, uplink_distances
 from cassbook.lab.experiments.distance.load import Condition, LoadExperiment, Pauses
-from cassbook.lab.experiments.distance.pages import PageExperiment
+from cassbook.lab.experiments.distance.page_reads import PageExperiment
 from cassbook.lab.experiments.distance.timeouts import TimeoutExperiment
 from cassbook.lab.experiments.experiment import Setup
 

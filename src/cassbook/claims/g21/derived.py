@@ -27,10 +27,10 @@ from cassbook.claims.g21.source import (
     throughputs,
 )
 from cassbook.claims.interval import Interval, least, magnitude, middle, overlap, possibly_at_most
+from cassbook.claims.level_means import Study
 from cassbook.claims.littles_law import REQUESTS_PER_THREAD, deficit, in_flight, run_times
 from cassbook.claims.registry import Cell, cells, claim
 from cassbook.claims.statement import Answer, Statement
-from cassbook.claims.study import Study
 from cassbook.core.consistency import LEVELS
 from cassbook.core.types import Floats
 from cassbook.deployment.inferred_regions import assignments, held_at_coordinator

@@ -2,11 +2,11 @@
 
 import pytest
 
-from cassbook.cli import samples
+from cassbook.cli import transcripts
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.paths import project_root
 
-PAGES = samples.pages()
+PAGES = transcripts.pages()
 
 
 def test_each_tool_page_has_a_sample():
@@ -16,14 +16,14 @@ def test_each_tool_page_has_a_sample():
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_samples_are_what_the_commands_print(page, monkeypatch):
     monkeypatch.chdir(project_root())
-    assert samples.renewed(page) == page.read_text(encoding="utf-8")
+    assert transcripts.renewed(page) == page.read_text(encoding="utf-8")
 
 
 def test_a_sample_that_fails_says_so():
     with pytest.raises(LaboratoryError, match=r"^cassbook advise --run nowhere: exit code 2: "):
-        samples.answered("```console\n$ cassbook advise --run nowhere\n```\n")
+        transcripts.answered("```console\n$ cassbook advise --run nowhere\n```\n")
 
 
 def test_other_blocks_stay():
     text = "```\n$ cassbook advise\n```\n\n    cassbook read\n"
-    assert samples.answered(text) == text
+    assert transcripts.answered(text) == text

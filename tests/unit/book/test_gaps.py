@@ -8,16 +8,16 @@ import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
-from cassbook.book import lacking, replaced
+from cassbook.book import gaps, replaced
 from cassbook.book.chapter import glue_each
-from cassbook.book.source import PUBLISHED, Source
+from cassbook.book.provenance import PUBLISHED, Source
 from cassbook.core.errors import CassbookWarning, LackingError
 
 
 @pytest.fixture
 def shown(monkeypatch):
     texts = []
-    monkeypatch.setattr(lacking, "display", lambda thing: texts.append(repr(thing)))
+    monkeypatch.setattr(gaps, "display", lambda thing: texts.append(repr(thing)))
     return texts
 
 
@@ -100,19 +100,19 @@ def levels(source):
 
 
 def test_a_table_of_those_that_have_it_and_a_sentence_for_each_other(shown):
-    made = lacking.of_each(sources(PUBLISHED, "mine"), levels)
+    made = gaps.of_each(sources(PUBLISHED, "mine"), levels)
     assert dict(made) == {PUBLISHED: 3}
     assert shown == ["Mine has one level."]
     with pytest.raises(LackingError, match="mine has one level"):
         _ = made["mine"]
     with pytest.raises(KeyError):
         _ = made["no such source"]
-    assert [one.label for one in lacking.served(sources("mine", PUBLISHED), levels)] == [PUBLISHED]
+    assert [one.label for one in gaps.served(sources("mine", PUBLISHED), levels)] == [PUBLISHED]
 
 
 def test_what_all_lack_is_lacking():
     with pytest.raises(LackingError, match=r"^Mine has one level\. Yours has one level\.$"):
-        lacking.of_each(sources("mine", "yours"), levels)
+        gaps.of_each(sources("mine", "yours"), levels)
 
 
 def test_a_source_is_named_where_what_is_lacking_does_not(shown):
@@ -121,7 +121,7 @@ def test_a_source_is_named_where_what_is_lacking_does_not(shown):
             raise LackingError("no mix was measured")
         return 1
 
-    lacking.of_each(sources("mine", PUBLISHED), make)
+    gaps.of_each(sources("mine", PUBLISHED), make)
     assert shown == ["mine: no mix was measured."]
 
 
@@ -141,7 +141,7 @@ def test_figures_of_those_that_have_them_are_glued(monkeypatch):
     ],
 )  # fmt: skip
 def test_prose_quotes_no_nan(text, read):
-    assert lacking.without_nan(text) == read
+    assert gaps.without_nan(text) == read
 
 
 def test_prose_that_quotes_what_no_cell_glued_reads_not_determined():

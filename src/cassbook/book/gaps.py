@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, TypeVar
 
-from cassbook.book.source import Source
+from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 
 T = TypeVar("T")
