@@ -11,7 +11,7 @@ import numpy as np
 
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.errors import InputError
-from cassbook.core.time_left import START, Part
+from cassbook.core.progress import START, Part
 from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
 from cassbook.lab.load.statements import own_shares
 from cassbook.lab.load.workloads import PRESETS, read_share
@@ -213,7 +213,7 @@ def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[
     Returns
     -------
     list of Part
-        Before the groups of each block (and deployment) one of kind `time_left.START`: the cluster, its table, the
+        Before the groups of each block (and deployment) one of kind `progress.START`: the cluster, its table, the
         warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
     before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cassbook.deployment.distances import placed, printed
+from cassbook.deployment.distances import CLUSTER, placed, printed, uplink_distances
 from cassbook.deployment.notation import parse
 from cassbook.deployment.scenarios import placements
-from cassbook.deployment.uplinks import CLUSTER, uplink_distances
 from cassbook.lab.experiments.distance.load import Condition, LoadExperiment, Pauses
 from cassbook.lab.experiments.distance.page_reads import PageExperiment
 from cassbook.lab.experiments.distance.timeouts import TimeoutExperiment
