@@ -52,62 +52,31 @@ _LITTLE, _IN_A_ROW = 0.06, 3
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What is the same throughout one measurement.
+    """What is the same throughout one measurement."""
 
-    Attributes
-    ----------
-    operation : str
-        READ or UPDATE (of all fields).
-    level : str
-    jobs : int
-    field_length : int
-        Bytes of each of the ten fields.
-    ask_all : bool
-        Reads with speculative retry ALWAYS: one replica more is asked than the level needs.
-    replication : int
-        Of the row, in a keyspace of its own.
-    """
-
-    operation: str
+    operation: str  # READ or UPDATE (of all fields)
     level: str
     jobs: int
-    field_length: int = FIELD_LENGTH
-    ask_all: bool = False
-    replication: int = 3
+    field_length: int = FIELD_LENGTH  # bytes of each of the ten fields
+    ask_all: bool = False  # reads with speculative retry ALWAYS: one replica more is asked than the level needs
+    replication: int = 3  # of the row, in a keyspace of its own
 
 
 @dataclass(frozen=True)
 class CalibrationExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    setups : mapping of str to SideBySide
-    conditions : mapping of str to tuple of Condition
-        By setup.
-    repetitions : int
-        Of every condition in a cluster start.
-    ramp_s, steady_s : float
-    records : int
-        Rows of each table.
-    traced : int
-        Requests of each operation and level that are traced, in the setups that `traced_in` names.
-    traced_in : tuple of str
-    warm_up_s : float
-        After which a warm-up ends, though code is still being compiled.
-    """
+    """Every condition again and again, and requests that are alone, traced."""
 
     BY_SETUP = ("setups", "conditions")
 
     setups: Mapping[str, Setup | SideBySide]
-    conditions: Mapping[str, tuple[Condition, ...]]
-    repetitions: int = 5
+    conditions: Mapping[str, tuple[Condition, ...]]  # by setup
+    repetitions: int = 5  # of every condition in a cluster start
     ramp_s: float = 0.3
     steady_s: float = 1.2
-    records: int = 5000
-    traced: int = 60
+    records: int = 5000  # rows of each table
+    traced: int = 60  # requests of each operation and level, in the setups that `traced_in` names
     traced_in: tuple[str, ...] = ()
-    warm_up_s: float = 240.0
+    warm_up_s: float = 240.0  # after which a warm-up ends, though code is still being compiled
 
     def notes(self) -> dict[str, Any]:
         """Return every number; rows name their conditions."""
@@ -126,13 +95,10 @@ class CalibrationExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure all conditions, and trace.
 
-        Returns
-        -------
-        iterator of dict
-            panel, nodes, the condition's own columns; n_ok, errors, latency_ms and its quantiles, throughput_per_s;
-            node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors), compiling (part
-            of a processor that compilers took at the end of the warm-up); and a table, phases: operation, level,
-            local, parse_us, serve_us, end_us, duration_us.
+        A row has panel, nodes, the condition's own columns; n_ok, errors, latency_ms and its quantiles,
+        throughput_per_s; node_cpu_us, client_cpu_us and other_cpu_us per operation, busy (part of all processors),
+        compiling (part of a processor that compilers took at the end of the warm-up); and a table, phases: operation,
+        level, local, parse_us, serve_us, end_us, duration_us.
         """
         (setup,), conditions = self.setups, self.points()
         with Workbench(cluster, rng) as bench:
@@ -229,15 +195,10 @@ class _Conditions:
 
 
 class Compilers:
-    """Threads of processes that compile.
+    """Threads that compile, of processes of Java virtual machines.
 
     On few processors the compilers of several nodes compete with the load for minutes, and throughput seems to have
     settled long before they are done. In a pause between bursts of load they have the processors to themselves.
-
-    Parameters
-    ----------
-    pids : sequence of int
-        Of Java virtual machines.
     """
 
     def __init__(self, pids: Sequence[int]) -> None:
@@ -245,7 +206,7 @@ class Compilers:
         self._seen: dict[Path, float] = {}
 
     def cpu_s(self) -> float:
-        """CPU seconds that they have taken so far.
+        """Return the CPU seconds that they have taken so far.
 
         Java from 17 on starts them as needed and ends them when idle: of one that has ended, what was seen last stays
         counted, as else there would be less work done after it than before.
@@ -276,20 +237,9 @@ def _cpu_s(task: Path) -> float:
 
 
 def warm_up(compilers: Compilers, burst: Callable[[], None], cap_s: float) -> list[float]:
-    """Run bursts of load until the nodes' code is compiled.
+    """Run bursts of load, of some seconds each, until the nodes' code is compiled, or for `cap_s`.
 
-    Parameters
-    ----------
-    compilers : Compilers
-    burst : callable
-        Runs a load for some seconds.
-    cap_s : float
-        After which it ends in any case.
-
-    Returns
-    -------
-    list of float
-        For each burst and its pause, the part of a processor that compilers took.
+    Return the part of a processor that compilers took in each burst and its pause.
     """
     begun, taken = time.perf_counter(), list[float]()
     while time.perf_counter() - begun < cap_s:

@@ -25,42 +25,23 @@ _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An experiment as the catalogue lists it.
+    """An experiment as the catalogue lists it."""
 
-    Attributes
-    ----------
-    question : str
-        It answers.
-    minutes : int
-        Three blocks take about so long on two cores.
-    maker : str
-        Module of this package and function, `module:function`, that returns it; imported when it is asked for.
-    engines : tuple of str
-        Cassandra versions it can be measured on, the usual one first.
-    needs : str
-        What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
-        nothing.
-    """
-
-    question: str
-    minutes: int
-    maker: str
-    engines: tuple[str, ...] = _ANY
+    question: str  # it answers
+    minutes: int  # three blocks take about so long on two cores
+    maker: str  # module of this package and what makes it, `module:name`; imported when it is asked for
+    engines: tuple[str, ...] = _ANY  # Cassandra versions it can be measured on, the usual one first
+    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
+    #: nothing.
     needs: str = ""
 
     @property
     def option(self) -> str:
-        """What it needs as `cassbook experiment` takes it; empty for nothing."""
+        """Return what it needs as `cassbook experiment` takes it; empty for nothing."""
         return f"--{self.needs} {_METAVARS[self.needs]}" if self.needs else ""
 
     def make(self, **needed: Any) -> Experiment:
-        """Make the experiment from what it needs.
-
-        Raises
-        ------
-        InputError
-            If what it needs is missing, or there is something else.
-        """
+        """Make the experiment from what it needs; raise InputError if that is missing, or there is something else."""
         if set(needed) != ({self.needs} if self.needs else set()):
             wanted = self.option or "nothing more"
             given = ", ".join(f"--{name}" for name in needed) or "nothing"
@@ -169,13 +150,7 @@ CATALOGUE: Catalogue = {
 
 
 def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
-    """Find an experiment by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Find an experiment by its name; raise InputError if there is none."""
     if name not in catalogue:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
     return catalogue[name]

@@ -26,16 +26,10 @@ REPLICAS = 3
 
 
 class Switch:
-    """Sends each request at the levels of the setting it was last given: the paper's step 6 to the letter.
+    """Sends each request at the levels of the setting it was last given, such as '3R-1W'.
 
-    The setting is in force for reads and writes at once; `advisor.regime` says what that breaks.
-
-    Parameters
-    ----------
-    session : Session
-        Of the driver; stays the caller's.
-    name : str
-        The setting to begin with, such as '3R-1W'.
+    That is the paper's step 6 to the letter: the setting is in force for reads and writes at once; `advisor.regime`
+    says what that breaks. The session stays the caller's.
     """
 
     def __init__(self, session: Session, name: str) -> None:
@@ -49,11 +43,11 @@ class Switch:
         self._levels = {True: codes[pair.read_cl], False: codes[pair.write_cl]}
 
     def execute(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
-        """As `Session.execute`, for prepared statements."""
+        """Do as `Session.execute`, for prepared statements."""
         return self.execute_async(statement, parameters, **options).result()
 
     def execute_async(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
-        """As `Session.execute_async`, for prepared statements."""
+        """Do as `Session.execute_async`, for prepared statements."""
         bound = statement.bind(parameters or ())
         bound.consistency_level = self._levels[is_read(statement.query_string)]
         return self._session.execute_async(bound, **options)

@@ -65,21 +65,13 @@ def failures(map: LatencyMap) -> FailingExperiment:
 
 @dataclass(frozen=True)
 class FailingExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    latency_map : LatencyMap
-        Any; advisers need one.
-    profiles : mapping of str to Profile
-        By name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others.
-    """
+    """Schedules of faults under which settings are switched."""
 
     BY_SETUP = ("profiles",)
 
     setups: Mapping[str, AnySetup] = field(init=False)
-    latency_map: LatencyMap
-    profiles: Mapping[str, Profile]
+    latency_map: LatencyMap  # any; advisers need one
+    profiles: Mapping[str, Profile]  # by name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "setups", self._faults.setups)

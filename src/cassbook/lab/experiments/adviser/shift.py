@@ -68,23 +68,11 @@ def shift(map: LatencyMap) -> ShiftExperiment:
 
 @dataclass(frozen=True)
 class ShiftExperiment(Experiment):
-    """The experiment.
+    """Every actor goes through the schedule."""
 
-    Attributes
-    ----------
-    latency_map : LatencyMap
-        Of a run on this machine with the same engine; what the policy goes by.
-    terms : Terms
-    records : int
-        Rows of usertable.
-    schedule : tuple of Phase
-    actors : tuple of str
-    warm_up : tuple of Phase
-    """
-
-    latency_map: LatencyMap
+    latency_map: LatencyMap  # of a run on this machine with the same engine; what the policy goes by
     terms: Terms = _TERMS
-    records: int = 100_000
+    records: int = 100_000  # rows of usertable
     schedule: tuple[Phase, ...] = SCHEDULE
     actors: tuple[str, ...] = ACTORS
     warm_up: tuple[Phase, ...] = _WARM_UP
@@ -108,14 +96,11 @@ class ShiftExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Send every actor through the schedule, in random order.
 
-        Returns
-        -------
-        iterator of dict
-            panel, actor, phase (from 1; 0 is the whole), n, errors, mean_us, p50_us, p95_us, p99_us, read_mean_us,
-            write_mean_us, seconds. Rows of phase 0 have what the watchers saw, watch_reads, watch_writes, watch_errors
-            and watch_violations, and tables: by_second (second, mean_us, n), levels (at_s, reads, writes: when which
-            came into force), missed (behind_ms, versions_behind of each violation) and sweeps (loaded, seconds,
-            slowdown).
+        A row has panel, actor, phase (from 1; 0 is the whole), n, errors, mean_us, p50_us, p95_us, p99_us,
+        read_mean_us, write_mean_us, seconds. Rows of phase 0 have what the watchers saw, watch_reads, watch_writes,
+        watch_errors and watch_violations, and tables: by_second (second, mean_us, n), levels (at_s, reads, writes: when
+        which came into force), missed (behind_ms, versions_behind of each violation) and sweeps (loaded, seconds,
+        slowdown).
         """
         with Workbench(cluster, rng) as bench:
             scene.create(bench.session, KEYSPACE)
@@ -192,17 +177,7 @@ def _figures(samples: pd.DataFrame, phase: int) -> Row:
 
 
 class ScheduleRun:
-    """A run of the loop through a schedule, and what it saw.
-
-    Parameters
-    ----------
-    nodes : Nodes
-    table : Usertable
-    actor : Actor
-    rng : numpy.random.Generator
-    timeout_s : float
-        For a request.
-    """
+    """A run of the loop through a schedule, and what it saw; a request has `timeout_s`."""
 
     def __init__(
         self, nodes: Nodes, table: Usertable, actor: Actor, rng: np.random.Generator, timeout_s: float = 12.0

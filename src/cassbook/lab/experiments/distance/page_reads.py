@@ -28,28 +28,15 @@ _PROXY = "proxy"
 
 @dataclass(frozen=True)
 class PageExperiment(Experiment):
-    """The experiment: pages of several sizes, both ways, in random order.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup
-        The far client's.
-    near : mapping of str to Link
-        By setup: what lies between the proxy and a node, one way.
-    rows_a_page : tuple of int
-    clients : int
-        Each requests a page as soon as it has the last.
-    seconds : float
-        Least duration of a measurement.
-    """
+    """Pages of several sizes, both ways, in random order, as a far client asks for them."""
 
     BY_SETUP = ("setups", "near")
 
     setups: Mapping[str, Setup]
-    near: Mapping[str, Link]
+    near: Mapping[str, Link]  # by setup: what lies between the proxy and a node, one way
     rows_a_page: tuple[int, ...] = (1, 2, 5, 10, 20)
-    clients: int = 10
-    seconds: float = 6.0
+    clients: int = 10  # each requests a page as soon as it has the last
+    seconds: float = 6.0  # least duration of a measurement
     records: int = 2000
 
     def notes(self) -> dict[str, Any]:
@@ -65,10 +52,7 @@ class PageExperiment(Experiment):
     def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure every size, directly and through the proxy.
 
-        Returns
-        -------
-        iterator of dict
-            way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
+        A row has way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
         """
         keys = _load(cluster, self.records, rng)
         pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)

@@ -26,14 +26,7 @@ _PATIENCE_S = 60.0
 
 
 class Pager:
-    """Reads rows one after the other, through the nodes in turn.
-
-    Parameters
-    ----------
-    addresses : list of str
-    protocol : int
-    keyspace : str
-    """
+    """Reads rows one after the other, through the nodes in turn."""
 
     def __init__(self, addresses: list[str], protocol: int, keyspace: str) -> None:
         self._session = connect(addresses, protocol)
@@ -47,24 +40,19 @@ class Pager:
         self._session.cluster.shutdown()
 
     def read(self, keys: Sequence[str]) -> int:
-        """How many of the rows are there; each is asked for when the one before has been read."""
+        """Return how many of the rows exist; each is requested when the one before has been read."""
         return sum(len(list(self._session.execute(self._read, (key,)))) for key in keys)
 
 
 class ProxyClient:
-    """Calls a proxy; each thread has a connection of its own.
-
-    Parameters
-    ----------
-    address : tuple of str and int
-    """
+    """Calls a proxy; each thread has a connection of its own."""
 
     def __init__(self, address: tuple[str, int]) -> None:
         self._address = address
         self._local = threading.local()
 
     def read(self, keys: Sequence[str]) -> int:
-        """As `Pager.read`, in one call."""
+        """Do as `Pager.read`, in one call."""
         stream: Any = getattr(self._local, "stream", None)
         if stream is None:
             connection = socket.create_connection(self._address)
@@ -77,22 +65,10 @@ class ProxyClient:
 
 @contextmanager
 def proxy(pager: Callable[[], Pager]) -> Iterator[Address]:
-    """Run a proxy while the block runs.
+    """Run a proxy while the block runs; its address is the context.
 
-    Parameters
-    ----------
-    pager : callable
-        Opens, within the proxy's process, what reads rows; can be pickled.
-
-    Returns
-    -------
-    iterator of tuple of str and int
-        Address and port that it listens on.
-
-    Raises
-    ------
-    LaboratoryError
-        If it cannot start, with its reason.
+    `pager` opens, within the proxy's process, what reads rows, and can be pickled. Raise LaboratoryError if the proxy
+    cannot start, with its reason.
     """
     with Child("the proxy", _serve, pager, patience_s=_FAREWELL_S) as child:
         yield child.start(_PATIENCE_S)

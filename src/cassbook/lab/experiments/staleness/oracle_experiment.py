@@ -63,45 +63,25 @@ class StudySetup(Setup):
 
 @dataclass(frozen=True)
 class OracleExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    setups : mapping of str to StudySideBySide or StudySetup
-    t_ms : mapping of str to tuple of float
-        Waits, by setup.
-    settings : tuple of (int, int)
-        R and W.
-    operations : int
-        Of each kind, of the study's load; and rows of its table.
-    threads : int
-        cassandra-stress's default.
-    seconds, versions_seconds, traced_seconds : float
-        That a panel over t takes, one over k, and the tracing after the former.
-    rows_each : int
-        Probed rows for each pair of a writer's coordinator and a first replica.
-    pause_ms, traced_pause_ms : float
-        Of a row, from its read to its next write.
-    logged, trials : int
-        The predictor's: messages of each kind that a node keeps, and trials; 10,000 both, unless set otherwise. Fewer
-        are kept here, so that in each setting it knows only those next to that setting's probes.
-    """
+    """The predictor's answers after the study's own load, and next to probed rows."""
 
     BY_SETUP = ("setups", "t_ms")
 
     setups: Mapping[str, StudySideBySide | StudySetup]
-    t_ms: Mapping[str, tuple[float, ...]]
-    settings: tuple[tuple[int, int], ...] = WEAK
-    operations: int = 10_000
-    threads: int = 50
-    seconds: float = 30.0
-    versions_seconds: float = 12.0
-    traced_seconds: float = 10.0
-    rows_each: int = 1
-    pause_ms: float = 150.0
+    t_ms: Mapping[str, tuple[float, ...]]  # waits, by setup
+    settings: tuple[tuple[int, int], ...] = WEAK  # R and W
+    operations: int = 10_000  # of each kind, of the study's load; and rows of its table
+    threads: int = 50  # cassandra-stress's default
+    seconds: float = 30.0  # that a panel over t takes
+    versions_seconds: float = 12.0  # that a panel over k takes
+    traced_seconds: float = 10.0  # that the tracing after a panel over t takes
+    rows_each: int = 1  # probed rows for each pair of a writer's coordinator and a first replica
+    pause_ms: float = 150.0  # of a row, from its read to its next write
     traced_pause_ms: float = 1500.0
+    #: The predictor's messages of each kind that a node keeps, 10,000 unless set otherwise. Fewer are kept here, so
+    #: that in each setting it knows only those next to that setting's probes.
     logged: int = 1000
-    trials: int = 10_000
+    trials: int = 10_000  # of the predictor, its default
 
     def rows(self) -> int:
         """Return how many rows a cluster start gives: the study's load, and three per setting."""
@@ -110,13 +90,10 @@ class OracleExperiment(Experiment):
     def measure(self, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Load as the study did and ask; probe each setting next to a load, and ask; trace each setting.
 
-        Returns
-        -------
-        iterator of dict
-            panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads, lost,
-            unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
-            the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
-            (`MessageDelays.table`, and kind and key).
+        A row has panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads,
+        lost, unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
+        the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
+        (`MessageDelays.table`, and kind and key).
         """
         (t_ms,) = self.t_ms.values()
         bench = _Bench(cluster, self, t_ms, rng)

@@ -54,47 +54,21 @@ class _Point:
 
 @dataclass(frozen=True)
 class StalenessExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup or SideBySide
-        Every node a replica.
-    t_ms : mapping of str to tuple of float
-        Waits, by setup.
-    threads : tuple of int
-        Loads next to the probe; 0 for none.
-    seconds : float
-        Of all cycles, a panel whose quorums need not meet has as many as would fill so long.
-    cycles_per_s : float
-        Writes followed by a read that the probers of all panels try for together.
-    traced : int
-        Probers whose requests are traced, of each panel whose quorums need not meet.
-    pause_ms : float
-        Of a prober, from a read to its next write, at the least.
-    versions : int
-        Written before each read, in the panels that count versions.
-    warm_up_s : float
-        Under the heaviest load, before anything is looked at.
-    settings : tuple of (int, int)
-        R and W; empty for all.
-    records : int
-        Rows of the load's table.
-    """
+    """Every pair of levels under each load, on setups in which every node is a replica."""
 
     BY_SETUP = ("setups", "t_ms")
 
     setups: Mapping[str, Setup | SideBySide]
-    t_ms: Mapping[str, tuple[float, ...]]
-    threads: tuple[int, ...] = (0, 100)
-    seconds: float = 20.0
-    cycles_per_s: float = 300.0
-    traced: int = 3
-    pause_ms: float = 20.0
-    versions: int = 10
-    warm_up_s: float = 40.0
-    settings: tuple[tuple[int, int], ...] = ()
-    records: int = 5000
+    t_ms: Mapping[str, tuple[float, ...]]  # waits, by setup
+    threads: tuple[int, ...] = (0, 100)  # loads next to the probe; 0 for none
+    seconds: float = 20.0  # of all cycles, a panel whose quorums need not meet has as many as fill so long
+    cycles_per_s: float = 300.0  # writes followed by a read that the probers of all panels try for together
+    traced: int = 3  # probers whose requests are traced, of each panel whose quorums need not meet
+    pause_ms: float = 20.0  # of a prober, from a read to its next write, at the least
+    versions: int = 10  # written before each read, in the panels that count versions
+    warm_up_s: float = 40.0  # under the heaviest load, before anything is looked at
+    settings: tuple[tuple[int, int], ...] = ()  # R and W; empty for all
+    records: int = 5000  # rows of the load's table
 
     def notes(self) -> dict[str, Any]:
         """Return every number."""
@@ -107,13 +81,10 @@ class StalenessExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Probe every pair of levels under each load.
 
-        Returns
-        -------
-        iterator of dict
-            panel, n, threads, r, w, versions, reads, lost, unknown (writes without an answer), read_ms, write_ms
-            (means), read_p99_ms, write_p99_ms, behind_ms (mean of the reads that were behind), traced_read_ms,
-            traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through
-            each node); and tables: counted (`curves.COUNTED`), legs.
+        A row has panel, n, threads, r, w, versions, reads, lost, unknown (writes without an answer), read_ms, write_ms
+        (means), read_p99_ms, write_p99_ms, behind_ms (mean of the reads that were behind), traced_read_ms,
+        traced_write_ms, traces_left_out, load_per_s, load_ms, hints, barrier (failures of a write at ALL through each
+        node); and tables: counted (`curves.COUNTED`), legs.
         """
         with Workbench(cluster, rng) as bench:
             panels = _Panels(bench, self, rng)
@@ -249,13 +220,7 @@ class BackgroundLoad:
 def background_load(processes: ClientProcesses | None, threads: int, seconds: float) -> Iterator[BackgroundLoad]:
     """Within the block, for at most `seconds`, keep `threads` requests in flight: half reads, half updates, at ONE.
 
-    Parameters
-    ----------
-    processes : ClientProcesses, optional
-        None, or no threads, for no load.
-    threads : int
-    seconds : float
-        How long the block takes, at most; the load lasts until then.
+    Without processes or threads there is no load. The block takes `seconds` at most; the load lasts until then.
     """
     measured = BackgroundLoad()
     if processes is None or not threads:

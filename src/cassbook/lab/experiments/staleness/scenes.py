@@ -51,13 +51,7 @@ def _late() -> dict[str, Setup]:
 
 @dataclass(frozen=True)
 class ScenesExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    repeats : int
-        Of each scene but the hint's, which takes half a minute.
-    """
+    """Scenes, each played `repeats` times but the hint's, which takes half a minute."""
 
     setups: Mapping[str, Setup] = field(default_factory=_late, kw_only=True)
     repeats: int = _REPEATS
@@ -80,10 +74,7 @@ class ScenesExperiment(Experiment):
     def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Play each scene several times, in random order, and the hint's at last.
 
-        Returns
-        -------
-        iterator of dict
-            One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
+        One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
         """
         stage = _Stage(cluster)
         try:

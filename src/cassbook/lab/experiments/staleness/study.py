@@ -28,21 +28,11 @@ _WARM_UP = 5_000  # operations of each kind and tool that do not count: nodes ar
 
 @dataclass(frozen=True)
 class StudyExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup or SideBySide
-        Eight nodes each.
-    operations : int
-        Of each kind.
-    threads : int
-        cassandra-stress's default.
-    """
+    """10,000 writes, then 10,000 reads in each setting; its setups have eight nodes each."""
 
     setups: Mapping[str, Setup | SideBySide]
-    operations: int = 10_000
-    threads: int = 50
+    operations: int = 10_000  # of each kind
+    threads: int = 50  # cassandra-stress's default
 
     def notes(self) -> dict[str, Any]:
         """Every number."""
@@ -55,11 +45,8 @@ class StudyExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Write, then read, in each setting, in random order: by cassandra-stress, and by our generator.
 
-        Returns
-        -------
-        iterator of dict
-            r, w, stress_first, and for write and read: stress_write_ms, stress_write_p50_ms, stress_write_p95_ms,
-            ours_write_ms and so on.
+        A row has r, w, stress_first, and for write and read: stress_write_ms, stress_write_p50_ms, stress_write_p95_ms,
+        ours_write_ms and so on.
         """
         with Workbench(cluster, rng) as bench:
             tools = _Tools(bench, self)
