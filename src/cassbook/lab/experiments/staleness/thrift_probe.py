@@ -52,8 +52,8 @@ class ThriftProbe:
     def run(self, panel: Panel, seconds: float) -> tuple[History, dict[str, tuple[str, ...]]]:
         """Probe for so long; return the history, and the rows' replicas by key.
 
-        `panel.probers` is the number of rows for each pair of writer and first replica. With `traced` all of them are:
-        they write at ALL, and what they see is not counted. Raise LaboratoryError if a row cannot go on.
+        `probers` of the panel is the number of rows for each pair of writer and first replica. With `traced` all of
+        them are: they write at ALL, and what they see is not counted. Raise LaboratoryError if a row cannot go on.
         """
         rows = self._rows(panel.probers)
         over = threading.Event()
