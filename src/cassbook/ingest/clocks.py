@@ -26,20 +26,12 @@ _NOTABLE = 0.1
 
 
 def epochs_us(logs: Sequence[Log], apart: bool) -> list[int]:
-    """When the run began, on each client's clock, in microseconds since 1970.
+    """Return when the run began, on each client's clock, in microseconds since 1970; each log has at least one
+    operation.
 
-    Parameters
-    ----------
-    logs : sequence of Log
-        Each with at least one operation.
-    apart : bool
-        The clocks have nothing to do with each other: each client's own first operation is the begin.
-
-    Raises
-    ------
-    InputError
-        If two windows do not overlap, naming both and their distance, or a time is no date from 2000 to 2099, unless
-        `apart`.
+    `apart` says that the clocks have nothing to do with each other: each client's own first operation is the begin.
+    Raise InputError if two windows do not overlap, naming both and their distance, or a time is no date from 2000 to
+    2099, unless `apart`.
     """
     if apart:
         return [log.first_us for log in logs]

@@ -32,33 +32,17 @@ _ENDINGS = {".gz", ".zst", ".txt", ".log", ".parquet", ".csv", ".dat", ".raw", "
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How logs are to be read.
+    """How logs are to be read."""
 
-    Attributes
-    ----------
-    skip_damaged : bool
-        Leave damaged lines out and count them, instead of stopping at the first.
-    clocks_apart : bool
-        Count each file's time from its own first operation.
-    unit : str or None
-        Of the values of an HdrHistogram log: ns, us or ms.
-    dask : str or None
-        Address of a Dask scheduler whose workers see the same files; the samples become a folder of parts.
-    force : bool
-        Overwrite the output if it exists.
-    reads : tuple of str
-        Operations of unknown names that read; the other unknown ones write. Empty: unknown names stay unknown.
-    stress_profile : Path or None
-        User profile of cassandra-stress whose statements say which operations read.
-    """
-
-    skip_damaged: bool = False
-    clocks_apart: bool = False
-    unit: str | None = None
+    skip_damaged: bool = False  # leave damaged lines out and count them, instead of stopping at the first
+    clocks_apart: bool = False  # count each file's time from its own first operation
+    unit: str | None = None  # of the values of an HdrHistogram log: ns, us or ms
+    #: address of a Dask scheduler whose workers see the same files; the samples become a folder of parts
     dask: str | None = None
-    force: bool = False
+    force: bool = False  # overwrite the output if it exists
+    #: operations of unknown names that read; the other unknown ones write. Empty: unknown names stay unknown.
     reads: tuple[str, ...] = ()
-    stress_profile: Path | None = None
+    stress_profile: Path | None = None  # user profile of cassandra-stress whose statements say which operations read
 
     def given(self) -> list[str]:
         """Names of the options that say how a log is to be read."""
@@ -68,10 +52,7 @@ class Options:
     def meanings(self) -> Meanings:
         """Return what is said of operations of unknown names.
 
-        Raises
-        ------
-        InputError
-            If the profile cannot be read, or both are given.
+        Raise InputError if the profile cannot be read, or both are given.
         """
         if self.stress_profile and self.reads:
             raise InputError("--reads and --stress-profile both say which operations read; give one of them")
@@ -82,19 +63,12 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What became of some logs.
+    """What became of some logs."""
 
-    Attributes
-    ----------
-    lines : list of str
-        For a person.
-    content : dict
-        For a program: output, format (parquet or csv), table (samples, figures or histograms), rows, left_out
-        (operations), damaged_lines, clocks (lines on how those of several clients lie to each other), and logs, a list
-        with file, format, rows, counts, notes, damaged_lines, damaged and cut of each.
-    """
-
-    lines: list[str]
+    lines: list[str]  # for a person
+    #: For a program: output, format (parquet or csv), table (samples, figures or histograms), rows, left_out
+    #: (operations), damaged_lines, clocks (lines on how those of several clients lie to each other), and logs, a list
+    #: with file, format, rows, counts, notes, damaged_lines, damaged and cut of each.
     content: dict[str, Any]
 
 

@@ -95,8 +95,6 @@ def encoding_of(head: bytes) -> tuple[str, int]:
 
     UTF-16 without a mark is recognised by every other byte of its characters being zero, as it is in any log.
 
-    Examples
-    --------
     >>> encoding_of(b"\xff\xfe["), encoding_of(b"[\x00R\x00E\x00A\x00"), encoding_of(b"[READ], ")
     (('utf-16-le', 2), ('utf-16-le', 0), ('utf-8', 0))
     """
@@ -196,18 +194,9 @@ def open_log(
 ) -> Iterator[BinaryIO]:
     """Open a log for its bytes, decompressed, in UTF-8 and without a byte-order mark.
 
-    Parameters
-    ----------
-    path : Path
-    watch : callable, optional
-        Called with the bytes of the file that were read; not called for a log that is read by lines.
-    tally : Tally, optional
-        If it skips damage, a log whose compression is damaged ends there, and the tally says so.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or its compression is damaged.
+    `watch` is called with the bytes of the file that were read; not for a log that is read by lines. If `tally` skips
+    damage, a log whose compression is damaged ends there, and the tally says so. Raise InputError if it cannot be read,
+    or its compression is damaged.
     """
     try:
         with pipes.open_raw(path) as file:
@@ -263,18 +252,9 @@ def from_beginning(path: Path) -> bool:
 
 
 def recognise(path: Path, skip_damaged: bool = False) -> Format:
-    """Tell a log's format from its content.
+    """Tell a log's format from its content; with `skip_damaged` from what can be unpacked of a damaged one.
 
-    Parameters
-    ----------
-    path : Path
-    skip_damaged : bool
-        Look at what can be unpacked of a log whose compression is damaged.
-
-    Raises
-    ------
-    InputError
-        If it is empty or of no format that cassbook reads.
+    Raise InputError if it is empty or of no format that cassbook reads.
     """
     tally = Tally(path, skip_damaged, "")
     with open_log(path, tally=tally) as stream:
@@ -308,14 +288,9 @@ def logs_in(folder: Path) -> list[str]:
 
 
 def refusal(head: bytes, archives: bool = False) -> str:
-    """Return why a file is not read and what to give instead, from its beginning; empty where nothing is known of it.
+    """Return why a file is not read and what to give instead, from its beginning, decompressed; empty if unknown.
 
-    Parameters
-    ----------
-    head : bytes
-        Decompressed.
-    archives : bool
-        Look for archives only, whose contents may pass for a log.
+    With `archives` it looks for archives only, whose contents may pass for a log.
     """
     if archives:
         if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:

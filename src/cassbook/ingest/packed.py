@@ -21,16 +21,9 @@ def from_system(error: BaseException) -> bool:
 class Salvaged(io.RawIOBase):
     """A decompressed stream that ends, with its last whole line, where its compression is damaged.
 
-    The line that is cut is left out, for its beginning would pass for a smaller number.
-
-    Parameters
-    ----------
-    open_again : callable
-        Opens the log at its beginning. Called again where unpacking fails, to have the last bytes one by one.
-    unpack : callable
-        Decompresses it.
-    say : callable
-        Called with how many bytes could be unpacked and with the error, where it ends early.
+    The line that is cut is left out, for its beginning would pass for a smaller number. `open_again` opens the log at
+    its beginning; it is called again where unpacking fails, to have the last bytes one by one. `say` is called with how
+    many bytes could be unpacked and with the error, where it ends early.
     """
 
     def __init__(

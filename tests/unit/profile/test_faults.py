@@ -9,6 +9,7 @@ import yaml
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
 from cassbook.lab.engine.spec import Breakable
+from cassbook.lab.experiments.experiment import Setup
 from cassbook.lab.experiments.faults.experiment import EVERY, FaultExperiment
 from cassbook.lab.run.plan import plan
 from cassbook.profile.fault_schedule import KINDS
@@ -196,6 +197,21 @@ def test_a_node_may_join_and_leave(written):
     assert [order.fault.kind for order in orders(profile)] == ["add", "decommission"]
     (setup,) = FaultExperiment({"mine": profile}).setups.values()
     assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("faults", "apart"),
+    [
+        ("random: {do: [kill, pause], nodes: [1, 2], up_s: 5, down_s: 5}", False),
+        ("random: {do: [kill, cut], nodes: [1, 2], up_s: 5, down_s: 5}", True),
+        ("events: [{random: {do: [kill, cut], nodes: [1, 2], up_s: 5, down_s: 5}, for_s: 20}]", True),
+        ("events: [{sequence: [{do: kill, nodes: [1], for_s: 2}, {do: cut, nodes: [2], for_s: 2}]}]", True),
+        ("events: [{at_s: 5, do: kill, nodes: [1], for_s: 2}]", False),
+    ],
+)
+def test_nodes_whose_links_may_fail_have_a_relay_also_where_faults_are_drawn(written, faults, apart):
+    (setup,) = FaultExperiment({"mine": written(f"  {faults}")}).setups.values()
+    assert isinstance(setup, Setup) == apart
 
 
 def test_a_node_that_was_away_may_be_repaired(written):

@@ -20,6 +20,8 @@ SAME_NAMED = {
     # One subject from its profile to its text.
     **dict.fromkeys(["comparison", "prices", "results"], "computed, read of a record, and made text of"),
     "calibration": "demands from cells, and the record of them",
+    "failures": "nodes that fail: while settings are switched, and the chapters on it",
+    "load": "the load of experiments at a distance, and of those with faults",
     "clocks": "how far apart the clocks of several machines are: in their logs, and measured",
     "conditions": "what a cell finds or what happens under it: said in a profile, and done",
     "distance": "distance between nodes: said in a profile, done, and its chapter",
@@ -40,7 +42,7 @@ SAME_NAMED = {
     "reproduction": "one per paper: its tables from its own model",
 }
 #: Names of the laboratory that are still to change.
-LABORATORY = {"cells", "conditions", "probe", "setups"}
+LABORATORY = {"setups"}
 
 #: Words in -ing that are nouns of the field.
 NOUNS = {
@@ -55,9 +57,7 @@ NOUNS = {
 }
 #: Participles of the laboratory that are still to change.
 PARTICIPLES = {
-    "breaking", "existing", "failing", "shifting", "measuring", "paging", "proxying", "retrying", "noticing",
-    "striking", "loading", "recording", "thrift_tracing", "tracing", "pacing", "routing", "echoing", "netting",
-    "relaying",
+    "breaking", "existing", "noticing", "striking", "pacing", "routing", "echoing", "netting", "relaying",
 }  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from cassbook.cli.answers import predict
 from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.lab.experiments.calibration.cells import calibration
+from cassbook.lab.experiments.calibration import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
 from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
@@ -47,10 +47,10 @@ def row(cell, nodes, start):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
-    made, trial = tmp_path_factory.mktemp("calibration"), calibration()
+    made, experiment = tmp_path_factory.mktemp("calibration"), calibration()
     for start in (1, 2, 3):
-        for setup, cells in trial.cells.items():
-            rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
+        for setup, conditions in experiment.conditions.items():
+            rows = [row(cell, experiment.setups[setup].spec.nodes, start) for cell in conditions]
             pd.DataFrame(rows).to_csv(made / f"start-{start}-{setup}.csv", index=False)
         phases = pd.DataFrame([
             {"start": start, "setup": "four", "panel": 0, "operation": operation, "level": level, "local": True,

@@ -107,7 +107,7 @@ def side_by_side() -> dict[str, SideBySide]:
 
 @dataclass(frozen=True)
 class Experiment(ABC):
-    """What is measured on which clusters. Subclasses are frozen dataclasses; its numbers are their fields.
+    """What is measured on which clusters. A subclass is a frozen dataclass, whose fields are its numbers.
 
     Attributes
     ----------

@@ -143,7 +143,7 @@ def tables() -> FaultExperiment:
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
-    faults, seconds = _faults(profile)
+    faults, _ = _faults(profile)
     spare = len(faults.struck("add"))
     breakable = Breakable(faults.struck("clock"), faults.struck("fill"))
     if profile.distance is not None:
@@ -151,7 +151,7 @@ def _setup(profile: Profile) -> AnySetup:
         if len(placements) > 1:
             raise InputError(f"profile: {profile.name} has several deployments; faults strike one")
         (placement,) = placements.values()
-    elif any(fault.of_links for fault in faults.schedule(seconds).faults):
+    elif faults.of_links:
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:

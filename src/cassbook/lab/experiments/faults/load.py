@@ -78,7 +78,7 @@ def outcome_of(error: BaseException) -> int:
 
 
 class Sender(Protocol):
-    """Whatever sends requests at levels of its own choice: an `Adviser`, or `naive.Switch`."""
+    """Whatever sends requests at levels of its own choice: an `Adviser`, or `actors.Switch`."""
 
     def execute_async(self, statement: Any, parameters: Any = None, **options: Any) -> Any:
         """Send a request; what is returned is the driver's future, or has it as `future`."""
