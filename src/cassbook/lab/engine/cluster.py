@@ -25,12 +25,11 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
-from cassbook.core.signals import held_back, let_through
+from cassbook.core.signals import Cleared, held_back, let_through
 from cassbook.core.words import counted
-from cassbook.lab.engine import breaking, fetch, home, java, preflight, probe, teardown
+from cassbook.lab.engine import breakage, cluster_state, fetch, home, java, preflight, teardown
 from cassbook.lab.engine.any_cluster import AnyCluster, Distances
 from cassbook.lab.engine.connect import Access, connect
-from cassbook.lab.engine.signals import Cleared
 from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
@@ -258,15 +257,15 @@ class CassandraCluster(Cleared, AnyCluster):
     @override
     def flush(self, session: Session, table: str) -> None:
         """Flush `table` ("keyspace.name") on every node and see that it is done."""
-        probe.flush(session, table, self.node_folders())
+        cluster_state.flush(session, table, self.node_folders())
 
     @override
     def hints(self, session: Session) -> int:
-        return probe.pending_hints(session, self.release.major, self.node_folders())
+        return cluster_state.pending_hints(session, self.release.major, self.node_folders())
 
     @override
     def barrier(self, session: Session) -> list[str]:
-        return probe.write_at_all(session, self.spec.nodes)
+        return cluster_state.write_at_all(session, self.spec.nodes)
 
     @override
     @contextmanager
@@ -331,15 +330,15 @@ class CassandraCluster(Cleared, AnyCluster):
 
     def set_clock(self, node: int, by_ms: float) -> None:
         """Set the clock of node `node`, one of `Spec.breakable.clocks`, ahead; it heeds that within a second."""
-        breaking.set_clock(self._folder(node), by_ms)
+        breakage.set_clock(self._folder(node), by_ms)
 
     def fill_disk(self, node: int) -> None:
         """Fill the disk of node `node`, one of `Spec.breakable.disks`."""
-        breaking.fill(self._folder(node))
+        breakage.fill(self._folder(node))
 
     def free_disk(self, node: int) -> None:
         """Free the disk of node `node` again; it has what it had."""
-        breaking.free(self._folder(node))
+        breakage.free(self._folder(node))
 
     def _let_join(self, node: int) -> None:
         """Have a node fetch its rows from the others, which no node does that is a seed of its own."""
@@ -422,9 +421,9 @@ class CassandraCluster(Cleared, AnyCluster):
             for number, extra in self.spec.node_options.items():
                 ccm.nodelist()[number - 1].set_configuration_options(dict(extra))
         for number in self.spec.breakable.clocks:
-            breaking.give_clock(self._folder(number))
+            breakage.give_clock(self._folder(number))
         for number in self.spec.breakable.disks:
-            breaking.give_small_disk(self._folder(number))
+            breakage.give_small_disk(self._folder(number))
         self._ccm = ccm
 
     def _launch(self) -> None:
@@ -443,7 +442,7 @@ class CassandraCluster(Cleared, AnyCluster):
         session = self.connect()
         renewed = time.monotonic()
         try:
-            for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
+            for question in (cluster_state.missing_peers, cluster_state.ensure_probe_table, cluster_state.read_at_all):
                 while missing := question(session, self.spec.nodes):
                     self._check_alive()
                     if time.monotonic() > deadline:

@@ -13,7 +13,7 @@ from cassandra.cluster import NoHostAvailable
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import release
 from cassbook.core.types import Log
-from cassbook.lab.engine import home, java, manual, preflight, probe
+from cassbook.lab.engine import cluster_state, home, java, manual, preflight
 from cassbook.lab.engine.cluster import READY_TIMEOUT_S, answers
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.engine.manual import DOWN, PAUSED, RUNNING, LocalCluster, NodeState
@@ -182,7 +182,7 @@ def _wait_until_seen(began: float) -> None:
 
 def _unseen(session: Any, level: int) -> list[str]:
     try:
-        return probe.read_through_each(session, level)
+        return cluster_state.read_through_each(session, level)
     except (DriverException, NoHostAvailable) as error:
         return [str(error)[:200]]
 

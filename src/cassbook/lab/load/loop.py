@@ -20,14 +20,14 @@ from cassbook.lab.load import wire
 from cassbook.lab.load.lag import LagProbe
 from cassbook.lab.load.nodes import Nodes
 from cassbook.lab.load.recorder import Window
-from cassbook.lab.load.slices import AlternatingTurns, Alternation, Trial, Turns
+from cassbook.lab.load.slices import AlternatingTurns, Alternation, Pilot, Turns
 from cassbook.lab.load.ycsb import UPDATE, Request
 
 _POLL_S = 0.02
 _HOUSEKEEPING_S = 0.5
 _NEVER = float("inf")
 #: Answers of each thread for which a variant is tried before slices begin.
-_TRIAL_ANSWERS = 2
+_PILOT_ANSWERS = 2
 _clock = time.perf_counter
 
 #: Takes (started, latency_s, operation, outcome, node, intended, slice) of a finished request; times on the client's
@@ -371,12 +371,12 @@ class ClosedLoop:
         record, slowest_s = self.record, 0.0
         for number, variant in enumerate(self.variants):
             self.turns = Turns(variant, number)
-            tried = Trial(self.turns.slice, record)
-            self.record = tried
-            begun, enough = _clock(), _TRIAL_ANSWERS * self.threads
-            self._wait_until(lambda: tried.enough(enough, _clock() - begun))  # noqa: B023 - called here
+            pilot = Pilot(self.turns.slice, record)
+            self.record = pilot
+            begun, enough = _clock(), _PILOT_ANSWERS * self.threads
+            self._wait_until(lambda: pilot.enough(enough, _clock() - begun))  # noqa: B023 - called here
             self.record = record
-            slowest_s = max(slowest_s, tried.p95_s(_clock() - begun))
+            slowest_s = max(slowest_s, pilot.p95_s(_clock() - begun))
         return slowest_s
 
     def _start(self) -> None:

@@ -27,7 +27,7 @@ COUNTED_LATENCIES, LEAST_COUNTED_S = 4.0, 0.4
 #: Each variant has at least so many slices, however long they are.
 LEAST_ROUNDS = 2
 #: How long each variant is tried beforehand, at least and at most.
-LEAST_TRIAL_S, MOST_TRIAL_S = 0.15, 3.0
+LEAST_PILOT_S, MOST_PILOT_S = 0.15, 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,13 +176,13 @@ def outside(variant: int) -> int:
     return -1 - variant
 
 
-class Trial:
+class Pilot:
     """Latencies of what is sent outside of slices with one variant; takes the place of a loop's record.
 
     Parameters
     ----------
     slice_ : int
-        As `Turns` numbers what is tried.
+        As `Turns` numbers what is pilot.
     record : callable
         What it hands everything on to.
     """
@@ -198,8 +198,8 @@ class Trial:
         self._record(started, latency_s, *rest)
 
     def enough(self, answers: int, gone_s: float) -> bool:
-        """Whether the trial may end: after so many answers and a while, or when it has taken too long."""
-        return gone_s >= MOST_TRIAL_S or (gone_s >= LEAST_TRIAL_S and len(self._latency_s) >= answers)
+        """Whether the pilot may end: after so many answers and a while, or when it has taken too long."""
+        return gone_s >= MOST_PILOT_S or (gone_s >= LEAST_PILOT_S and len(self._latency_s) >= answers)
 
     def p95_s(self, gone_s: float) -> float:
         """Return the 95th percentile of latency; where nothing was answered, how long that was waited for."""

@@ -17,8 +17,8 @@ from cassandra.query import PreparedStatement
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load import values, wire
-from cassbook.lab.load.routing import Coordinators
-from cassbook.lab.load.workloads import kinds
+from cassbook.lab.load.coordinators import Coordinators
+from cassbook.lab.load.core_workloads import kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
 from cassbook.profile.columns import misfit, together
 from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
@@ -41,7 +41,7 @@ def own_shares(workload: OwnWorkload) -> dict[int, float]:
 
 
 class Statements:
-    """The requests of a user's own workload; it offers what `workloads.Workload` asks for.
+    """The requests of a user's own workload; it offers what `core_workloads.Workload` asks for.
 
     Parameters
     ----------

@@ -14,7 +14,7 @@ from cassandra.cluster import Session
 from cassandra.query import PreparedStatement
 
 from cassbook.lab.load import keys, wire
-from cassbook.lab.load.routing import Coordinators
+from cassbook.lab.load.coordinators import Coordinators
 from cassbook.profile.profile import TableSection
 
 KEYSPACE = "ycsb"
@@ -121,7 +121,7 @@ class Usertable:
     nodes : sequence of str
         Addresses of the coordinators, in the order of their indices.
     policy, nearest
-        Who coordinates: see `routing.Coordinators`.
+        Who coordinates: see `coordinators.Coordinators`.
     rng : numpy.random.Generator
     keyspace : str
         That holds the table.

@@ -15,11 +15,11 @@ import pyarrow as pa
 from cassandra.cluster import Session
 
 from cassbook.core.schema import OPERATIONS
+from cassbook.lab.load.core_workloads import Workload
 from cassbook.lab.load.loop import Bound, ClosedLoop, Outcome, Record
 from cassbook.lab.load.nodes import Nodes
-from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.paced_loop import PacedLoop
 from cassbook.lab.load.recorder import Recorder, Window
-from cassbook.lab.load.workloads import Workload
 from cassbook.lab.load.ycsb import INSERT, READ, UPDATE, Request, Usertable
 from cassbook.lab.run import workloads
 from cassbook.lab.run.cell import Group

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from cassbook.core.errors import InputError
 from cassbook.core.words import counted
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run import conditions
 from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore

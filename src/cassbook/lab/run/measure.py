@@ -14,7 +14,7 @@ from cassbook.core.words import counted
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.existing_cluster import ExistingCluster
 from cassbook.lab.run.block import Block, Log
 from cassbook.lab.run.cell import Cell, groups
 from cassbook.lab.run.hosts import same_clients, same_place

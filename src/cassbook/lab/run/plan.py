@@ -12,9 +12,9 @@ import numpy as np
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.errors import InputError
 from cassbook.core.time_left import START, Part
-from cassbook.lab.load.slices import LEAST_TRIAL_S, Alternation
+from cassbook.lab.load.core_workloads import PRESETS, read_share
+from cassbook.lab.load.slices import LEAST_PILOT_S, Alternation
 from cassbook.lab.load.statements import own_shares
-from cassbook.lab.load.workloads import PRESETS, read_share
 from cassbook.lab.run import conditions
 from cassbook.lab.run.cell import Cell, Group, groups
 from cassbook.profile.profile import Profile
@@ -184,8 +184,8 @@ def group_seconds(profile: Profile, group: Group) -> float:
         return conditions.seconds(profile, cell)
     if turns := alternation(profile, group):
         latency_s = _TAIL * cell.threads / _OPERATIONS_PER_S
-        trial_s = max(LEAST_TRIAL_S, 2 * latency_s) * len(group)
-        return load.ramp_s + trial_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
+        pilot_s = max(LEAST_PILOT_S, 2 * latency_s) * len(group)
+        return load.ramp_s + pilot_s + turns.forecast_s(latency_s) + _CELL_OVERHEAD_S
     if load.steady_s is not None:
         return load.ramp_s + load.steady_s + _backlog_s(cell, load.ramp_s, load.steady_s) + _CELL_OVERHEAD_S
     assert load.operations_per_thread is not None  # noqa: S101 - the profile has one bound

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 from cassandra.cluster import Session
 
-from cassbook.lab.load.routing import Coordinators
+from cassbook.lab.load.coordinators import Coordinators
+from cassbook.lab.load.core_workloads import PRESETS, Workload, YcsbWorkload
 from cassbook.lab.load.statements import Statements
-from cassbook.lab.load.workloads import PRESETS, Workload, YcsbWorkload
 from cassbook.lab.load.ycsb import Request, Usertable, create_table
 from cassbook.profile.profile import Profile
 

@@ -2,7 +2,7 @@
 
 A host that is to be far away broadcasts an address at which the relay listens, and itself listens on another.
 Every ordered pair of hosts has a `Link`. Bytes stay whole and in order; what one side ends is ended for the other
-behind all that came before, and a reset is passed on at once. Module `relaying` does the work.
+behind all that came before, and a reset is passed on at once. Module `relay_process` does the work.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from cassbook.deployment.link import CEILING_BYTES_PER_S, CEILING_CHUNKS_PER_S, Link
-from cassbook.lab.wan import relaying
+from cassbook.lab.wan import relay_process
 from cassbook.lab.wan.child import Child
 
 Address = tuple[str, int]
@@ -160,7 +160,7 @@ class Relay(Delayer):
         self, routes: Sequence[Route], links: Links, hosts: Mapping[str, str] | None = None, by_owner: bool = False
     ) -> None:
         arguments = [asdict(route) for route in routes], _flat(links), dict(hosts or {}), by_owner
-        super().__init__(Child("the relay", relaying.serve, *arguments))
+        super().__init__(Child("the relay", relay_process.serve, *arguments))
 
     @property
     def pid(self) -> int:

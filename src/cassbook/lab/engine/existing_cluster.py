@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,12 @@ from cassandra.pool import Host
 from typing_extensions import override
 
 from cassbook.core.errors import InputError, LaboratoryError
-from cassbook.core.signals import let_through
+from cassbook.core.signals import Cleared, let_through
 from cassbook.core.words import counted
-from cassbook.lab.engine import probe
+from cassbook.lab.engine import cluster_state
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
-from cassbook.lab.engine.hosts import Hosts
-from cassbook.lab.engine.signals import Cleared
+from cassbook.lab.engine.preflight import CQL_PORT
 
 #: Newest first. The light path speaks these two; 4 is spoken by every release from 2.2 on, 3 by 2.1.
 _PROTOCOLS = (4, 3)
@@ -36,6 +36,80 @@ _GRANTS = (
     "GRANT CREATE ON ALL KEYSPACES is due from 2.2 on; in 2.1, where nobody gets rights in what he makes, "
     "CREATE, ALTER, DROP, SELECT and MODIFY"
 )
+
+
+def contact_points(text: str) -> tuple[tuple[str, ...], int]:
+    """Read `HOST,HOST` or `HOST:PORT,...` (an IPv6 address with a port in brackets) into hosts and their port.
+
+    Raises
+    ------
+    InputError
+        For an empty name, a port that is none, or ports that differ.
+    """
+    hosts: list[str] = []
+    ports: set[int] = set()
+    for part in (p.strip() for p in text.split(",")):
+        bracketed = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::(\d+))?", part)
+        plain = re.fullmatch(r"([^:\[\]\s]+)(?::(\d+))?", part)
+        bare = re.fullmatch(r"([0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)()", part)
+        match = bracketed or plain or bare
+        if not match:
+            raise InputError(f"--hosts: {part!r} is no HOST or HOST:PORT in {text!r}; separate hosts by commas")
+        port = int(match[2] or CQL_PORT)
+        if not 0 < port < 1 << 16:
+            raise InputError(f"--hosts: {part!r}: a port is 1 to 65535")
+        hosts.append(match[1])
+        ports.add(port)
+    if len(ports) > 1:
+        raise InputError(f"--hosts: one port for all nodes is supported, got {', '.join(map(str, sorted(ports)))}")
+    return tuple(dict.fromkeys(hosts)), ports.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """What a person says of an existing cluster.
+
+    Attributes
+    ----------
+    contact_points : tuple of str
+        Names or addresses of some of its nodes.
+    data_centre : str, optional
+        Whose nodes coordinate and hold the replicas; may be left out where there is only one.
+    access : Access
+    keyspace : str
+        The one to make, measure in, and drop.
+    keep_keyspace : bool
+        Do not drop it at the end.
+    """
+
+    contact_points: tuple[str, ...]
+    data_centre: str | None = None
+    access: Access = field(default_factory=Access)
+    keyspace: str = "cassbook"
+    keep_keyspace: bool = False
+
+    def resolved(self) -> list[str]:
+        """Addresses of the contact points.
+
+        Raises
+        ------
+        InputError
+            For a name that has none.
+        """
+        addresses: list[str] = []
+        for name in self.contact_points:
+            try:
+                entries = socket.getaddrinfo(name, self.access.port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                raise InputError(f"--hosts: {name!r} has no address ({error.strerror})") from None
+            addresses += [str(entry[4][0]) for entry in entries]
+        return list(dict.fromkeys(addresses))
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,47}", self.keyspace) or self.keyspace.startswith("system"):
+            raise InputError(
+                f"--keyspace: {self.keyspace!r} cannot be used; small letters, digits and _, at most 48, not system..."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +295,7 @@ class ExistingCluster(Cleared, AnyCluster):
     @override
     def flush(self, session: Session, table: str) -> None:
         """Ask the nodes to flush `table`; whether they have cannot be seen."""
-        probe.ask_to_flush(session, table)
+        cluster_state.ask_to_flush(session, table)
 
     @override
     def hints(self, session: Session) -> int | None:
@@ -229,15 +303,15 @@ class ExistingCluster(Cleared, AnyCluster):
         if self.release.major >= (3, 0):
             return None
         try:
-            return probe.pending_hints(session, self.release.major, [])
+            return cluster_state.pending_hints(session, self.release.major, [])
         except (DriverException, NoHostAvailable):
             return None
 
     @override
     def barrier(self, session: Session) -> list[str]:
         """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed."""
-        keys = probe.keys_on_every_node(session, self.keyspace, self.addresses)
-        return probe.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
+        keys = cluster_state.keys_on_every_node(session, self.keyspace, self.addresses)
+        return cluster_state.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
 
     def _check_partitioner(self, partitioner: str) -> None:
         if not partitioner.endswith("Murmur3Partitioner"):

@@ -36,7 +36,7 @@ class Call:
     unanswered: int = 0
 
 
-class Echoing:
+class Caller:
     """Answers what comes in, and calls again and again.
 
     Parameters
@@ -128,8 +128,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Be the echo: first say how many calls there are, then report whenever asked, until the owner is gone."""
     loop = precise.Loop()
-    echoing = Echoing(loop, listen, size, interval_s)
+    caller = Caller(loop, listen, size, interval_s)
     for call in calls:
-        echoing.call(*call)
+        caller.call(*call)
     owner.tell(len(calls))
-    owner.serve(loop, lambda _: echoing.report())
+    owner.serve(loop, lambda _: caller.report())
