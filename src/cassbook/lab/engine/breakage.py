@@ -49,13 +49,7 @@ def namespaces() -> bool:
 
 
 def give_clock(node: Path) -> None:
-    """Have a node, by its folder, started with a clock that `set_clock` can set.
-
-    Raises
-    ------
-    InputError
-        If libfaketime is missing.
-    """
+    """Have a node, by its folder, started with a clock that `set_clock` can set; InputError without libfaketime."""
     library = faketime()
     if library is None:
         raise InputError(
@@ -80,12 +74,8 @@ def set_clock(node: Path, by_ms: float) -> None:
 def give_small_disk(node: Path, size_mb: int = DISK_MB) -> None:
     """Have a node, by its folder, started with its data and commit log on a small disk.
 
-    The disk is there as long as the process that holds it, which ends with the cluster.
-
-    Raises
-    ------
-    LaboratoryError
-        If it cannot be mounted, with the reason.
+    The disk lasts as long as the process that holds it, which ends with the cluster. A LaboratoryError gives the reason
+    why it cannot be mounted.
     """
     disk = node / _DISK
     disk.mkdir()

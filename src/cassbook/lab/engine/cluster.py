@@ -111,10 +111,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def start(self, keep: bool = False) -> None:
         """Fetch what is missing, start every node, and wait until all are ready.
 
-        Parameters
-        ----------
-        keep : bool
-            Leave the cluster running when this process ends (`cassbook cluster up`).
+        With `keep` the cluster outlives this process (`cassbook cluster up`).
         """
         with let_through():
             version = self._obtain().version
@@ -151,18 +148,9 @@ class CassandraCluster(Cleared, AnyCluster):
         """Kill every node and start it again on the same data; returns when all are ready.
 
         What was flushed or synced is kept; what came since the last sync of the commit log, up to ten seconds by
-        default, a node may forget. Sessions to the cluster lose
-        their connections, and nodes before 3.10 the statements prepared on them.
-
-        Parameters
-        ----------
-        between : callable, optional
-            Called while no node runs.
-
-        Raises
-        ------
-        LaboratoryError
-            When a node does not come back; the cluster is removed.
+        default, a node may forget. Sessions lose their connections, and nodes before 3.10 the statements prepared on
+        them. `between` is called while no node runs. If a node does not come back, the cluster is removed
+        (LaboratoryError).
         """
         began = time.monotonic()
         self.log(f"restarting {counted(self.spec.nodes, 'node')}")
@@ -180,10 +168,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def wait_until_whole(self) -> None:
         """Wait until every node answers, and reaches all others as coordinator, after some were down.
 
-        Raises
-        ------
-        LaboratoryError
-            Naming a node that has stopped or does not answer, with the end of its log.
+        A LaboratoryError names a node that has stopped or does not answer, with the end of its log.
         """
         CassandraCluster._wait_until_ready(self)
 
@@ -280,19 +265,10 @@ class CassandraCluster(Cleared, AnyCluster):
                 process.resume()
 
     def end_node(self, node: int, kill: bool = True) -> None:
-        """End the process of node `node` (from 1), and wait until it is gone.
+        """End the process of node `node` (from 1) and wait, for a minute at most, until it is gone.
 
-        Parameters
-        ----------
-        node : int
-        kill : bool
-            SIGKILL, or SIGTERM, upon which it takes its leave. Either leaves the pages that it has written to the
-            kernel, which writes them out: it is no power cut.
-
-        Raises
-        ------
-        LaboratoryError
-            If it does not run, or has not ended after a minute.
+        It gets SIGKILL or, without `kill`, SIGTERM, upon which it announces its leave. Either way the kernel still
+        writes out the pages that the node has written: it is no power cut.
         """
         process = self.node_process(node)
         process.kill() if kill else process.terminate()
@@ -306,13 +282,8 @@ class CassandraCluster(Cleared, AnyCluster):
     def launch_node(self, node: int, replace: bool = False) -> None:
         """Start node `node` (from 1), which does not run; returns before it answers.
 
-        A spare node joins: it fetches what is to be its own from the others.
-
-        Parameters
-        ----------
-        node : int
-        replace : bool
-            With empty disks: all that it had is gone, and what its ranges hold is streamed from the other replicas.
+        A spare node joins: it fetches its rows from the others. With `replace` its disks are empty, and its rows are
+        streamed from the other replicas.
         """
         folder = self._folder(node)
         (folder / "cassandra.pid").unlink(missing_ok=True)
@@ -366,12 +337,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def node_process(self, node: int) -> psutil.Process:
         """Return the process of node `node`, from 1.
 
-        Raises
-        ------
-        InputError
-            If there is no such node.
-        LaboratoryError
-            If its process is gone.
+        InputError if there is no such node, LaboratoryError if it does not run.
         """
         if not 1 <= node <= self.spec.nodes + self.spec.spare:
             raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")

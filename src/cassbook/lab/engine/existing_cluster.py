@@ -41,10 +41,7 @@ _GRANTS = (
 def contact_points(text: str) -> tuple[tuple[str, ...], int]:
     """Read `HOST,HOST` or `HOST:PORT,...` (an IPv6 address with a port in brackets) into hosts and their port.
 
-    Raises
-    ------
-    InputError
-        For an empty name, a port that is none, or ports that differ.
+    InputError for an empty name, an impossible port, or ports that differ.
     """
     hosts: list[str] = []
     ports: set[int] = set()
@@ -67,35 +64,16 @@ def contact_points(text: str) -> tuple[tuple[str, ...], int]:
 
 @dataclass(frozen=True, slots=True)
 class Hosts:
-    """What a person says of an existing cluster.
+    """An existing cluster as a person names it: contact points, credentials, keyspace."""
 
-    Attributes
-    ----------
-    contact_points : tuple of str
-        Names or addresses of some of its nodes.
-    data_centre : str, optional
-        Whose nodes coordinate and hold the replicas; may be left out where there is only one.
-    access : Access
-    keyspace : str
-        The one to make, measure in, and drop.
-    keep_keyspace : bool
-        Do not drop it at the end.
-    """
-
-    contact_points: tuple[str, ...]
-    data_centre: str | None = None
+    contact_points: tuple[str, ...]  # names or addresses of some of its nodes
+    data_centre: str | None = None  # whose nodes coordinate and hold the replicas; None where there is only one
     access: Access = field(default_factory=Access)
-    keyspace: str = "cassbook"
-    keep_keyspace: bool = False
+    keyspace: str = "cassbook"  # the one to make, measure in, and drop
+    keep_keyspace: bool = False  # do not drop it at the end
 
     def resolved(self) -> list[str]:
-        """Addresses of the contact points.
-
-        Raises
-        ------
-        InputError
-            For a name that has none.
-        """
+        """Addresses of the contact points; InputError for a name that has none."""
         addresses: list[str] = []
         for name in self.contact_points:
             try:
@@ -126,38 +104,14 @@ class FoundRelease:
 
 
 class ExistingCluster(Cleared, AnyCluster):
-    """A cluster of somebody's; as a context manager, the keyspace in it that one block measures in.
+    """A cluster that somebody else runs; as a context manager, the keyspace in it that one block measures in.
 
-    To make one is to look at the cluster: it connects, reads system tables, and writes nothing. Entering creates the
-    keyspace, leaving drops it.
-
-    Parameters
-    ----------
-    asked : Hosts
-    replication_factor : int
-        Replicas of each row, all in the one data centre.
-    run : str
-        Identifies the run: a keyspace is dropped only if it bears this run's mark.
-    log : callable
-        Takes each line of progress.
-
-    Attributes
-    ----------
-    name, data_centre : str
-        As the cluster says; for the person at the terminal, never for a file.
-    addresses : list of str
-        The coordinators: nodes of the data centre that answer, in order of address.
-    silent : list of str
-        Nodes of the data centre that do not.
-    others : list of str
-        Keyspaces other than Cassandra's own.
-
-    Raises
-    ------
-    InputError
-        If names, credentials, certificates, data centre, replicas or keyspace do not fit the cluster.
-    LaboratoryError
-        If no node can be reached.
+    Making one looks at the cluster: it connects, reads system tables, and writes nothing. An InputError says which
+    names, credentials, certificates, data centre, replicas or keyspace do not fit; LaboratoryError if no node can be
+    reached. Entering creates the keyspace, all replicas in the one data centre; leaving drops it, and only if it bears
+    the mark of this `run`. `name` and `data_centre` are for the person at the terminal, never for a file; `addresses`
+    are nodes of the data centre that answer, in order, `silent` those that do not, and `others` keyspaces other than
+    Cassandra's own.
     """
 
     started_here = False
@@ -341,25 +295,13 @@ class ExistingCluster(Cleared, AnyCluster):
         return f"made by cassbook for run {self.run}, dropped at its end"
 
     def take_up(self, run: str) -> None:
-        """Go on as the run that was begun with this identifier: what it left may be dropped.
-
-        Raises
-        ------
-        InputError
-            If it cannot be one of ours.
-        """
+        """Resume the run with this identifier: what it left may be dropped. InputError if it cannot be one of ours."""
         if not re.fullmatch(r"[0-9a-f]{12}", run):
             raise InputError(f"manifest.json: is damaged (existing_cluster.run is {run!r})")
         self.run = run
 
     def check_keyspace(self) -> None:
-        """Refuse a keyspace that stands already, unless it bears this run's mark.
-
-        Raises
-        ------
-        InputError
-            Before anything is written.
-        """
+        """Refuse (InputError) a keyspace that exists already, unless it bears this run's mark; nothing is written."""
         self._is_ours(self._comment)
 
     def _comment_in(self, session: Session) -> str | None:

@@ -29,13 +29,7 @@ _LEVELS = (ConsistencyLevel.ONE, ConsistencyLevel.TWO, ConsistencyLevel.THREE)
 
 
 def by_hand() -> LocalCluster:
-    """Return the cluster that was started by hand.
-
-    Raises
-    ------
-    LaboratoryError
-        If there is none.
-    """
+    """Return the cluster that was started by hand; LaboratoryError if there is none."""
     there = manual.status()
     kept = [cluster for cluster in there if cluster.by_hand]
     if not kept:
@@ -45,13 +39,7 @@ def by_hand() -> LocalCluster:
 
 
 def named(cluster: LocalCluster, name: str) -> NodeState:
-    """Find a node by its name ("node1"), its number ("1") or its address.
-
-    Raises
-    ------
-    InputError
-        If there is none, with those that there are.
-    """
+    """Find a node by its name ("node1"), its number ("1") or its address; an InputError lists those that exist."""
     for node in cluster.nodes:
         if name in (node.name, node.name.removeprefix("node"), node.address):
             return node

@@ -43,23 +43,10 @@ def own_shares(workload: OwnWorkload) -> dict[int, float]:
 class Statements:
     """The requests of a user's own workload; it offers what `core_workloads.Workload` asks for.
 
-    Parameters
-    ----------
-    session : Session
-        Statements are prepared through it; `keyspace`, in which the tables are created, becomes its default.
-    own : OwnWorkload
-    keyspace : str
-        The laboratory's.
-    route : Coordinators
-    rng : numpy.random.Generator
-    create : bool
-        Whether to create the tables first; those that are there already stay.
-
-    Raises
-    ------
-    InputError
-        If the server refuses a statement, a marker has no values, values have no marker, or a column's type is not
-        one that its values can have: with the workload, the statement, and what the server said.
+    Statements are prepared through the session, whose default the keyspace becomes. Tables are created first if
+    `create`; those that exist already stay. InputError if the server refuses a statement, a marker has no values,
+    values have no marker, or a column's type is not one that its values can have: with the workload, the statement, and
+    what the server said.
     """
 
     def __init__(
@@ -155,13 +142,7 @@ class Statements:
         return {name: offered[name] for name in names}
 
     def _refuse_misfits(self, draws: Sequence[tuple[OwnOperation, int, int | None]]) -> None:
-        """Refuse values that their columns cannot have, all of them at once.
-
-        Raises
-        ------
-        InputError
-            With each column, its type, and what works.
-        """
+        """Refuse values that their columns cannot have, all of them at once: each column, its type, and what works."""
         asked: list[tuple[OwnOperation | None, PreparedStatement]] = []
         for operation, number, then in draws:
             asked.append((operation, self._statements[OPERATIONS.index(operation.kind)][number]))

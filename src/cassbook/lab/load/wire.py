@@ -62,15 +62,8 @@ def encode(
 def judge(opcode: int, body: bytes, expected: bytes | None, most_rows: int = 1) -> int:
     """Outcome of a response, as an index into OUTCOMES.
 
-    Parameters
-    ----------
-    opcode : int
-    body : bytes
-    expected : bytes or None
-        None where an answer without rows is due. Else what the first column of the first row must begin with, as a
-        [bytes] value; b"" is any row.
-    most_rows : int
-        From one to so many rows must come back; with 0 any number, also none.
+    `expected` is None where an answer without rows is due; else what the first column of the first row must begin with,
+    as a [bytes] value (b"" is any row). From one to `most_rows` rows must come back; with 0 any number, also none.
     """
     if opcode == _RESULT:
         if expected is None:

@@ -29,28 +29,14 @@ READ, UPDATE, INSERT, SCAN, RMW = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One request but for its consistency level.
+    """One request except its consistency level."""
 
-    Attributes
-    ----------
-    node : int
-        Which to ask.
-    statement : int
-        Which of its operation's.
-    tail : bytes
-        Encoded values.
-    expected, most_rows
-        What must come back: see `wire.judge`.
-    then : Request, optional
-        The UPDATE that follows if this one was ok: together they are one read-modify-write.
-    """
-
-    node: int
-    statement: int
-    tail: bytes
-    expected: bytes | None
+    node: int  # index of its coordinator
+    statement: int  # number among its operation's
+    tail: bytes  # encoded values
+    expected: bytes | None  # what must come back, with `most_rows`: see `wire.judge`
     most_rows: int = 1
-    then: Request | None = None
+    then: Request | None = None  # the UPDATE that follows if this one was ok: together they are one read-modify-write
 
 
 class Locked(Iterator[Request]):
@@ -111,24 +97,10 @@ def random_fields(length: int, count: int, rng: np.random.Generator) -> list[byt
 
 
 class Usertable:
-    """Requests on a usertable of a given shape, drawn when first asked for and shared by all cells of a block.
+    """Requests on a usertable that exists, drawn when first needed and shared by all cells of a block.
 
-    Parameters
-    ----------
-    session : Session
-        Statements are prepared through it; the table exists.
-    table : TableSection
-    nodes : sequence of str
-        Addresses of the coordinators, in the order of their indices.
-    policy, nearest
-        Who coordinates: see `coordinators.Coordinators`.
-    rng : numpy.random.Generator
-    keyspace : str
-        That holds the table.
-    name : str
-        Of the table.
-    row_keys : list of bytes, optional
-        Keys of rows that somebody else inserted, in place of YCSB's.
+    `nodes` are the coordinators' addresses; for `policy` and `nearest` see `coordinators.Coordinators`. `row_keys` are
+    keys of rows that somebody else inserted, in place of YCSB's.
     """
 
     def __init__(
@@ -222,7 +194,7 @@ class Usertable:
     def requests(self, operation: int, distribution: str | None = None) -> Iterator[Request]:
         """Endless READ, UPDATE or RMW requests, from a random place of the ring on; safe to share by threads.
 
-        Rows are asked for by the table's own request distribution unless another one is named.
+        Rows have the table's own request distribution unless another one is named.
         """
         ring = itertools.cycle(self._ring(operation, distribution or self.table.request_distribution))
         next(itertools.islice(ring, int(self._rng.integers(self.ring_size)), None))

@@ -40,16 +40,10 @@ _ROUND_TRIPS = 40
 
 @dataclass(frozen=True, slots=True)
 class Offset:
-    """What another clock shows more than ours.
-
-    Attributes
-    ----------
-    offset_s : float
-    bound_s : float
-        The true offset is within `offset_s` +- `bound_s`, whatever the two ways of a round trip took.
-    """
+    """What another clock shows more than ours."""
 
     offset_s: float = 0.0
+    #: The true offset is within `offset_s` +- `bound_s`, however long either way of a round trip took.
     bound_s: float = 0.0
 
     def until(self, later: Offset) -> Offset:
@@ -61,20 +55,9 @@ class Offset:
 def measure_offset(
     read: Callable[[], float], rounds: int = _ROUND_TRIPS, clock: Callable[[], float] = time.perf_counter
 ) -> Offset:
-    """Read another clock some times, and judge it by the quickest round trip.
+    """Read another clock several times, and judge it by the quickest round trip: the bound is half of it.
 
-    Parameters
-    ----------
-    read : callable
-        Reads the other clock, at some moment between its call and its return.
-    rounds : int
-    clock : callable
-        Ours.
-
-    Returns
-    -------
-    Offset
-        Its bound is half the least round trip.
+    `read` reads the other clock at some moment between its call and its return; `clock` is ours.
     """
     best = Offset(0.0, float("inf"))
     for _ in range(rounds):
@@ -93,17 +76,7 @@ def too_wide(bound_s: float, window_s: float) -> bool:
 
 
 class RemoteMember:
-    """A client process on a worker.
-
-    Parameters
-    ----------
-    workers : Workers
-    worker : Worker
-        Where it runs.
-    number : int
-    arguments : tuple
-        Of `processes.serve`, but for the owner.
-    """
+    """A client process on a worker; `arguments` are those of `processes.serve`, except the owner."""
 
     def __init__(self, workers: Workers, worker: Worker, number: int, arguments: tuple[Any, ...]) -> None:
         self._workers, self.worker, self.number, self._arguments = workers, worker, number, arguments
@@ -132,12 +105,8 @@ class RemoteMember:
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
         """Wait for its next message.
 
-        Raises
-        ------
-        LostClientError
-            If it or its worker died.
-        LaboratoryError, InputError
-            With its own reason, or if it sends nothing in time.
+        LostClientError if it or its worker died; otherwise its own reason, or a LaboratoryError if it sends nothing in
+        time.
         """
         deadline = float("inf") if timeout_s is None else time.monotonic() + timeout_s
         while True:
@@ -199,20 +168,8 @@ class RemoteMember:
 class RemoteProcesses(ClientProcesses):
     """Client processes on workers, spread over them in turn; as `ClientProcesses`, with clocks of their own.
 
-    Parameters
-    ----------
-    workers : Workers
-    *as_local
-        As of `ClientProcesses`; the place brings no credentials.
-
-    Attributes
-    ----------
-    columns : dict
-        What the last cell's row says in addition.
-    marks : list of str
-        What its clocks earned it.
-    offsets : list of dict
-        The clock of each of its processes.
+    The place brings no credentials. After a cell, `columns` are what its row says in addition, `marks` what its clocks
+    earned it, and `offsets` the clock of each process.
     """
 
     def __init__(self, workers: Workers, *as_local: Any) -> None:
@@ -252,7 +209,7 @@ class RemoteProcesses(ClientProcesses):
         self.lead_s = _LEAD_S + _LEAD_ROUND_TRIPS * len(children) * slowest
 
     def _announce(self, child: Member, moment: float, ahead: bool) -> None:
-        """Tell a member the moment, and check that one still to come was known before it came."""
+        """Send a member the moment, and check that one still to come was known before it came."""
         assert isinstance(child, RemoteMember)  # noqa: S101 - made by `_member`
         came = child.deliver(moment + child.offset_s)
         if ahead and came + _MARGIN_S > moment + child.offset_s:
@@ -285,29 +242,15 @@ class RemoteProcesses(ClientProcesses):
 
 
 class Clients:
-    """Where the client processes of a run go.
-
-    Parameters
-    ----------
-    workers : Workers
-    tls : Tls, optional
-        Files by their paths on each worker.
-    port : int
-        Of the cluster.
-    protocol : int
-    """
+    """Where the client processes of a run go: workers, which find TLS files by the same paths."""
 
     def __init__(self, workers: Workers, access: Access, protocol: int) -> None:
         self._workers, self._protocol = workers, protocol
         self._port, self._tls = access.port, _absolute(access.tls)
 
     def check(self, addresses: Sequence[str]) -> None:
-        """Connect to the cluster from each worker once, before anything is written.
-
-        Raises
-        ------
-        InputError
-            Naming the worker and why it cannot.
+        """Connect to the cluster from each worker once, before anything is written; an InputError names one that
+        cannot.
         """
         self._workers.check_door(addresses, self._protocol, self._tls, self._port)
 
@@ -330,16 +273,8 @@ class Clients:
     def processes_for(self, profile: Profile, begun_with: int | None = None) -> int:
         """Return how many client processes a profile has on these workers: one each, or more if it asks for more.
 
-        Parameters
-        ----------
-        profile : Profile
-        begun_with : int, optional
-            How many a run has that is to be resumed; they are spread over the workers there are now.
-
-        Raises
-        ------
-        InputError
-            If the profile has no window in seconds for them to share, or there are too many workers.
+        A run that is resumed keeps those it was `begun_with`, spread over the workers there are now. InputError if the
+        profile has no window in seconds for them to share, or there are too many workers.
         """
         if profile.load.steady_s is None:
             raise InputError("--clients: several client processes share one steady window: give load.steady_s")

@@ -37,17 +37,7 @@ class Call:
 
 
 class Caller:
-    """Answers what comes in, and calls again and again.
-
-    Parameters
-    ----------
-    loop : Loop
-    listen : list of (address, port)
-    size : int
-        Of a message, bytes; at least those of two stamps.
-    interval_s : float
-        Between two messages of a call.
-    """
+    """Answers what comes in, and calls every `interval_s`; a message has `size` bytes, at least those of two stamps."""
 
     def __init__(self, loop: precise.Loop, listen: list[tuple[str, int]], size: int, interval_s: float) -> None:
         self._loop, self._interval_s = loop, interval_s

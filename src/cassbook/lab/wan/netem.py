@@ -30,20 +30,9 @@ _FASTEST = "100gbit"
 class Netem(Delayer):
     """As `Relay`, for hosts that call each other directly.
 
-    Parameters
-    ----------
-    links : mapping of (sender, receiver) to Link
-    addresses : mapping of str to str
-        Address of each node, by its name.
-    client : str
-        Name of the client, who has no address of its own.
-    port : int
-        Of the nodes, that only clients call.
-
-    Raises
-    ------
-    LaboratoryError
-        From `start`, with what `tc` said: no netem in the kernel, no permission, or other rules on the device.
+    Nodes have `addresses` by their names; the client has none of its own, and only clients call `port` of a node.
+    `start` raises a LaboratoryError with what `tc` said: no netem in the kernel, no permission, or other rules on the
+    device.
     """
 
     def __init__(self, links: Links, addresses: Mapping[str, str], client: str, port: int) -> None:
@@ -54,13 +43,7 @@ class Netem(Delayer):
         self._child.ask(changing(links))
 
     def report(self) -> Moved:
-        """Say for how long; the kernel counts no chunks.
-
-        Raises
-        ------
-        LaboratoryError
-            If the process that keeps the rules has died.
-        """
+        """Give the seconds since the last report; the kernel counts no chunks."""
         return Moved(self._ask([])[0], {}, {}, (), 0.0, 0)
 
 
@@ -127,13 +110,7 @@ def _tc(arguments: Command) -> str:
 
 
 def _bare() -> None:
-    """See that nobody else has rules on the device.
-
-    Raises
-    ------
-    LaboratoryError
-        Naming them.
-    """
+    """Refuse a device on which somebody else has rules, naming them."""
     kinds = [entry["kind"] for entry in json.loads(_tc(["-j", "qdisc", "show", "dev", DEVICE]) or "[]")]
     others = [kind for kind in kinds if kind != _BARE]
     if others:

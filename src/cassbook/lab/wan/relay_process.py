@@ -32,20 +32,12 @@ _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for no time: closing sends a reset
 
 
 class Callers:
-    """Identifies the host that a connection comes from.
+    """Identifies the host that a connection comes from; `hosts` are names by the address that a host listens on.
 
     Nodes before 4.0 bind what they call from to the address they listen on, so the peer's address identifies them.
-    Later ones do not: on one machine all of them call from 127.0.0.1, and only the owner of the calling socket
-    identifies them.
-
-    Parameters
-    ----------
-    hosts : mapping of str to str
-        Address that a host listens on, to its name.
-    by_owner : bool
-        Look for the process that owns the socket (some 8 ms), not at the address alone.
-    at : collection of (address, port)
-        Where hosts listen for each other; a node also listens for its manager, wherever that is.
+    Later ones do not: on one machine all of them call from 127.0.0.1, and only the process that owns the calling socket
+    (found in some 8 ms, `by_owner`) identifies them. `at` is where hosts listen for each other; a node also listens for
+    its manager, wherever that is.
     """
 
     def __init__(self, hosts: Mapping[str, str], by_owner: bool, at: Collection[tuple[str, int]] = ()) -> None:
@@ -55,12 +47,8 @@ class Callers:
     def of(self, accepted: socket.socket) -> str:
         """Name of the host at the other end of an accepted connection; '' for a stranger.
 
-        A process that listens for several hosts is taken for the one whose address it calls from.
-
-        Raises
-        ------
-        OSError
-            If the connection is gone.
+        A process that listens for several hosts is taken for the one whose address it calls from. OSError if the
+        connection is gone.
         """
         peer, here = accepted.getpeername(), accepted.getsockname()
         by_address = self._hosts.get(peer[0], "")
@@ -116,21 +104,10 @@ class End:
 
 
 class Forwarder:
-    """Listens on every route and passes on what comes.
+    """Listens on every route and passes on what comes; an OSError names an address that cannot be listened on.
 
-    Parameters
-    ----------
-    loop : Loop
-    routes : list of dict
-        listen and to (address, port), host (that it leads to), caller (whose connections come in there; None if that is
-        to be found out).
-    callers : Callers
-        Finds out.
-
-    Raises
-    ------
-    OSError
-        Naming an address that cannot be listened on.
+    A route has listen and to (address, port), host (that it leads to) and caller (whose connections come in there; None
+    if `callers` finds that out).
     """
 
     def __init__(self, loop: precise.Loop, routes: list[dict[str, Any]], callers: Callers) -> None:
