@@ -1,4 +1,4 @@
-"""What can be asked of a cluster, whoever started it: our own (`cluster`, `distant`) or an existing one."""
+"""What can be asked of a cluster, started by the laboratory (`cluster`, `distant`) or not (`existing_cluster`)."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def give_clock(node: Path) -> None:
     _add(
         node,
         f"export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={node / _CLOCK} FAKETIME_CACHE_DURATION=1 "
-        # The JVM waits by the clock that only goes on: without the last, for its waits are then moved, a minute passes
+        # The JVM waits by the monotonic clock: without the last, its waits are shifted too, and a minute passes
         # until a node has started.
         "FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_FORCE_MONOTONIC_FIX=0",
     )

@@ -38,7 +38,7 @@ _UNITS = {"ms": "ms", "kb": "KiB", "mb": "MiB"}
 #: A session that has not shown all nodes ready is made anew after so long.
 _RENEW_S = 20.0
 _END_TIMEOUT_S, _POLL_S = 60.0, 0.02
-#: Folders of a node beside its data that are gone with its disks.
+#: Folders of a node, besides its data, that are lost with its disks.
 _LOST = ("commitlogs", "saved_caches", "hints")
 
 
@@ -432,7 +432,7 @@ class CassandraCluster(Cleared, AnyCluster):
 
 
 def named_for(release: Release, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of cassandra.yaml as a release names them, with those that go with them.
+    """Return options of cassandra.yaml as a release names them, with those that they require.
 
     What is synced in batches has no period. Units stand in the values from 4.1 on; a file that has a key with and
     without its unit stops the node, and so does an empty value.

@@ -33,7 +33,7 @@ _SCHEMA_TIMEOUT_S = 60.0
 _ATTEMPTS = 3
 _MARK = "made_by_cassbook"
 _GRANTS = (
-    "GRANT CREATE ON ALL KEYSPACES is due from 2.2 on; in 2.1, where nobody gets rights in what he makes, "
+    "GRANT CREATE ON ALL KEYSPACES is needed from 2.2 on; in 2.1, where nobody gets rights in what they create, "
     "CREATE, ALTER, DROP, SELECT and MODIFY"
 )
 
@@ -269,7 +269,9 @@ class ExistingCluster(Cleared, AnyCluster):
 
     def _check_partitioner(self, partitioner: str) -> None:
         if not partitioner.endswith("Murmur3Partitioner"):
-            raise InputError(f"--hosts: the cluster uses {partitioner.rsplit('.', 1)[-1]}; Murmur3Partitioner is due")
+            raise InputError(
+                f"--hosts: the cluster uses {partitioner.rsplit('.', 1)[-1]}; Murmur3Partitioner is needed"
+            )
 
     @staticmethod
     def _refuse_shared_addresses(hosts: list[Host]) -> None:
@@ -288,7 +290,7 @@ class ExistingCluster(Cleared, AnyCluster):
         if len(versions) > 1:
             raise InputError(f"--hosts: the nodes run different releases ({', '.join(versions)}): finish the upgrade")
         if _major(versions[0]) < _OLDEST:
-            raise InputError(f"--hosts: the nodes run Cassandra {versions[0]}; 2.1 or later is due")
+            raise InputError(f"--hosts: the nodes run Cassandra {versions[0]}; 2.1 or later is needed")
         return versions[0]
 
     def _mark(self) -> str:
@@ -324,7 +326,7 @@ class ExistingCluster(Cleared, AnyCluster):
     def _make_keyspace(self) -> None:
         """Create the keyspace with its mark, in place of one that an earlier start of this run left.
 
-        A signal waits until it stands and can be dropped by its mark.
+        A signal waits until it exists and can be dropped by its mark.
         """
         data_centre = self.data_centre.replace("'", "''")
         replication = f"{{'class': 'NetworkTopologyStrategy', '{data_centre}': {self.replication_factor}}}"

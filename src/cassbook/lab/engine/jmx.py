@@ -1,7 +1,7 @@
 """The MBeans of a node's Java: where nodetool finds them, and how a node that cannot open them itself is made to.
 
 A node opens them on loopback, port 7100 for node1, 7200 for node2, as ccm says. That takes the module jdk.naming.rmi,
-which the fetched Java lacks; there the JVM's own agent does the same, told to by `jcmd`.
+which the fetched Java lacks; there the JVM's own agent does the same, started by `jcmd`.
 """
 
 from __future__ import annotations

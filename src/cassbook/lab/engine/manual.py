@@ -52,7 +52,7 @@ def _refuse_second() -> None:
     way = (
         "use it, or remove it with `cassbook cluster down`"
         if by_hand
-        else "wait until that process has ended, or end it: its cluster goes with it"
+        else "wait until that process has ended, or end it: its cluster is removed with it"
     )
     raise LaboratoryError(f"a cluster is up already: {head}; {way}")
 

@@ -66,7 +66,7 @@ def pause(name: str, log: Log) -> None:
 
 
 def resume(name: str, log: Log) -> None:
-    """Let a paused node go on (SIGCONT)."""
+    """Resume a paused node (SIGCONT)."""
     node = _in_state(name, "resume", {PAUSED: "", RUNNING: "runs; it is not paused", DOWN: "is down; start it instead"})
     _process(node).resume()
     _wait_for(node.name, RUNNING)
@@ -115,7 +115,7 @@ def _end(name: str, what: str, log: Log) -> None:
 
 
 def _in_state(name: str, what: str, refused: dict[str, str]) -> NodeState:
-    """Find a node and refuse what does not go with its state."""
+    """Find a node and refuse what its state does not allow."""
     node = named(by_hand(), name)
     if refused[node.state]:
         raise LaboratoryError(f"{what}: {node.name} ({node.address}) {refused[node.state]}")

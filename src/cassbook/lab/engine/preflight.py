@@ -69,7 +69,7 @@ def _described(process: psutil.Process) -> str:
 
 
 def taken(nodes: int) -> list[Taken]:
-    """Addresses of `nodes` nodes that cannot be had, with their holders."""
+    """Addresses of `nodes` nodes that are not free, with their holders."""
     return _taken(listeners(nodes))
 
 

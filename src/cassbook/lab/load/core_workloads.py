@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from typing_extensions import override
 
 from cassbook.lab.load import keys
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request, Usertable
@@ -128,7 +129,7 @@ class Growth:
         return self._next + count
 
 
-class YcsbWorkload:
+class YcsbWorkload(Workload):
     """The requests of a preset on a usertable, one of its own if the preset inserts.
 
     Lengths of scans are 'uniform' or 'zipfian'; for `process` and `processes` see `Growth`.
@@ -148,14 +149,16 @@ class YcsbWorkload:
         self._scan = scan_length_distribution, max_scan_length
         self.growth = Growth(table, process, processes)
 
+    @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
-        """First part of each statement's frame body at the given levels, by operation and statement."""
         return self._table.prefixes(read_cl, write_cl)
 
+    @override
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation in the preset's shares; safe to share by threads."""
         return kinds(self._preset.shares, rng)
 
+    @override
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind; none of a kind that the preset does not have."""
         if operation not in self._preset.shares:

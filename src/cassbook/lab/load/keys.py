@@ -55,7 +55,7 @@ def zipfian(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.i
 
 
 def recency(count: int, size: int, rng: np.random.Generator) -> npt.NDArray[np.int64]:
-    """Draw how many rows before the newest of `count` a row stands: zipfian, 0 is the newest.
+    """Draw how many rows before the newest of `count` a row is: zipfian, 0 is the newest.
 
     With it `newest - recency` is YCSB's SkewedLatestGenerator, which never asks for the very first row.
     """

@@ -146,7 +146,7 @@ class LightPath:
         self.after_burst()
 
     def error_all_requests(self, error: Exception) -> None:
-        """Tell everybody who waits that the connection is gone."""
+        """Inform everybody who waits that the connection is gone."""
         self._tell_lost()
         super().error_all_requests(error)  # type: ignore[misc]
 
@@ -167,7 +167,7 @@ class _Header:
 
 
 def _without_warnings(body: bytes) -> bytes:
-    """Cut off the list of strings that stands before an answer with warnings (native protocol 4, section 2.2)."""
+    """Cut off the list of strings that precedes an answer with warnings (native protocol 4, section 2.2)."""
     (count,) = _short(body)
     at = _short_size
     for _ in range(count):

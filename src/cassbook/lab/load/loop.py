@@ -1,7 +1,7 @@
 """The closed loop: N requests in flight, the next sent as soon as the last is answered.
 
 Latency is service time as the client sees it: from the moment the request's frame is written to the moment its
-answer has been read from the socket. Nearly all goes on in the driver's one event-loop thread; first requests and
+answer has been read from the socket. Nearly all happens in the driver's one event-loop thread; first requests and
 those that are given up are sent by the thread that keeps house.
 """
 

@@ -58,7 +58,7 @@ class Alternation:
     """How variants are to alternate; lengths follow once it is known how long requests take."""
 
     variants: int
-    measured_s: float  # seconds that each variant is measured at the least
+    measured_s: float  # seconds that each variant is measured at least
     seed: tuple[int, ...]  # of the order
     lengths_s: tuple[float, float] | None = None  # guard and rest of each slice, where they do not follow the latency
     whole_s: float | None = None  # seconds that all slices take together, guards included, in place of `measured_s`
@@ -135,7 +135,7 @@ class AlternatingTurns(Turns[Variant]):
 
 
 def outside(variant: int) -> int:
-    """Return what stands for the slice of a request of a variant that belongs to none.
+    """Return the number in place of a slice for a request, of a variant, that belongs to none.
 
     >>> outside(0), outside(2)
     (-1, -3)

@@ -13,12 +13,13 @@ from cassandra import AlreadyExists, DriverException
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.protocol import ErrorMessage
 from cassandra.query import PreparedStatement
+from typing_extensions import override
 
 from cassbook.core.errors import InputError
 from cassbook.core.schema import OPERATIONS
 from cassbook.lab.load import values, wire
 from cassbook.lab.load.coordinators import Coordinators
-from cassbook.lab.load.core_workloads import kinds
+from cassbook.lab.load.core_workloads import Workload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request
 from cassbook.profile.columns import misfit, together
 from cassbook.profile.workloads import OwnOperation, OwnWorkload, Values
@@ -40,8 +41,8 @@ def own_shares(workload: OwnWorkload) -> dict[int, float]:
     return shares
 
 
-class Statements:
-    """The requests of a user's own workload; it offers what `core_workloads.Workload` asks for.
+class Statements(Workload):
+    """The requests of a user's own workload.
 
     Statements are prepared through the session, whose default the keyspace becomes. Tables are created first if
     `create`; those that exist already stay. InputError if the server refuses a statement, a marker has no values,
@@ -85,18 +86,20 @@ class Statements:
             next(self._inserts())
         self._refuse_unused()
 
+    @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
-        """First part of each statement's frame body at the given levels, by operation and statement."""
         levels = {READ: read_cl, SCAN: read_cl, RMW: read_cl}
         return [
             [wire.execute_prefix(s.query_id, levels.get(kind, write_cl), len(s.column_metadata)) for s in statements]
             for kind, statements in enumerate(self._statements)
         ]
 
+    @override
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation in the profile's shares; safe to share by threads."""
         return kinds(own_shares(self._workload), rng)
 
+    @override
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind, from a random place of the ring on; none of a kind that it does not have."""
         ring = self._rings.get(operation, [])
@@ -220,7 +223,7 @@ def _qualified(statement: str, keyspace: str) -> str:
 
 
 def _routing_key(parts: list[bytes]) -> bytes:
-    """Partition key as the ring hashes it: the value alone, or each with its length before and a zero behind."""
+    """Partition key as the ring hashes it: the value alone, or each between its length and a zero."""
     if len(parts) == 1:
         return parts[0][4:]
     return b"".join(struct.pack(">H", len(part) - 4) + part[4:] + b"\0" for part in parts)

@@ -1,6 +1,6 @@
 """The light path: EXECUTE frames from bytes that are ready, responses judged without decoding rows.
 
-The driver keeps its connections and its event loop; only its message objects are gone round. Frames are those
+The driver keeps its connections and its event loop; only its message objects are bypassed. Frames are those
 of the native protocol, versions 3 and 4 (sections 2, 4.1.6, 4.2.5 and 9 of its specification).
 """
 

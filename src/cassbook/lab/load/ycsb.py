@@ -77,7 +77,7 @@ def create_table(
 ) -> None:
     """Create YCSB's keyspace and table, as its Cassandra binding documents them (key `y_id`, text fields).
 
-    `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it stands:
+    `replication` is the number of replicas, or the number in each data centre; None leaves the keyspace as it is:
     on an existing cluster it was made before. `options` are the table's, such as speculative_retry.
     """
     if replication is not None:
@@ -140,7 +140,7 @@ class Usertable:
         self._rings: dict[tuple[int, str], list[Request]] = {}
 
     def add_rows(self, numbers: npt.ArrayLike) -> None:
-        """Make the keys of further rows known, by their numbers; the rows themselves are inserted by `insert`."""
+        """Make the keys of more rows known, by their numbers; the rows themselves are inserted by `insert`."""
         self._add_keys(keys.row_keys(numbers))
 
     def _add_keys(self, added: list[bytes]) -> None:

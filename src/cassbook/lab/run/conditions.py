@@ -1,4 +1,6 @@
-"""Cells that need something done to them first, or meanwhile: cold starts, fixed rates, a node that hangs.
+"""Cells that need something done first, or meanwhile: cold starts, fixed rates, a node that hangs.
+
+They are what the sections in `profile.conditions` ask for.
 
 They come at the end of each block, for they disturb it: the paced cells first, in random order, then the cold ones,
 each condition leaving the cluster further from warm than the one before.
@@ -29,7 +31,7 @@ from cassbook.profile.profile import Profile
 
 KINDS = frozenset({"cold", "paced"})
 _POLL_S = 0.002
-#: What needs no hold on the nodes, so that it can be had of anybody's.
+#: Conditions that do nothing to the nodes, so that an existing cluster can have them.
 _OF_THE_CLIENT = frozenset({"warm", "restarted_client"})
 #: What a cold cell costs on top of its own time, by condition; for forecasts only.
 _COST_S = {"warm": 1.0, "restarted_client": 2.0, "cold_pages": 2.0, "restarted_server": 25.0}

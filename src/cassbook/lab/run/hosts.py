@@ -1,4 +1,4 @@
-"""Measuring an existing cluster: the profile that fits it, what it will be made to write, and that it is the same."""
+"""Measuring what `--hosts` names: the profile that fits it, how much is written to it, and that it is the same."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cassbook.lab.run.plan import Cell, rows_to_load
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import Profile, TableSection
 
-#: What one client process cannot exceed: the light path takes 22 us of processor time an operation at the least.
+#: What one client process cannot exceed: the light path takes 22 us of processor time per operation at least.
 _MOST_PER_S = 60_000
 #: Besides its value a cell stores its column's name, a time stamp and lengths; a row its key. Before compression.
 _CELL_BYTES, _ROW_BYTES = 40, 64

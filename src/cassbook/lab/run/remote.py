@@ -12,6 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from typing_extensions import override
+
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import Mark
 from cassbook.lab.engine.connect import Access, Tls, connect_with_own
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 _POLL_S = 5.0
 _PIECE_BYTES = 8 << 20
 _TOUCH_S = 10.0
-#: How far ahead a steady window is announced at the least; a message's way through the scheduler adds to it.
+#: How far ahead a steady window is announced at least; a message's way through the scheduler adds to it.
 _LEAD_S, _LEAD_ROUND_TRIPS = 0.2, 6
 _MARGIN_S = 0.005
 MOST_PROCESSES = 64
@@ -75,7 +77,7 @@ def too_wide(bound_s: float, window_s: float) -> bool:
     return not bound_s <= WINDOW_SHARE * window_s
 
 
-class RemoteMember:
+class RemoteMember(Member):
     """A client process on a worker; `arguments` are those of `processes.serve`, except the owner."""
 
     def __init__(self, workers: Workers, worker: Worker, number: int, arguments: tuple[Any, ...]) -> None:
@@ -86,8 +88,8 @@ class RemoteMember:
         self.clock = Offset()
 
     @property
+    @override
     def offset_s(self) -> float:
-        """What its clock shows more than ours."""
         return self.clock.offset_s
 
     def measure_clock(self) -> Offset:
@@ -98,10 +100,11 @@ class RemoteMember:
             self.worker.lost = True
             raise LostClientError(f"{self.worker.name} is lost") from None
 
+    @override
     def launch(self) -> None:
-        """Start it without waiting for its first answer."""
         self._folder = Path(self._call(on_worker.launch, self.number, self._arguments))
 
+    @override
     def hear(self, timeout_s: float | None = None, failing: str = "") -> Any:
         """Wait for its next message.
 
@@ -116,8 +119,8 @@ class RemoteMember:
             if time.monotonic() > deadline:
                 raise LaboratoryError(f"{self._what} has not answered for {timeout_s:g} s")
 
+    @override
     def tell(self, message: Any) -> None:
-        """Send it something."""
         self.deliver(message)
 
     def deliver(self, message: Any) -> float:
@@ -137,10 +140,11 @@ class RemoteMember:
     def _call(self, function: Any, *arguments: Any) -> Any:
         return self._workers.call(self.worker, function, self.key, *arguments)
 
+    @override
     def hang_up(self) -> None:
-        """Let it end, without waiting for it."""
         self._if_there(on_worker.hang_up)
 
+    @override
     def stop(self) -> None:
         """End it; harmless to repeat, and where its worker is lost."""
         self._if_there(on_worker.stop)
@@ -151,11 +155,13 @@ class RemoteMember:
         with suppress(LostClientError):  # it ended with its worker
             self._call(function)
 
+    @override
     def writes_at(self, part: Path) -> Path:
         """Where it writes what is to be `part` here: in its own folder there."""
         assert self._folder is not None  # noqa: S101 - it was launched
         return self._folder / part.name
 
+    @override
     def collect(self, part: Path) -> None:
         """Fetch what it wrote, piece by piece, and remove it there."""
         there = str(self.writes_at(part))
@@ -185,8 +191,8 @@ class RemoteProcesses(ClientProcesses):
         workers = self._workers.all
         return RemoteMember(self._workers, workers[(number - 1) % len(workers)], number, arguments)
 
+    @override
     def close(self) -> None:
-        """End the processes."""
         self._over.set()
         super().close()
 
@@ -198,7 +204,7 @@ class RemoteProcesses(ClientProcesses):
                 try:
                     self._workers.call(worker, on_worker.touch, keys)
                 except LostClientError:
-                    continue  # whoever needs it next will be told
+                    continue  # its next call raises this
 
     def _begin(self, children: Sequence[Member]) -> None:
         """Measure the clocks; announce the window so early that the slowest news is in time."""

@@ -127,7 +127,7 @@ class RunStore:
         return {row["cell_id"] for row in self._rows}
 
     def _note_machine(self) -> None:
-        """Put down, and say, that the run goes on somewhere else than where it was begun."""
+        """Record, and log, that the run resumes somewhere else than where it was begun."""
         here, known = circumstances.machine(), [self.notes["machine"], *self.notes.get("other_machines", [])]
         if here not in known:
             warnings.warn(

@@ -1,4 +1,7 @@
-"""The workloads of a block: their tables made and their statements prepared before anything is measured."""
+"""The workloads of a block: their tables made and their statements prepared before anything is measured.
+
+They are what the section in `profile.workloads` asks for.
+"""
 
 from __future__ import annotations
 

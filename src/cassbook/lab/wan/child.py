@@ -2,7 +2,7 @@
 
 The one way in which the laboratory runs something in a process of its own: the relay, the echo, the kernel's rules,
 client processes, the proxy, a Java runtime. What is asked and answered are Python objects, over a socket that both ends
-hold. The child ends when that is closed, so that it cannot outlive whoever started it; it has a session of its own, so
+hold. The child ends when that is closed, so that it cannot outlive its owner; it has a session of its own, so
 that a Ctrl-C in the terminal is for the owner; and an exception in it is raised here, where its answer is awaited.
 """
 

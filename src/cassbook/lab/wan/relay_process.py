@@ -130,8 +130,8 @@ class Forwarder:
     def set_links(self, links: list[tuple[str, str, float, float, float]]) -> None:
         """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte.
 
-        With an infinite delay what comes is kept; it goes on when the delay is finite again, if its sender is still
-        there.
+        With an infinite delay what comes is kept; it is passed on when the delay is finite again, if its sender
+        still exists.
         """
         for sender, receiver, delay_s, jitter_s, seconds_per_byte in links:
             pair = self.between(sender, receiver)
