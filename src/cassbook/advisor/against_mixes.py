@@ -21,19 +21,12 @@ _READS, _WRITES = 1.0, 0.0
 def compared(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Return the latency of each mix, measured and predicted.
 
-    Parameters
-    ----------
-    predicted : LatencyMap
-        Of `from_calibration.latency_map`.
-    cell_stats : DataFrame
-        From `cell_statistics`: mixed cells, measured on as many nodes.
+    `predicted`: of `from_calibration.latency_map`. `cell_stats`: from `cell_statistics`: mixed cells, measured on as
+    many nodes.
 
-    Returns
-    -------
-    DataFrame
-        setting, read_share, threads; measured_ms (`Estimate` over blocks), predicted_ms, parts_ms (the map's weighted
-        mean of the two pure workloads), off_percent (predicted over measured, less 100 %), within (whether the
-        measured interval holds it).
+    The table: setting, read_share, threads; measured_ms (`Estimate` over blocks), predicted_ms, parts_ms (the map's
+    weighted mean of the two pure workloads), off_percent (predicted over measured, less 100 %), within (whether the
+    measured interval holds it).
     """
     measured = policies.by_block(cell_stats).melt(ignore_index=False, value_name="latency_us").reset_index()
     groups = measured.groupby(_MIX)["latency_us"]
@@ -51,17 +44,10 @@ def compared(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
 def by_setting(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
     """Return how far off a map is on mixes and on their parts, and how much a mix takes above its parts.
 
-    Parameters
-    ----------
-    predicted : LatencyMap
-    cell_stats : DataFrame
-        Mixed cells, and the pure ones that are their parts.
+    `cell_stats`: mixed cells, and the pure ones that are their parts.
 
-    Returns
-    -------
-    DataFrame
-        Index setting, 'all' last; parts_off, mixes_off (predicted over measured) and above (a measured mix over its
-        parts): `Estimate` in percent above 1, of geometric means over cells, over blocks.
+    The table: index setting, 'all' last; parts_off, mixes_off (predicted over measured) and above (a measured mix over
+    its parts): `Estimate` in percent above 1, of geometric means over cells, over blocks.
     """
     cells = mix_excess.against_parts(cell_stats)
     mix_us, parts_us = US_PER_MS * _at(predicted, cells), US_PER_MS * _parts(predicted, cells)
@@ -87,10 +73,7 @@ def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.
     """Return what it costs to choose the setting that a map has as the fastest; next to fixed settings and rules of
     thumb.
 
-    Returns
-    -------
-    DataFrame
-        As `policies.regrets`.
+    The table: as `policies.regrets`.
     """
     measured = policies.by_block(cell_stats)
     workloads = policies.workloads_of(measured)

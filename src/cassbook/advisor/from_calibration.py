@@ -27,16 +27,9 @@ def latency_map(run: CalibrationRun, nodes: int = FITTED_NODES) -> LatencyMap:
     Clients choose coordinators in turn and know nothing of replicas, as in the calibration. It reaches from one job to
     as many as were measured.
 
-    Parameters
-    ----------
-    run : CalibrationRun
-    nodes : int
-        Of the cluster that is asked for; with replication 3.
+    `nodes`: of the cluster that is asked for; with replication 3.
 
-    Raises
-    ------
-    InputError
-        For fewer nodes than were measured, or more.
+    Raises InputError for fewer nodes than were measured, or more.
     """
     if outside := run.outside(Question("READ", "ALL", nodes, REPLICATION), jobs=1):
         raise InputError("; ".join(outside))

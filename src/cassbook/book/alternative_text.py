@@ -17,6 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from numpy.typing import NDArray
 
+from cassbook.core.types import Floats
+
 #: A screen reader reads it all: panels beyond these are counted and not described.
 _PANELS, _SERIES = 6, 8
 _IN_FULL = 1000
@@ -111,7 +113,7 @@ def _numeric(x: NDArray[Any]) -> bool:
     return all(isinstance(value, int | float | np.number) for value in x)
 
 
-def _range(values: NDArray[np.float64]) -> str:
+def _range(values: Floats) -> str:
     known = values[np.isfinite(values)]
     if not known.size:
         return "without values"

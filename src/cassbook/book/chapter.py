@@ -123,10 +123,7 @@ class Chapter:
 def check_kind(parameter: str, name_or_path: str, usual: str) -> None:
     """Check that a record is of the kind that a chapter reads under a parameter, as its default is.
 
-    Raises
-    ------
-    LackingError
-        If it is of another kind, or its tables are those of another experiment.
+    Raises LackingError if it is of another kind, or its tables are those of another experiment.
     """
     given, wanted = (_notes(name) for name in (name_or_path, usual))
     if given["kind"] != wanted["kind"] or (given["kind"] == TABLES and given["experiment"] != wanted["experiment"]):
@@ -203,15 +200,9 @@ def check_parameters(known: Iterable[str]) -> None:
     Papermill adds a cell that assigns what it was given, and Jupyter's namespace holds the text of every cell that ran;
     this is the one place that looks there. Outside Jupyter there is nothing to check.
 
-    Parameters
-    ----------
-    known : iterable of str
-        Names in the notebook's `parameters` cell.
+    `known`: names in the notebook's `parameters` cell.
 
-    Raises
-    ------
-    InputError
-        Naming the unknown and the known.
+    Raises InputError, naming the unknown and the known.
     """
     shell = get_ipython()
     cells = shell.user_ns.get("In", []) if shell else []
@@ -260,12 +251,8 @@ def glue(**figures: Any) -> None:
 def glue_each(sources: Mapping[str, Source], figures: Callable[[Source], Mapping[str, Any]]) -> None:
     """Glue figures of each source; those of one that lacks the data read `gaps.NOT_DETERMINED` in the prose.
 
-    Parameters
-    ----------
-    sources : mapping of str to Source
-        By what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
-    figures : callable
-        Raises `LackingError` for a source that lacks the data.
+    `sources`: by what prose calls them; names of figures end in it: `spread` of 'today' is quoted as `spread-today`.
+    `figures`: raises `LackingError` for a source that lacks the data.
     """
     for name, source in sources.items():
         try:

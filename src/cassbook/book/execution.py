@@ -43,22 +43,11 @@ def execute(
 ) -> None:  # fmt: skip
     """Execute a copy of a notebook with parameters.
 
-    Parameters
-    ----------
-    notebook, output : Path
-    parameters : dict
-        Every key must be a parameter of the notebook.
-    loud : bool
-        Pass on what cells print while they run.
-    manager : type
-        What starts the kernel.
+    `parameters`: every key must be a parameter of the notebook. `loud`: pass on what cells print while they run.
+    `manager`: what starts the kernel.
 
-    Raises
-    ------
-    InputError
-        For an unknown parameter, with those that exist, or an output folder that cannot be written.
-    LaboratoryError
-        If a cell fails, with its last lines.
+    Raises InputError for an unknown parameter, with those that exist, or an output folder that cannot be written.
+    Raises LaboratoryError if a cell fails, with its last lines.
     """
     notebooks.check(notebook, set(parameters))
     try:

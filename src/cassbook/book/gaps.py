@@ -70,21 +70,11 @@ class ByLabel(dict[str, T]):
 def of_each(sources: Iterable[Source], make: Callable[[Source], T]) -> ByLabel[T]:
     """Make something of each source, and show a sentence for each that lacks the data.
 
-    Parameters
-    ----------
-    sources : iterable of Source
-    make : callable
-        Raises `LackingError` for a source that lacks the data.
+    `make`: raises `LackingError` for a source that lacks the data.
 
-    Returns
-    -------
-    ByLabel
-        By the source's label.
+    The result: by the source's label.
 
-    Raises
-    ------
-    LackingError
-        If all of them lack it.
+    Raises LackingError if all of them lack it.
     """
     made: ByLabel[T] = ByLabel()
     for source in sources:

@@ -76,10 +76,7 @@ def recorded_sources(runs: Iterable[RecordedRun]) -> list[Source]:
 def check_served(name: str, value: object, known: Iterable[object]) -> None:
     """Refuse a parameter's value that the data cannot serve.
 
-    Raises
-    ------
-    InputError
-        Naming the values that they can.
+    Raises InputError, naming the values that they can.
     """
     possible = list(dict.fromkeys(known))
     if value not in possible:

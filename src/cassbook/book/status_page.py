@@ -31,12 +31,7 @@ _TEST = re.compile(r"^\s*(?:async )?def test_", re.MULTILINE)
 def filled(text: str, copies: Iterable[Path]) -> str:
     """Return the page with its tables.
 
-    Parameters
-    ----------
-    text : str
-        The tracked page, which says `PLACE` where they go.
-    copies : iterable of Path
-        The executed notebooks that the book shows.
+    `text`: the tracked page, which says `PLACE` where they go. `copies`: the executed notebooks that the book shows.
     """
     tables = ["## Chapters", *_chapters(copies), "", "## Versions", *_versions(), "", "## Tests", *_tests()]
     return text.replace(PLACE, "\n".join(tables))

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from cassbook.claims.statement import Finding, Matter, Paper, Verdict
-from cassbook.core.markdown import markdown
+from cassbook.core.words import markdown
 
 #: What each paper is called in a table.
 PAPER_NAMES: dict[Paper, str] = {

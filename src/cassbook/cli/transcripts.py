@@ -35,10 +35,7 @@ _HEAD = re.compile(r" \| head -(\d+)$")
 def answered(text: str) -> str:
     """Return a page with the present answer to each of its sample commands.
 
-    Raises
-    ------
-    LaboratoryError
-        If a command fails, with what it says.
+    Raises LaboratoryError if a command fails, with what it says.
     """
     return _BLOCK.sub(lambda block: _answered(block.group(1)), text)
 

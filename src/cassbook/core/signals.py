@@ -63,16 +63,10 @@ def heeded(last: bool = False) -> Iterator[None]:
     Signals that are ignored (`nohup`, jobs in the background) stay so. Blocks may be nested. Outside the main thread,
     where signals cannot be caught, the block does nothing.
 
-    Parameters
-    ----------
-    last : bool
-        The process ends with the block. If a signal ended it, further ones are ignored from then on: while Python
-        finishes it would die of them, with another exit code.
+    `last`: the process ends with the block. If a signal ended it, further ones are ignored from then on: while Python
+    finishes it would die of them, with another exit code.
 
-    Raises
-    ------
-    Interrupted, Terminated
-        At the latest at the end of the block.
+    Raises Interrupted, Terminated at the latest at the end of the block.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -22,6 +22,7 @@ from pyarrow import csv
 from cassbook.core.errors import LaboratoryError
 from cassbook.core.files import whole
 from cassbook.core.schema import OPERATIONS, OUTCOMES, PHASES, SAMPLES
+from cassbook.core.types import Floats
 from cassbook.ingest.pipeline import ahead
 
 #: Samples keep a microsecond, as those of our own runs do; finer bits of a float64 would not compress.
@@ -50,7 +51,7 @@ class Operations:
     operation: NDArray[np.int8]
     outcome: NDArray[np.int8]
     started_us: NDArray[np.int64]
-    latency_us: NDArray[np.float64]
+    latency_us: Floats
     intended_us: NDArray[np.int64] | None = None
 
 

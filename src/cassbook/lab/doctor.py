@@ -9,8 +9,8 @@ from importlib.metadata import PackageNotFoundError, version
 
 import psutil
 
-from cassbook.core.browser import browser
 from cassbook.core.errors import InputError, LaboratoryError
+from cassbook.core.paths import browser
 from cassbook.core.releases import DEFAULT_ENGINE, RELEASES, Release
 from cassbook.lab.engine import fetch, java, manual, preflight
 from cassbook.lab.engine.cluster import Spec, clusters_dir

@@ -12,11 +12,11 @@ import pandas as pd
 
 from cassbook.core.consistency import setting
 from cassbook.core.errors import LackingError
+from cassbook.core.units import MILLION
 from cassbook.latency.under_faults import WIDTH_S, between, recovered_after_s
 from cassbook.records.experiment import Results
 from cassbook.records.kinds import ADVISED, FAULTS
-from cassbook.records.manifest import kind_of
-from cassbook.records.opening import open_record
+from cassbook.records.manifest import kind_of, open_record
 
 #: What those of the load are called in answers and tables.
 OPERATIONS = {"READ": "reads", "UPDATE": "writes"}
@@ -27,7 +27,6 @@ VARIANT = ("setting", "driver", "table", "operation")
 #: What `FaultRun.by_fault` repeats of each fault.
 _NAMED = ("number", "fault", "node", "start")
 _ROW = ("start", "setup", "panel")
-_MILLION = 1e6
 #: A half second in which more than this part of requests is not answered is one of failing.
 _MOST_FAILED = 0.01
 #: What strikes within so many seconds of each other is one fault.
@@ -35,7 +34,7 @@ _AT_ONCE_S = 0.5
 
 
 class FaultRun:
-    """A record of `cassbook experiment faults-*`.
+    """A record of `cassbook experiment faults` or `faults-*`.
 
     Parameters
     ----------
@@ -44,7 +43,7 @@ class FaultRun:
     Attributes
     ----------
     results : Results
-        Rows are those of `faults.trial.FaultTrial.measure`.
+        Rows are those of `faults.experiment.FaultExperiment.measure`.
     struck : DataFrame
         One row per order and node: start, setup, number, fault, begins, node, at_s, ordered_s, done_s.
     notices : DataFrame
@@ -224,8 +223,8 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
         {
             "n": counts["n"], "failed": 1 - counts["ok"] / counts["n"], "worst_p99_ms": of["p99_ms"].max(),
             "failing_s": counts["failing"] * WIDTH_S, "recovered_s": pd.Series(recovered_s, dtype=float),
-            "stale_per_million": _MILLION * counts["stale"] / counts["n"],
-            "back_per_million": _MILLION * counts["back"] / counts["n"],
+            "stale_per_million": MILLION * counts["stale"] / counts["n"],
+            "back_per_million": MILLION * counts["back"] / counts["n"],
             "unanswered": counts["n"] - counts["ok"], "stale": counts["stale"], "back": counts["back"],
         }
     )  # fmt: skip
@@ -236,16 +235,10 @@ def _made_of(bins: pd.DataFrame, fault: Any) -> pd.DataFrame:
 class AdvisedRun(FaultRun):
     """A record of `cassbook experiment adviser-failing`: settings are switched while nodes fail.
 
-    Attributes
-    ----------
-    steps : DataFrame
-        What members of the register did: start, setup, at_s, member, kind (`KILLED`, or as an adviser tells it),
-        setting, wanted, reason.
+    `steps`: what members of the register did: start, setup, at_s, member, kind (`KILLED`, or as an adviser tells it),
+    setting, wanted, reason.
 
-    Raises
-    ------
-    InputError
-        As `FaultRun`.
+    Raises InputError as `FaultRun`.
     """
 
     KINDS = (ADVISED,)
@@ -283,15 +276,12 @@ class AdvisedRun(FaultRun):
     def escapes(self, setup: str) -> pd.DataFrame:
         """Return each fault at which an adviser said that the setting in force cannot be served.
 
-        Returns
-        -------
-        DataFrame
-            start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), known_s (since the
-            fault struck), failed_s (likewise, of the first failed reply that a request of the safe table received while
-            that setting was in force; NaN for none), left_s (from that reply until both clients were in a setting whose
-            reads and writes are served, with a replica dead or with all back; NaN where they did not get there before
-            the next fault), swept (a sweep was due first), lived (no member had been killed for a lease, nor was one
-            until then or that fault).
+        The table: start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), known_s
+        (since the fault struck), failed_s (likewise, of the first failed reply that a request of the safe table
+        received while that setting was in force; NaN for none), left_s (from that reply until both clients were in a
+        setting whose reads and writes are served, with a replica dead or with all back; NaN where they did not get
+        there before the next fault), swept (a sweep was due first), lived (no member had been killed for a lease, nor
+        was one until then or that fault).
         """
         rows = []
         lease_s = self.results.manifest["numbers"]["lease_s"]
@@ -331,10 +321,7 @@ class AdvisedRun(FaultRun):
 def opened(name_or_path: str | Path) -> FaultRun | None:
     """Open a record of faults, of any schedules; None for whatever is something else.
 
-    Raises
-    ------
-    InputError
-        If it is one, and not complete or damaged.
+    Raises InputError if it is one, and not complete or damaged.
     """
     return open_record(name_or_path) if kind_of(name_or_path) in FaultRun.KINDS else None
 

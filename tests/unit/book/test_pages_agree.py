@@ -7,7 +7,7 @@ import nbformat
 import pytest
 from bs4 import BeautifulSoup
 
-from cassbook.book import captions, notebooks
+from cassbook.book import layout, notebooks
 from cassbook.records import manifest
 
 ANALYSES = notebooks.analyse_notebooks()
@@ -29,9 +29,9 @@ def tables(path):
     """Tables of a chapter as (heads by column, values by column)."""
     for cell in cells(path):
         for output in cell.outputs:
-            if captions.has_table(output):
+            if layout.has_table(output):
                 html = output.data["text/html"]
-                rows, first = captions.rows(html), len(BeautifulSoup(html, "html.parser").select("thead tr"))
+                rows, first = layout.rows(html), len(BeautifulSoup(html, "html.parser").select("thead tr"))
                 heads = [" ".join(column) for column in zip(*rows[:first], strict=True)]
                 yield heads, [list(column) for column in zip(*rows[first:], strict=True)]
 

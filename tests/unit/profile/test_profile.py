@@ -88,7 +88,7 @@ def test_standard_keeps_all_cells_in_seven_blocks():
 
 def test_quick_has_what_the_book_needs():
     quick = load_profile("quick")
-    assert len(quick.pure.threads) >= 6  # `book.showable` asks for them
+    assert len(quick.pure.threads) >= 6  # `book.needs` asks for them
     assert quick.pure.repeats >= 3  # fewer blocks allow no interval
     assert len(quick.mixed.read_shares) >= 3
     assert quick.design == "interleaved"

@@ -17,7 +17,6 @@ SAME_NAMED = {
     # A chapter, and the module that computes what it shows.
     **dict.fromkeys(["carry_over", "cold_start", "designs"], "one analysis: measured, computed, shown"),
     **dict.fromkeys(["models", "scenes"], "a chapter, and what it is about"),
-    "choosing": "a chapter's slug",
     # One subject from its profile to its text.
     **dict.fromkeys(["comparison", "prices", "results"], "computed, read of a record, and made text of"),
     "calibration": "demands from cells, and the record of them",
@@ -31,17 +30,15 @@ SAME_NAMED = {
     "slices": "of interleaved levels: measured, and computed with",
     "stress": "cassandra-stress: run, and its log",
     "workloads": "said in a profile, and prepared",
-    "ycsb": "YCSB: what it comes with, and run",
     # `bench` names its modules for what they time.
     **dict.fromkeys(["adviser", "generator", "relay", "staleness"], "timed, and the thing that is timed or shown"),
     # Parallel packages, one per text of the ledger, have parallel modules.
     **dict.fromkeys(["derived", "forensics", "source", "text"], "one per text of the ledger"),
     **dict.fromkeys(["latency", "regressions"], "claims of a text about it, and its chapter"),
-    "benchmarks": "claims of the thesis about them",
     "reproduction": "one per paper: its tables from its own model",
 }
 #: Names of the laboratory that are still to change.
-LABORATORY = {"setups", "conditions"}
+LABORATORY = {"cells", "conditions", "setups"}
 
 #: Words in -ing that are nouns of the field.
 NOUNS = {

@@ -13,7 +13,7 @@ from cassbook.book.paper_tables import estimated, signs
 from cassbook.book.provenance import Source
 from cassbook.core.errors import LackingError
 from cassbook.core.estimate import Estimate
-from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation, wider_settings
+from cassbook.latency import mix_excess, model_selection, percentiles, policies, validation
 from cassbook.latency.mixing import mix_label
 from cassbook.shown.tables import intervals
 
@@ -172,11 +172,11 @@ def regret_figures(source: Source) -> dict[str, str]:
 
 
 def wider_table(source: Source) -> pd.DataFrame:
-    """Return `wider_settings.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
+    """Return `policies.against_contained` for readers: index (wider, instead of), columns (figure, what)."""
     _check_wider(source)
     columns: dict[tuple[str, str], pd.Series] = {}
     for figure in ("mean", "p99"):
-        pairs = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
+        pairs = policies.against_contained(source.cell_stats, percentiles.COLUMNS[figure])
         columns |= {
             (figure, "times as slow"): pairs["ratio"].map("{:.2f}".format),
             (figure, "faster in"): pairs["faster"].astype(str) + " of " + pairs["workloads"].astype(str),
@@ -190,14 +190,14 @@ def wider_values(source: Source) -> dict[str, int | str]:
     p99 of 3R-2W by that of 3R-1W.
     """
     _check_wider(source)
-    best = {name: wider_settings.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
-    tail = wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
+    best = {name: policies.times_best(source.cell_stats, percentiles.COLUMNS[name]) for name in ("mean", "p99")}
+    tail = policies.against_contained(source.cell_stats, percentiles.COLUMNS["p99"])["ratio"]
     counts = {f"wider_best_{name}": count for name, (count, _) in best.items()} | {"wider_all": best["mean"][1]}
     return counts | {"wider_tail": f"{tail.get(('3R-2W', '3R-1W'), float('nan')):.2f}"}
 
 
 def _check_wider(source: Source) -> None:
-    if wider_settings.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
+    if policies.against_contained(source.cell_stats, percentiles.COLUMNS["mean"]).empty:
         raise LackingError(f"{source.label} has no mixes at a setting that is wider than another of its own")
 
 

@@ -17,8 +17,8 @@ from cassbook.claims.quorum_pairs import (
     strong_pairs,
 )
 from cassbook.claims.registry import claim
+from cassbook.claims.rules import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.claims.statement import Answer, Count, Untestable, in_words
-from cassbook.claims.ycsb import READ_MOSTLY, UPDATE_HEAVY, YCSB_WORKLOADS
 from cassbook.core.consistency import LEVELS, replicas_waited_for
 
 # Abstract

@@ -8,8 +8,7 @@ from itertools import groupby
 from pathlib import Path
 
 from cassbook.core.errors import InputError
-from cassbook.core.progress import WeighedBar
-from cassbook.core.time_left import TimeLeft
+from cassbook.core.progress import TimeLeft, WeighedBar
 from cassbook.core.words import counted
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec

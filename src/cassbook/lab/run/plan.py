@@ -11,7 +11,7 @@ import numpy as np
 
 from cassbook.core.consistency import WRITE_LEVELS, Setting, refuses_reads
 from cassbook.core.errors import InputError
-from cassbook.core.time_left import START, Part
+from cassbook.core.progress import START, Part
 from cassbook.lab.load.core_workloads import PRESETS, read_share
 from cassbook.lab.load.slices import LEAST_PILOT_S, Alternation
 from cassbook.lab.load.statements import own_shares
@@ -194,7 +194,7 @@ def _backlog_s(cell: Cell, ramp_s: float, steady_s: float) -> float:
 def parts(profile: Profile, cells: Iterable[Cell], starts: bool = True) -> list[Part]:
     """Forecast what measuring the `cells` that are left, in order, takes on 2 cores, in the order in which it is done.
 
-    Before the groups of each block (and deployment) comes a part of kind `time_left.START`: the cluster (if it
+    Before the groups of each block (and deployment) comes a part of kind `progress.START`: the cluster (if it
     `starts`), its table, the warm-up. A group with which the tables of its workload are loaded has a kind of its own.
     """
     before_s = profile.table.record_count / _OPERATIONS_PER_S + profile.warm_up.cap_s + 8

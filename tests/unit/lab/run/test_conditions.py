@@ -24,6 +24,7 @@ from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.plan import forecast_s, plan
 from cassbook.profile.conditions import PauseSection
 from cassbook.profile.profile import load_profile
+from tests.helpers.waiting import wait_until
 
 PROFILE = """
 name: mine
@@ -248,18 +249,11 @@ def sleeper(tmp_path, monkeypatch):
 
 
 def stands_still(process):
-    return comes(lambda: process.status() == psutil.STATUS_STOPPED)
+    return wait_until(lambda: process.status() == psutil.STATUS_STOPPED)
 
 
 def goes_on(process):
-    return comes(lambda: process.status() != psutil.STATUS_STOPPED)
-
-
-def comes(state):
-    deadline = time.monotonic() + 20
-    while not state() and time.monotonic() < deadline:
-        time.sleep(0.005)
-    return state()
+    return wait_until(lambda: process.status() != psutil.STATUS_STOPPED)
 
 
 def interrupted(process):
@@ -313,7 +307,7 @@ def test_the_pause_keeps_its_time_and_is_put_down(sleeper):
         time.sleep(0.2)
         assert not seen_s  # the steady window has not begun
         window.steady_from = time.perf_counter()
-        assert comes(lambda: not [t for t in threading.enumerate() if t.name == "meanwhile"])
+        assert wait_until(lambda: not [t for t in threading.enumerate() if t.name == "meanwhile"])
         assert goes_on(process)
     kept, paused = bench.notes["pauses"]
     assert kept == {"cell_id": "b1-y"}  # and what an earlier attempt at this cell put down is replaced

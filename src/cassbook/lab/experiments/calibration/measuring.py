@@ -27,8 +27,7 @@ from cassbook.lab.load.ycsb import Usertable
 from cassbook.lab.run.client import mix
 from cassbook.lab.run.cpu_times import CpuTimes
 from cassbook.profile.profile import TableSection
-from cassbook.queueing.paper import FIELD_LENGTH
-from cassbook.queueing.phases import Event, phases
+from cassbook.queueing.paper import FIELD_LENGTH, Event, phases
 
 _WARM_UP_THREADS = 32
 _BURST_S = 3.0

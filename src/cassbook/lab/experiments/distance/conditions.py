@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from cassbook.deployment.distances import placed, printed
+from cassbook.deployment.distances import CLUSTER, placed, printed, uplink_distances
 from cassbook.deployment.notation import parse
 from cassbook.deployment.scenarios import placements
-from cassbook.deployment.uplinks import CLUSTER, uplink_distances
 from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
 from cassbook.lab.experiments.distance.paged import PageTrial
 from cassbook.lab.experiments.distance.timeouts import TimeoutTrial

@@ -9,7 +9,7 @@ import pytest
 from bs4 import BeautifulSoup
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_output
 
-from cassbook.book import captions, notebooks
+from cassbook.book import layout, notebooks
 
 
 def shown(frame, label=""):
@@ -41,7 +41,7 @@ def test_tables_are_numbered_through_the_chapter_and_named_for_their_source(by_l
             metadata={"table": {"caption": "And there?", "folded": True}},
         ),
     ]
-    captions.caption(cells, "latency")
+    layout.caption(cells, "latency")
     first, untouched, (second, third) = cells[0].outputs[0], cells[2].outputs[0], cells[3].outputs
     assert "<figcaption><b>Table 1.</b> What does &lt;it&gt; cost? <a" in first.data["text/html"]
     assert untouched.data["text/html"] == by_level._repr_html_()
@@ -55,7 +55,7 @@ def test_tables_are_numbered_through_the_chapter_and_named_for_their_source(by_l
 def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file():
     frame = pd.DataFrame({"worst_percent": [3.0], "R² of_x": [1.0]}, index=pd.Index(["to_third"], name="way_ms"))
     cell = new_code_cell("a", outputs=shown(frame), metadata={"table": {"caption": "How far?"}})
-    captions.caption([cell], "x")
+    layout.caption([cell], "x")
     html = cell.outputs[0].data["text/html"]
     heads = [head.get_text() for head in BeautifulSoup(html, "html.parser").select("th") if head.get_text()]
     assert heads == ["worst, %", "R² of_x", "way, ms", "to third"]
@@ -63,14 +63,12 @@ def test_names_of_the_library_are_headings_in_words_and_stay_names_in_the_file()
 
 
 def test_a_long_table_is_folded_unless_it_is_to_stay_open_and_sentences_may_be_broken():
-    frame = pd.DataFrame(
-        {"x": range(captions.MOST_ROWS), "words": "Does it break where the page ends, or go on and on?"}
-    )
+    frame = pd.DataFrame({"x": range(layout.MOST_ROWS), "words": "Does it break where the page ends, or go on and on?"})
     longer = pd.concat([frame, frame.head(1)])
     shapes = []
     for table, wanted in ((frame, {}), (longer, {}), (longer, {"folded": False})):
         cell = new_code_cell("a", outputs=shown(table), metadata={"table": {"caption": "What?"} | wanted})
-        captions.caption([cell], "x")
+        layout.caption([cell], "x")
         page = BeautifulSoup(cell.outputs[0].data["text/html"], "html.parser")
         shapes.append((page.contents[0].name, len(page.select("td.sentence"))))
     assert shapes == [("figure", len(frame)), ("details", len(longer)), ("figure", len(longer))]
@@ -80,14 +78,14 @@ def test_headings_link_to_the_chapters_that_they_come_from():
     frame = pd.DataFrame({"1R-1W": [1, 2]}, index=["reads, mean", "dead replicas, reads"])
     table = {"caption": "What?", "links": {"reads, ": "latency"}}
     cell = new_code_cell("a", outputs=shown(frame), metadata={"table": table})
-    captions.caption([cell], "x")
+    layout.caption([cell], "x")
     found = BeautifulSoup(cell.outputs[0].data["text/html"], "html.parser").select("th a")
     assert [(link["href"], link.get_text()) for link in found] == [("latency.html", "reads, mean")]
 
 
 def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
     cell = new_code_cell("a", outputs=shown(by_level), metadata={"table": {"caption": "What?"}})
-    captions.caption([cell], "x")
+    layout.caption([cell], "x")
     _, rows = values_of(cell.outputs[0].data["text/html"])
     assert rows == [
         ["", "", "latency, ms", "latency, ms"],
@@ -102,7 +100,7 @@ def test_values_are_those_of_the_table_with_spans_filled_in(by_level):
 def test_words_before_something_else_than_a_table_stay():
     label, text = new_output("display_data", {"text/markdown": "*a*"}), new_output("stream", name="stdout", text="b")
     cell = new_code_cell("a", outputs=[label, text, label], metadata={"table": {"caption": "What?"}})
-    captions.caption([cell], "x")
+    layout.caption([cell], "x")
     assert cell.outputs == [label, text, label]
 
 
@@ -110,9 +108,7 @@ def test_words_before_something_else_than_a_table_stay():
 def test_every_table_of_the_book_has_a_caption(path):
     cells = [cell for cell in nbformat.read(path, as_version=4).cells if cell.cell_type == "code"]
     bare = [
-        cell.source
-        for cell in cells
-        if captions.KEY not in cell.metadata and any(map(captions.has_table, cell.outputs))
+        cell.source for cell in cells if layout.KEY not in cell.metadata and any(map(layout.has_table, cell.outputs))
     ]
     assert not bare
-    assert all(cell.metadata[captions.KEY]["caption"] for cell in cells if captions.KEY in cell.metadata)
+    assert all(cell.metadata[layout.KEY]["caption"] for cell in cells if layout.KEY in cell.metadata)

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from cassbook.core import progress
-from cassbook.core.progress import WeighedBar
-from cassbook.core.time_left import START, Part, TimeLeft
+from cassbook.core.progress import START, Part, TimeLeft, WeighedBar
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import forecast_s, parts, plan
 from cassbook.profile.profile import load_profile

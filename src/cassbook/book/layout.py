@@ -1,6 +1,9 @@
-"""Give the tables of an executed chapter a number, a caption, plain headings and their values as CSV; fold long ones.
+"""Lay out an executed chapter to be rendered: code folded, parameters hidden, pictures in words, tables captioned.
 
-A notebook names what its table answers in the cell's metadata, as it does for a figure:
+What a reader downloads from the page is this copy, with all its cells.
+
+Each table gets a number, a caption, plain headings and its values as CSV. A notebook names what its table answers in
+the cell's metadata, as it does for a figure:
 
     "table": {"caption": "What does a level cost?", "folded": true, "links": {"reads, ": "latency"}}
 
@@ -16,11 +19,24 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from html import escape
 from itertools import count
+from pathlib import Path
 from urllib.parse import quote
 
 import nbformat
 from bs4 import BeautifulSoup, Tag
 
+from cassbook.book import gaps, notebooks
+
+#: Papermill's two: the defaults, and what it was given.
+_PARAMETERS = {"parameters", "injected-parameters"}
+#: Parameters that no sentence of the prose is about.
+_OWN = {notebooks.DATA_HASH, "fresh"}
+_WHOSE = (
+    "Numbers, tables and figures are computed from what was given; the sentences around them, and the versions "
+    "that they name, were written about the defaults."
+)
+_FOLDED, _OUT_OF_SIGHT = "hide-input", "remove-cell"
+_PICTURE = "image/"
 KEY = "table"
 #: As many as stand between two paragraphs without parting them.
 MOST_ROWS = 16
@@ -34,6 +50,56 @@ _SENTENCE = re.compile(r"<td>(?=[^<]{40,}</td>)")
 _UNIT = re.compile(r"_(ms|us|s|percent)$")
 
 
+def stage(executed: Path, page: Path) -> None:
+    """Write the copy of an executed notebook that the book renders."""
+    content = nbformat.read(executed, as_version=4)
+    content.cells = [part for cell in content.cells for part in _without_sentences(cell)]
+    for cell in content.cells:
+        if cell.cell_type == "code":
+            tags = list(cell.metadata.get("tags", []))
+            wanted = _OUT_OF_SIGHT if _PARAMETERS & set(tags) else _FOLDED
+            cell.metadata["tags"] = [*tags, *([wanted] if wanted not in tags else [])]
+            if text := _in_words(cell):
+                shown = cell.metadata.setdefault("mystnb", {})
+                shown["image"] = {"alt": text, **shown.get("image", {})}
+    _say_what_was_given(content.cells)
+    caption(content.cells, page.stem)
+    nbformat.write(content, page)
+
+
+def _without_sentences(cell: nbformat.NotebookNode) -> list[nbformat.NotebookNode]:
+    """Part a cell from the sentences that it shows before its figure: all outputs of one cell get the figure's name."""
+    if "figure" not in cell.metadata.get("mystnb", {}):
+        return [cell]
+    shown = [output for output in cell.outputs if not output.get("metadata", {}).get("scrapbook")]
+    before = [output for output in shown[:-1] if gaps.is_sentence(output.get("data", {}))]
+    cell.outputs = [output for output in cell.outputs if output not in before]
+    return [*(nbformat.v4.new_markdown_cell(output.data["text/html"]) for output in before), cell]
+
+
+def _say_what_was_given(cells: list[nbformat.NotebookNode]) -> None:
+    """Add to the first cell which records the page shows instead of those that its prose was written about."""
+    sources = {tag: cell.source for cell in cells for tag in _PARAMETERS & set(cell.metadata.get("tags", []))}
+    usual, given = (notebooks.assigned(sources.get(tag, "")) for tag in ("parameters", "injected-parameters"))
+    changed = [
+        f"{name} = {value} instead of {usual[name]}" for name, value in given.items()
+        if name not in _OWN and name in usual and usual[name] and value != usual[name]
+    ]  # fmt: skip
+    if changed and cells[0].cell_type == "markdown":
+        note = f"This page was executed with {', '.join(changed)}. {_WHOSE}"
+        cells[0].source += f"\n\n```{{note}}\n{note}\n```"
+
+
+def _in_words(cell: nbformat.NotebookNode) -> str:
+    """The plain text that goes with a cell's pictures."""
+    data = [output.data for output in cell.outputs if "data" in output]
+    return " ".join(
+        bundle["text/plain"]
+        for bundle in data
+        if "text/plain" in bundle and any(k.startswith(_PICTURE) for k in bundle)
+    )
+
+
 def has_table(output: nbformat.NotebookNode) -> bool:
     """Whether an output is a table to be captioned; the strip of evidence explains itself."""
     html = output.get("data", {}).get("text/html", "")
@@ -43,12 +109,8 @@ def has_table(output: nbformat.NotebookNode) -> bool:
 def caption(cells: Iterable[nbformat.NotebookNode], slug: str) -> None:
     """Caption the tables of a chapter in place, numbered in their order.
 
-    Parameters
-    ----------
-    cells : iterable of NotebookNode
-        Executed. What `show` displays before a table, the name of its source, moves into the caption.
-    slug : str
-        The chapter's name, with which the names of CSV files begin.
+    `cells`: executed. What `show` displays before a table, the name of its source, moves into the caption. `slug`: the
+    chapter's name, with which the names of CSV files begin.
     """
     numbers = count(1)
     for cell in cells:
@@ -118,10 +180,7 @@ def _framed(table: str, head: str, name: str, folded: bool) -> str:
 def rows(table: str) -> list[list[str]]:
     """Return a table's cells as text; one that spans several columns or rows stands in each.
 
-    Parameters
-    ----------
-    table : str
-        HTML.
+    `table`: HTML.
     """
     found: list[list[str]] = []
     below: dict[int, tuple[int, str]] = {}  # by column: for how many rows to come, which text
