@@ -13,7 +13,7 @@ SAME_NAMED = {
     **dict.fromkeys(["cluster", "doctor", "run"], "a command, and what it starts or reads"),
     "capacity": "a command, its answer, and what computes it",
     "experiment": "a command, what it runs, and the record of it",
-    "hosts": "the option --hosts: as typed, as said of a cluster, as measured",
+    "hosts": "the option --hosts: as typed, and as measured",
     # A chapter, and the module that computes what it shows.
     **dict.fromkeys(["carry_over", "cold_start", "designs"], "one analysis: measured, computed, shown"),
     **dict.fromkeys(["models", "scenes"], "a chapter, and what it is about"),
@@ -22,7 +22,6 @@ SAME_NAMED = {
     "calibration": "demands from cells, and the record of them",
     "failures": "nodes that fail: while settings are switched, and the chapters on it",
     "load": "the load of experiments at a distance, and of those with faults",
-    "clocks": "how far apart the clocks of several machines are: in their logs, and measured",
     "conditions": "what a cell finds or what happens under it: said in a profile, and done",
     "distance": "distance between nodes: said in a profile, done, and its chapter",
     "faults": "said in a profile, read of a record, and made text of",
@@ -30,10 +29,9 @@ SAME_NAMED = {
     "notation": "the notation for deployments: what the 2021 paper says of it, and its parser",
     "samples": "rows of the sample schema: written from logs, and how fast",
     "scenarios": "the 2021 paper's: computed, and made text of",
-    "signals": "SIGINT, SIGTERM and SIGHUP: as exceptions, and in the laboratory's clean-up",
     "slices": "of interleaved levels: measured, and computed with",
     "stress": "cassandra-stress: run, and its log",
-    "workloads": "said in a profile, prepared, and asked for",
+    "workloads": "said in a profile, and prepared",
     # `bench` names its modules for what they time.
     **dict.fromkeys(["adviser", "generator", "relay", "staleness"], "timed, and the thing that is timed or shown"),
     # Parallel packages, one per text of the ledger, have parallel modules.
@@ -42,7 +40,7 @@ SAME_NAMED = {
     "reproduction": "one per paper: its tables from its own model",
 }
 #: Names of the laboratory that are still to change.
-LABORATORY = {"setups"}
+LABORATORY = set()
 
 #: Words in -ing that are nouns of the field.
 NOUNS = {
@@ -57,7 +55,6 @@ NOUNS = {
 }
 #: Participles of the laboratory that are still to change.
 PARTICIPLES = {
-    "breaking", "existing", "noticing", "striking", "pacing", "routing", "echoing", "netting", "relaying",
 }  # fmt: skip
 
 
