@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication, status_page
+from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication
 from cassbook.book.kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
@@ -76,7 +76,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     for copy in copies:
         layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     page = source / "book" / "status.md"
-    page.write_text(status_page.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
+    page.write_text(publication.status_page(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
 
 

@@ -15,7 +15,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.core.schema import explained
 from cassbook.latency import histograms, summaries
-from cassbook.latency.cold_cells import cold_cells
+from cassbook.latency.cold_start import cold_cells
 from cassbook.records import results
 from cassbook.records.run import RecordedRun
 

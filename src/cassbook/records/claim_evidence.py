@@ -14,7 +14,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
 from cassbook.deployment.inferred_regions import by_deployment
-from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.latency import changepoint, cold_start
 from cassbook.latency.summaries import pure_cells
 from cassbook.records import distance_experiments
 from cassbook.records.experiment import Results
@@ -195,7 +195,7 @@ def _thesis_mixes(name: str) -> tuple[Said, str]:
 
 def _cold(name: str) -> tuple[Said, str]:
     run = RecordedRun(name)
-    cells = cold_cells.against_warm(run)
+    cells = cold_start.against_warm(run)
     starts = [cold_start.end(bins) for bins in cells["bins"] if bins is not None and len(bins) >= changepoint.FEWEST]
     known = [start for start in starts if start.ends_ms is not None]
     if not known:

@@ -20,7 +20,6 @@ SAME_NAMED = {
     # One subject from its profile to its text.
     **dict.fromkeys(["comparison", "prices", "results"], "computed, read of a record, and made text of"),
     "calibration": "demands from cells, and the record of them",
-    "clocks": "how far apart the clocks of several machines are: in their logs, and measured",
     "conditions": "what a cell finds or what happens under it: said in a profile, and done",
     "distance": "distance between nodes: said in a profile, done, and its chapter",
     "faults": "said in a profile, read of a record, and made text of",

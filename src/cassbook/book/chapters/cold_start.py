@@ -13,7 +13,7 @@ from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.units import MS_PER_S
-from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.latency import changepoint, cold_start
 from cassbook.records import digest
 
 NO_WARM_UP = "no warm-up was recorded: logs of other tools begin when the measurement does"
@@ -36,7 +36,7 @@ def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
 
 def cold_load(sources: Iterable[Source]) -> str:
     """Return the load of the cells of `cold_cells` in runs, in the words of a sentence: 'QUORUM with 500 threads'."""
-    cells = pd.concat([cold_cells.cold_cells(source.run) for source in sources if source.run is not None])
+    cells = pd.concat([cold_start.cold_cells(source.run) for source in sources if source.run is not None])
     loads = [
         f"{', '.join(levels.unique())} with {threads} threads" for threads, levels in cells.groupby("threads")["level"]
     ]
@@ -59,7 +59,7 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     low_ms, high_ms = cold_start.PAPER_ENDS_MS
     low, high = cold_start.PAPER_FACTOR
     rows = [("paper: every test", "", "", "", f"{low_ms}-{high_ms}", f"{low}-{high}", "")]
-    for cell in cold_cells.against_warm(source.run, bin_ms).to_dict("records"):
+    for cell in cold_start.against_warm(source.run, bin_ms).to_dict("records"):
         label = (cell["condition"].replace("_", " "), cell["operation"], cell["level"], str(cell["block"]))
         times_warm = "" if np.isnan(cell["times_warm"]) else f"{cell['times_warm']:.1f}"
         rows.append((*label, *end_in_words(cell["bins"]), times_warm))
@@ -68,7 +68,7 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
 
 
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
-    """Return what `cold_conditions` found, by (one of `cold_cells.CONDITIONS`, READ or WRITE), in words of a sentence.
+    """Return what `cold_conditions` found, by (one of `cold_start.CONDITIONS`, READ or WRITE), in words of a sentence.
 
     Returns
     -------
@@ -76,9 +76,9 @@ def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], s
         'in 2 of 3 (ends after 700 to 1450 ms, 1.5 to 1.6 times slower)', 'in none of 3', or 'not measured'; behind it
         '; whole cells 1.1 to 2.0 times the warm ones' where there are warm ones.
     """
-    cells = cold_cells.against_warm(source.run, bin_ms)
+    cells = cold_start.against_warm(source.run, bin_ms)
     words = {}
-    for condition in cold_cells.CONDITIONS:
+    for condition in cold_start.CONDITIONS:
         for operation in ("READ", "WRITE"):
             chosen = cells.query("condition == @condition and operation == @operation") if len(cells) else cells
             words[condition, operation] = _words(chosen)
@@ -109,11 +109,11 @@ def _span(values: Sequence[float | None] | pd.Series, spec: str = "{:.1f}") -> s
 
 
 def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.DataFrame]:
-    """Return the latency series of each block's warm-up (see `cold_cells.warm_ups`), by source and cluster start."""
+    """Return the latency series of each block's warm-up (see `cold_start.warm_ups`), by source and cluster start."""
     by_start = {}
     for source in sources:
         assert source.run is not None  # noqa: S101 - only runs have samples
-        for number, series in enumerate(cold_cells.warm_ups(source.run, bin_ms), start=1):
+        for number, series in enumerate(cold_start.warm_ups(source.run, bin_ms), start=1):
             by_start[f"{source.label}, cluster start {number}"] = series
     return by_start
 
@@ -122,7 +122,7 @@ def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
     """Return how much slower a fresh cluster's first second is than its last, by cluster start."""
     rows = {}
     for name, series in warm_ups(sources).items():
-        first_us, last_us = cold_cells.first_and_last_us(series)
+        first_us, last_us = cold_start.first_and_last_us(series)
         rows[name] = {
             "first second, ms": f"{first_us / 1000:.1f}",
             "last second, ms": f"{last_us / 1000:.1f}",
@@ -185,7 +185,7 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     assert run is not None  # noqa: S101 - only runs have samples
     threads = nearest_threads(source, near)
     cells = run.cells[(run.cells["kind"] == "pure") & (run.cells["threads"] == threads)]
-    series = cold_cells.series_of(run, cells, bin_ms)
+    series = cold_start.series_of(run, cells, bin_ms)
     rows = []
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
