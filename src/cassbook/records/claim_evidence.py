@@ -25,7 +25,7 @@ from cassbook.records.run import RecordedRun
 from cassbook.records.strong_reads import among_failures
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import VERSIONS_AT_MS, settings_of
-from cassbook.thesis.findings import LATENCIES, counted
+from cassbook.thesis.records import LATENCIES, counted
 from cassbook.thesis.records import records as thesis_records
 
 #: By the id of a claim, what was measured, and the verdict by that.

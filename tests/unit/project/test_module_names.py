@@ -24,7 +24,6 @@ SAME_NAMED = {
     "distance": "distance between nodes: said in a profile, done, and its chapter",
     "faults": "said in a profile, read of a record, and made text of",
     "measure": "a run: measured, and measured from a notebook",
-    "notation": "the notation for deployments: what the 2021 paper says of it, and its parser",
     "samples": "rows of the sample schema: written from logs, and how fast",
     "scenarios": "the 2021 paper's: computed, and made text of",
     "signals": "SIGINT, SIGTERM and SIGHUP: as exceptions, and in the laboratory's clean-up",
