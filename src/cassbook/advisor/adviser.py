@@ -279,14 +279,14 @@ class Adviser:
         self._sweeping, self._leased = False, True
         self.history: list[Change] = []
         self._arrived_at = _clock()
-        self._stop = threading.Event()
+        self._stop, self._ticking = threading.Event(), threading.Lock()
         self._overruled = overruled(first, present)
         if self._overruled:
             self._note_event("start", self._overruled, logging.WARNING)
         if nothing := self.policy.nothing_to_switch():
             self._reason = nothing
             self._note_event("stay", nothing, logging.WARNING, unless="nothing to switch")
-        self._tick()
+        self.tick()
         self._thread = threading.Thread(target=self._keep_house, name="cassbook-adviser", daemon=True)
         self._thread.start()
 
@@ -304,7 +304,8 @@ class Adviser:
         self.sweep.cancel()
         self._gates.look(None, None)  # nobody looks any more
         try:
-            self.member.leave()
+            with self._ticking:
+                self.member.leave()
         except (DriverException, NoHostAvailable) as error:
             _log.warning("the adviser could not leave the register, others wait for its lease to end: %s", error)
 
@@ -377,6 +378,12 @@ class Adviser:
         """Return the load of this client over the window."""
         return self.window.load(_clock())
 
+    def tick(self) -> None:
+        """Look now, besides the looks that the adviser's thread takes at its pace; `on_event` must not call it."""
+        with self._ticking:
+            if not self._stop.is_set():
+                self._look()
+
     def _heard(self, error: BaseException) -> None:
         """Take the error of a request; if it shows that replicas are dead the adviser looks at once."""
         if self._escapes.heard(error):
@@ -388,10 +395,9 @@ class Adviser:
             if not self._hurried:
                 self._wake.wait(self._interval_s - pause_s)
             self._wake.clear()
-            if not self._stop.is_set():
-                self._tick()
+            self.tick()
 
-    def _tick(self) -> None:
+    def _look(self) -> None:
         """Beat, and lead if it is this client's turn; what fails is tried again, the lease being the safeguard."""
         try:
             load = self._load = self.load()

@@ -148,7 +148,7 @@ def tables_of(source: Source) -> list[Table]:
         Table("setting_rankings", "Settings of mixed workloads by mean latency, and whether neighbours differ",
               _measured(lambda: paper_tables.setting_rankings(source), mixed_stats, "mixed")),
         Table("cold_start", "Cold start by what was cold",
-              _measured(lambda: cold_start.cold_conditions(source), cold_cells(run), "cold")),
+              _measured(lambda: cold_start.cold_conditions_shown(source), cold_cells(run), "cold")),
         Table("little", "Little's law: throughput times mean latency by threads, over the steady window",
               lambda: measure.little(run)),
         Table("results", "Every cell over its blocks, as `cassbook show` has it",

@@ -11,6 +11,7 @@ import pandas as pd
 
 from cassbook.core.proportion import Proportion
 from cassbook.latency.under_faults import ENDS, WIDTH_S, between
+from cassbook.profile.faults import FaultGroup, as_written
 from cassbook.records.faults import OPERATIONS, VARIANT, FaultRun
 
 #: How requests can end without an answer.
@@ -75,11 +76,14 @@ def not_struck(run: FaultRun) -> list[str]:
 
 def _ordered(profile: Mapping[str, Any]) -> dict[int, str]:
     """Words for the fault of each number in a profile's schedule; empty for one that is drawn at random."""
-    words: dict[int, str] = {}
+    words: list[str] = []
     for event in profile.get("faults", {}).get("events") or ():
-        first = len(words) + 1
-        words |= dict.fromkeys(range(first, first + int(event.get("times") or 1)), in_words(event))
-    return words
+        if "do" in event:
+            words += [in_words(event)] * int(event.get("times") or 1)
+        else:  # a group, of which each fault is named by itself
+            faults = FaultGroup.model_validate(event).schedule(None).faults
+            words += [in_words(as_written(fault)) for fault in faults if not fault.drawn]
+    return dict(enumerate(words, 1))
 
 
 def in_words(event: Mapping[str, Any]) -> str:

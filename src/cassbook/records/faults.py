@@ -34,7 +34,7 @@ _AT_ONCE_S = 0.5
 
 
 class FaultRun:
-    """A record of `cassbook experiment faults-*`.
+    """A record of `cassbook experiment faults` or `faults-*`.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class FaultRun:
     Attributes
     ----------
     results : Results
-        Rows are those of `faults.trial.FaultTrial.measure`.
+        Rows are those of `faults.experiment.FaultExperiment.measure`.
     struck : DataFrame
         One row per order and node: start, setup, number, fault, begins, node, at_s, ordered_s, done_s.
     notices : DataFrame

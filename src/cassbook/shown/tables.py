@@ -48,6 +48,21 @@ def formatted(table: pd.DataFrame, formats: Mapping[Any, Format] | Format, missi
     return made
 
 
+def titled(table: pd.DataFrame, columns: Mapping[Any, tuple[Any, Format]], missing: str = "") -> pd.DataFrame:
+    """Return a table of words as `formatted`, by the title and the format of each column that is kept.
+
+    >>> titled(pd.DataFrame({"mean_ms": [1.25]}), {"mean_ms": ("mean, ms", ".1f")}).to_dict("list")
+    {'mean, ms': ['1.2']}
+    """
+    words = formatted(table, {name: spec for name, (_, spec) in columns.items()}, missing)
+    return words.set_axis([title for title, _ in columns.values()], axis=1)
+
+
+def marked(words: pd.Series, where: pd.Series, mark: str = " *") -> pd.Series:
+    """Return words with a mark behind those `where` it belongs."""
+    return words.where(~where.astype(bool), words + mark)
+
+
 def estimates(table: pd.DataFrame, value: str, low: str = "low", high: str = "high") -> pd.Series:
     """Return a column of figures and those of its bounds as one of Estimates."""
     bounds = table[[value, low, high]].to_numpy(dtype=float)

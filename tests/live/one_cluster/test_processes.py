@@ -116,7 +116,7 @@ def test_no_process_outlives_the_block(profile, place, tmp_path):
 def test_a_process_that_dies_is_told_of(profile, place, tmp_path):
     with ClientProcesses(2, profile, place, [1], 0.0) as processes:
         psutil.Process(processes.children[1].pid).kill()
-        with pytest.raises(LaboratoryError, match=r"client process 2 \(process \d+\) has died, exit status -9"):
+        with pytest.raises(LaboratoryError, match=r"client process 2 .*died, exit status -9"):
             processes.run([cell(10)], BOUND, tmp_path / "c.parquet")
 
 

@@ -288,7 +288,7 @@ def test_a_block_measures_the_books_example_and_d_on_tables_it_loads_first(bench
     profile = Profile.model_validate(content)
     store = RunStore.create(tmp_path / "run", profile)
     bench.session.execute(f"TRUNCATE {KEYSPACE}.usertable_d")
-    block = Block(profile, store, 1, bench.cluster, lambda line: None)
+    block = Block.begun(profile, store, 1, bench.cluster, lambda line: None)
     try:
         for cell in plan(profile)[0]:
             if cell.workload and cell.threads == 10:

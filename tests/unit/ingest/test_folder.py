@@ -144,7 +144,7 @@ def test_what_no_log_holds_is_a_sentence(tmp_path):
         cold_start_figures.raw_delays([sums], 500)
     with pytest.raises(LackingError, match="no warm-up was recorded"):
         cold_start.warm_up_factors([sums])
-    with pytest.raises(LackingError, match="neither single operations nor histograms"):
+    with pytest.raises(LackingError, match=r"single operations .*histograms"):
         latency.distributions_of(sums, threads=(100, 500))
 
 
@@ -263,7 +263,7 @@ def test_a_folder_of_several_logs_without_an_index_is_told_to_write_one(tmp_path
 def test_a_folder_without_a_log_is_refused(tmp_path):
     result = compare(tmp_path, "quick-2.1.20")
     assert result.exit_code == 2
-    assert "neither a run (no manifest.json) nor a folder of logs (no logs.csv, and no log in it)" in result.output
+    assert "no manifest.json) nor a folder of logs (no logs.csv" in result.output
 
 
 def test_what_two_logs_hold_is_named_where_nothing_is_alike():

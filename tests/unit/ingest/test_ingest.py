@@ -139,7 +139,7 @@ def test_a_compressed_log_gives_the_same(tmp_path, pack):
 def test_a_compressed_log_that_is_cut_short_is_refused(tmp_path, pack):
     packed = tmp_path / "raw.packed"
     packed.write_bytes(pack((YCSB / "raw.txt").read_bytes())[:-200])
-    with pytest.raises(InputError, match=r"raw\.packed: its compression is damaged or cut short"):
+    with pytest.raises(InputError, match=r"raw\.packed: .*damaged"):
         read(packed, tmp_path / "out.parquet")
     assert not list(tmp_path.glob("out*"))
 
@@ -188,14 +188,14 @@ def test_an_operation_of_easy_stress_that_is_not_known_to_read_or_write_is_unkno
 
 def test_an_easy_stress_log_without_a_read_or_a_write_names_what_it_has(tmp_path):
     path = easy_stress(tmp_path / "log.parquet", {"operation": ["Deletion", "Deletion", "DDL", "Deletion"]})
-    with pytest.raises(InputError, match="it has Deletion 3, DDL 1, and samples have a place for READ, UPDATE"):
+    with pytest.raises(InputError, match=r"it has Deletion 3, DDL 1, .*READ, UPDATE"):
         read(path, tmp_path / "out.parquet")
 
 
 def test_parquet_of_an_older_easy_stress_is_refused_by_name(tmp_path):
     columns = ("operation", "success", "failure_reason", "failure_stacktrace", "start_time_ms", "duration_ns")
     pq.write_table(pa.table({name: [] for name in columns}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match="is of an older easy-cass-stress, which has one time per request"):
+    with pytest.raises(InputError, match="older easy-cass-stress"):
         read(tmp_path / "x.parquet", tmp_path / "out.parquet")
 
 
@@ -210,7 +210,7 @@ def test_a_row_of_easy_stress_with_a_negative_time_is_damaged(tmp_path):
 
 def test_other_parquet_is_refused_with_the_columns_it_lacks(tmp_path):
     pq.write_table(pa.table({"operation": ["READ"]}), tmp_path / "x.parquet")
-    with pytest.raises(InputError, match=r"not of cassandra-easy-stress \(no column success, failure_reason"):
+    with pytest.raises(InputError, match=r"cassandra-easy-stress .*success, failure_reason"):
         read(tmp_path / "x.parquet", tmp_path / "out.parquet")
 
 
@@ -234,7 +234,7 @@ def shifted(path, to, ms):
 
 def test_clients_that_did_not_run_together_are_refused_unless_told(tmp_path):
     late = shifted(YCSB / "client-2.txt", tmp_path / "late.txt", 60_000)
-    with pytest.raises(InputError, match=r"late\.txt begins \d\d\.\d+ s after .*client-1\.txt ends.*--clocks-apart"):
+    with pytest.raises(InputError, match=r"late\.txt .*\d\d\.\d+ s .*client-1\.txt.*--clocks-apart"):
         read([YCSB / "client-1.txt", late], tmp_path / "out.parquet")
     assert not list(tmp_path.glob("out*"))
     table, report = read([YCSB / "client-1.txt", late], tmp_path / "out.parquet", clocks_apart=True)
@@ -335,7 +335,7 @@ def test_a_full_disk_is_the_output_s_fault_not_the_log_s(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("pyarrow.ipc.RecordBatchStreamWriter.write_batch", full)
-    with pytest.raises(LaboratoryError, match=rf"^{re.escape(str(tmp_path))}: cannot be written to \(No space left"):
+    with pytest.raises(LaboratoryError, match=rf"^{re.escape(str(tmp_path))}: .*No space left"):
         read(YCSB / "raw.txt", tmp_path / "out.parquet")
     assert not list(tmp_path.iterdir())
 

@@ -77,7 +77,7 @@ def test_a_named_pipe_is_read_once_and_kept(tmp_path):
 
 
 def test_what_no_pipe_can_do_is_refused(tmp_path, monkeypatch):
-    with pytest.raises(InputError, match="-: --dask has workers read the logs, and they cannot read a pipe"):
+    with pytest.raises(InputError, match=r"-: --dask .*pipe"):
         read_logs([pipes.STANDARD_INPUT], tmp_path / "y.parquet", Options(dask="tcp://127.0.0.1:1"))
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     with pytest.raises(InputError, match="-: standard input is a terminal"):

@@ -92,8 +92,8 @@ def test_figures_that_contradict_each_other_are_named_with_their_line(tmp_path):
         "99thPercentileLatency(us)": 700,
     }
     _, notes = shown(summary(tmp_path, *operation("READ", 1000, 9000.0, **more)))
-    assert "line 8: READ: p99 700 us is below p95 800 us, which cannot be" in notes
-    assert "line 6: READ: max 5000 us is below mean 9000 us, which cannot be" in notes
+    assert "line 8: READ: p99 700 us is below p95 800 us" in notes
+    assert "line 6: READ: max 5000 us is below mean 9000 us" in notes
 
 
 def test_operations_of_ones_own_are_unknown_until_something_says_what_they_do(tmp_path):
@@ -116,7 +116,8 @@ def test_operations_of_ones_own_are_unknown_until_something_says_what_they_do(tm
 
     wrong = run("show", path, "--reads", "simple2")
     assert wrong.exit_code == 2
-    assert "--reads simple2: no operation is called simple2; the log has events, insert, simple1" in wrong.output
+    assert "--reads simple2: " in wrong.output
+    assert "events, insert, simple1" in wrong.output
     both = run("show", path, "--reads", "simple1", "--stress-profile", profile)
     assert both.exit_code == 2
     assert "give one of them" in both.output
@@ -143,7 +144,7 @@ def test_every_percentile_that_stress_prints_is_shown(tmp_path):
     assert [rows["READ"][f"{name}_us"] for name in ("p50", "p95", "p99", "p999", "max")] == [1e3, 4e3, 8e3, 16e3, 32e3]
     assert rows["READ"]["errors"] == 7
     assert "does not hold" not in notes
-    assert "p99.9 of 1 cell is as the log prints it, of 5,000 operations at the fewest: fewer than 10 lie" in notes
+    assert "p99.9 of 1 cell is as the log prints it, of 5,000 operations" in notes
     text = run("show", tmp_path / "stress.log").output
     assert re.search(r"READ +unknown +500 +2\.00 +1\.00 +4\.00 +8\.00 +16\.0 +32\.0 +7\b", text)
 
@@ -185,7 +186,8 @@ def test_the_unit_of_a_histogram_log_is_asked_for_or_said(tmp_path):
     path = histogram_log(tmp_path, "READ")
     rows, notes = shown(path)
     assert rows["READ"]["p999_us"] == pytest.approx(29_970, rel=0.001)
-    assert "values.hlog: taken as microseconds, for the log does not say; --unit changes it" in notes
+    assert "values.hlog: taken as microseconds" in notes
+    assert "--unit" in notes
     for unit, scale in (("ns", 1e-3), ("us", 1), ("ms", 1e3)):
         rows, notes = shown(path, "--unit", unit)
         assert rows["READ"]["p50_us"] == pytest.approx(15_000 * scale, rel=0.001)
@@ -211,7 +213,8 @@ def test_values_without_a_tag_are_not_called_writes(tmp_path):
 def test_options_of_logs_are_refused_for_runs():
     result = run("show", "quick-2.1.20", "--unit", "ms", "--skip-damaged")
     assert result.exit_code == 2
-    assert "--skip-damaged, --unit: is for logs of other tools, and quick-2.1.20 is none" in result.output
+    assert "--skip-damaged, --unit: is for logs" in result.output
+    assert "quick-2.1.20" in result.output
 
 
 @pytest.mark.parametrize("command", ["show", "compare", "report"])

@@ -65,14 +65,14 @@ def test_each_figure_knows_its_line():
 def test_a_full_stop_that_may_be_either_is_refused_and_not_skipped():
     lines = ["Results:", "Op rate                   :    4.658 op/s  [insert: 4.658 op/s]", "END"]
     for skip in (False, True):
-        with pytest.raises(InputError, match=r"x\.log, line 2: 4\.658 may be thousands or a decimal.*LC_ALL=C"):
+        with pytest.raises(InputError, match=r"x\.log, line 2: 4\.658 .*LC_ALL=C"):
             read(lines, skip=skip)
 
 
 def test_a_log_that_shows_both_signs_alike_is_refused_and_not_skipped():
     lines = ["Results:", "Latency mean              :    0.8 ms", "Latency median            :    0,6 ms", "END"]
     for skip in (False, True):
-        with pytest.raises(InputError, match=r"x\.log, line 3: has a decimal comma, line 2 the other sign"):
+        with pytest.raises(InputError, match=r"x\.log, line 3: .*decimal comma, line 2 "):
             read(lines, skip=skip)
 
 
@@ -83,7 +83,7 @@ def test_a_log_that_shows_both_signs_alike_is_refused_and_not_skipped():
 def test_a_number_in_another_notation_than_the_log_s_is_damaged(say, wrong):
     lines = [re.sub(r"^(Op rate +: +).*", rf"\g<1>{wrong}", line) for line in one_test(say)]
     place = next(n for n, line in enumerate(lines, start=1) if line.startswith("Op rate"))
-    with pytest.raises(InputError, match=rf"x\.log, line {place}: 'Op rate.*notation of the whole log"):
+    with pytest.raises(InputError, match=rf"x\.log, line {place}: 'Op rate.*notation"):
         read(lines)
     figures = read(lines, skip=True)
     assert ("total", "throughput") not in whole(figures)
@@ -147,7 +147,7 @@ def test_a_second_test_is_refused_with_its_line_and_not_skipped(kind, ended):
     first = one_test() if ended else one_test()[:-1]
     first += ["", "real\t0m33.1s", "$ cassandra-stress write n=1000000"]
     for skip in (False, True):
-        with pytest.raises(InputError, match="a second test begins here") as refused:
+        with pytest.raises(InputError, match="a second test") as refused:
             read(first + SECOND[kind], skip=skip)
         line = int(re.search(r"line (\d+): a second", str(refused.value))[1])
         assert len(first) < line <= len(first) + 3
@@ -156,7 +156,7 @@ def test_a_second_test_is_refused_with_its_line_and_not_skipped(kind, ended):
 
 def test_intervals_alone_of_two_tests_are_refused():
     rows = [heading("4.0"), *(row("total", second, WRITES, ENGLISH) for second in (1, 2, 3, 1, 2))]
-    with pytest.raises(InputError, match=r"x\.log, line 5: a second test begins here"):
+    with pytest.raises(InputError, match=r"x\.log, line 5: a second test"):
         read(rows, skip=True)
 
 
@@ -169,7 +169,7 @@ def test_two_series_one_behind_the_other_are_refused():
 def test_a_series_behind_a_single_test_that_was_cut_short_is_refused():
     first = one_test(threads=4)[2:-1]
     series = log([(8, {"READ": READS}, READS), (16, {"READ": READS}, READS)], ENGLISH, "4.0")[2:]
-    with pytest.raises(InputError, match=rf"line {len(first) + 1}: a second test begins here"):
+    with pytest.raises(InputError, match=rf"line {len(first) + 1}: a second test"):
         read(first + series, skip=True)
 
 
@@ -211,9 +211,7 @@ def test_errors_are_counted_from_every_line_that_tells_of_them():
     told = [*no_column[:4], FAILED, FAILED, FAILED, *no_column[4:]]
     assert whole(read(told))["total", "errors"] == 3
     none = one_test(measured=READS)
-    assert "2 lines tell of an operation that failed, its results count 0" in " ".join(
-        read([none[0], FAILED, FAILED, *none[1:]]).notes
-    )
+    assert "2 lines tell of an operation that failed" in " ".join(read([none[0], FAILED, FAILED, *none[1:]]).notes)
 
 
 @pytest.mark.parametrize(
@@ -221,7 +219,7 @@ def test_errors_are_counted_from_every_line_that_tells_of_them():
     ["total,interval_op_rate,interval_key_rate,latency,95th,99.9th,elapsed_time", "ops       ,    op/s,   key/s, mean"],
 )
 def test_a_log_of_a_release_before_2_1_is_refused_by_name(line):
-    with pytest.raises(InputError, match=r"x\.log, line 2: .* is of cassandra-stress before 2\.1"):
+    with pytest.raises(InputError, match=r"x\.log, line 2: .*before 2\.1"):
         read(["Created keyspaces. Sleeping 1s for propagation.", line, "22479,2247,2247,20.2,50.6,329.4,10", "END"])
 
 
@@ -240,5 +238,5 @@ def test_the_command_refuses_and_reads(tmp_path):
 def test_a_real_log_behind_itself_is_refused(name):
     lines = (LOGS / name).read_text().splitlines()
     assert read(lines).rows
-    with pytest.raises(InputError, match="a second test begins here"):
+    with pytest.raises(InputError, match="a second test"):
         read(lines + lines)

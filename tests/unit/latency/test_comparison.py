@@ -302,7 +302,7 @@ def test_percentiles_of_too_few_operations_are_named_and_not_shown():
     said = "p99 of 1 cell is not shown: it needs 1,000 operations per cell, and the fewest are 743, 257 more."
     assert said in shown.as_markdown(comparison)
     assert said in json.loads(shown.as_json(comparison))["not_shown"]
-    with pytest.raises(InputError, match=r"a and b cannot be compared by p99: p99 of 1 cell needs 1,000 operations"):
+    with pytest.raises(InputError, match=r"a and b .*by p99: .*1 cell .*1,000 "):
         compare(first, second, "p99")
 
 
@@ -335,5 +335,5 @@ def test_what_it_can_be_compared_by_is_said():
     done = CliRunner().invoke(main.main, ["compare", "standard-2.1.20", "standard-5.0.9", "--by", "p98"])
     assert done.exit_code == 2
     assert "'p98' is not one of 'mean', 'p50', 'p95', 'p99', 'p99.9'" in done.output
-    with pytest.raises(InputError, match=r"by: p99\.9 comes from histograms, which a has not here"):
+    with pytest.raises(InputError, match=r"by: p99\.9 .*histograms, .* a "):
         compare(run("a", *blocks(1.0)), run("b", *blocks(1.0)), "p99.9")

@@ -51,7 +51,7 @@ def test_other_starts_choose_without_seeing_the_one_they_are_judged_by():
 
 
 def test_a_run_without_full_mixes_is_refused(cells):
-    with pytest.raises(InputError, match="no mix was measured at all of 1R-3W, 2R-2W, 3R-1W"):
+    with pytest.raises(InputError, match=r"no mix .*1R-3W, 2R-2W, 3R-1W"):
         policies.by_block(cells[(cells["kind"] == "pure") | (cells["read_cl"] == "ONE")])
 
 
@@ -71,7 +71,7 @@ def test_reads_and_writes_of_a_mix_are_held_against_the_same_alone():
 
 
 def test_mixes_without_their_parts_are_refused(cells):
-    with pytest.raises(InputError, match="no mixed cell has both its parts"):
+    with pytest.raises(InputError, match="no mixed cell"):
         mix_excess.against_parts(cells[cells["kind"] == "mixed"])
 
 

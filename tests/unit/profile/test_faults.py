@@ -9,7 +9,7 @@ import yaml
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
 from cassbook.lab.engine.spec import Breakable
-from cassbook.lab.experiments.faults.trial import of_profile
+from cassbook.lab.experiments.faults.experiment import FaultExperiment
 from cassbook.lab.run.plan import plan
 from cassbook.profile.faults import RandomFaults
 from cassbook.profile.profile import load_profile
@@ -43,7 +43,7 @@ def orders(profile, seed=1):
 
 def test_a_fault_is_ordered_and_undone_at_its_times(written):
     made = orders(written("  events: [{at_s: 5, do: kill, nodes: [2], for_s: 10}]"))
-    assert [(order.at_s, order.fault, order.begins, order.nodes) for order in made] == [
+    assert [(order.at_s, order.fault.kind, order.begins, order.fault.nodes) for order in made] == [
         (5, "kill", True, (2,)), (15, "kill", False, (2,)),
     ]  # fmt: skip
 
@@ -56,9 +56,9 @@ def test_a_node_that_flaps_fails_several_times_with_a_number_each(written):
 
 def test_links_are_cut_off_from_all_others_unless_some_are_named(written):
     (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2]}]"))
-    assert cut.to == (1, 3, "client")
+    assert cut.fault.to == (1, 3, "client")
     (cut,) = orders(written("  events: [{at_s: 5, do: cut, nodes: [2], to: [3], way: in}]"))
-    assert (cut.to, cut.way) == ((3,), "in")
+    assert (cut.fault.to, cut.fault.way) == ((3,), "in")
 
 
 def test_several_faults_come_in_the_order_of_time(written):
@@ -70,10 +70,10 @@ def test_several_faults_come_in_the_order_of_time(written):
 
 def test_random_faults_are_the_same_for_the_same_seed_and_never_too_many_at_once():
     part = RandomFaults(do=["kill", "pause"], nodes=[1, 2, 3], up_s=10, down_s=5, at_once=1)
-    made = part.orders(1000.0, 3, np.random.default_rng(3))
-    assert made == part.orders(1000.0, 3, np.random.default_rng(3))
-    assert made != part.orders(1000.0, 3, np.random.default_rng(4))
-    assert {order.fault for order in made} == {"kill", "pause"}
+    made = part.schedule(1000.0, np.random.default_rng(3)).orders(3)
+    assert made == part.schedule(1000.0, np.random.default_rng(3)).orders(3)
+    assert made != part.schedule(1000.0, np.random.default_rng(4)).orders(3)
+    assert {order.fault.kind for order in made} == {"kill", "pause"}
     down = 0
     for order in made:
         down += 1 if order.begins else -1
@@ -83,7 +83,7 @@ def test_random_faults_are_the_same_for_the_same_seed_and_never_too_many_at_once
 
 def test_random_times_are_exponential_about_their_means():
     part = RandomFaults(do=["pause"], nodes=[1], up_s=10, down_s=5)
-    made = part.orders(50_000.0, 3, np.random.default_rng(3))
+    made = part.schedule(50_000.0, np.random.default_rng(3)).orders(3)
     begins, ends = ([order.at_s for order in made if order.begins is which] for which in (True, False))
     assert np.mean(np.subtract(ends, begins)) == pytest.approx(5, rel=0.1)
     assert np.mean(np.subtract(begins[1:], ends[:-1])) == pytest.approx(10, rel=0.1)
@@ -128,8 +128,8 @@ def test_a_schedule_that_cannot_be_is_refused(written, part, said):
 def test_a_node_may_join_and_leave(written):
     profile = written("  events:\n    - {at_s: 5, do: add, nodes: [4]}\n    - {at_s: 40, do: decommission, nodes: [4]}")
     assert profile.faults.struck("add") == (4,)
-    assert [order.fault for order in orders(profile)] == ["add", "decommission"]
-    (setup,) = of_profile(profile).setups.values()
+    assert [order.fault.kind for order in orders(profile)] == ["add", "decommission"]
+    (setup,) = FaultExperiment({"mine": profile}).setups.values()
     assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
 
 
@@ -137,7 +137,7 @@ def test_a_node_that_was_away_may_be_repaired(written):
     profile = written(
         "  events:\n    - {at_s: 5, do: kill, nodes: [2], for_s: 9}\n    - {at_s: 40, do: repair, nodes: [2]}"
     )
-    assert [(order.fault, order.begins) for order in orders(profile)] == [
+    assert [(order.fault.kind, order.begins) for order in orders(profile)] == [
         ("kill", True), ("kill", False), ("repair", True),
     ]  # fmt: skip
 
@@ -145,16 +145,20 @@ def test_a_node_that_was_away_may_be_repaired(written):
 def test_clocks_and_disks_that_fail_are_told_to_the_cluster_beforehand(written):
     faults = "{at_s: 5, do: clock, nodes: [2], by_ms: -300}, {at_s: 9, do: fill, nodes: [3], for_s: 3}"
     profile = written(f"  events: [{faults}]")
-    assert [(order.fault, order.by_ms) for order in orders(profile)] == [("clock", -300), ("fill", 0), ("fill", 0)]
-    (setup,) = of_profile(profile).setups.values()
+    assert [(order.fault.kind, order.fault.by_ms) for order in orders(profile)] == [
+        ("clock", -300),
+        ("fill", 0),
+        ("fill", 0),
+    ]
+    (setup,) = FaultExperiment({"mine": profile}).setups.values()
     assert setup.spec.breakable == Breakable((2,), (3,))
     with pytest.raises(InputError, match="clocks set and disks filled only where no link fails"):
-        _ = of_profile(written(f"  events: [{faults}, {{at_s: 8, do: cut, nodes: [1]}}]")).setups
+        _ = FaultExperiment({"mine": written(f"  events: [{faults}, {{at_s: 8, do: cut, nodes: [1]}}]")}).setups
 
 
 def test_faults_go_with_no_other_part_and_need_a_length(written):
     event = EVENT % "at_s: 5, do: kill, nodes: [1]"
-    with pytest.raises(InputError, match="leave pure, mixed, workloads, cold and paced out"):
+    with pytest.raises(InputError, match="pure, mixed, workloads, cold and paced"):
         written(f"{event}\npure: {{threads: [10]}}")
     with pytest.raises(InputError, match=r"faults: need load\.steady_s"):
         written(event, BASE.replace("steady_s: 60", "operations_per_thread: 5"))
@@ -196,6 +200,6 @@ def test_the_pages_example_is_a_profile(tmp_path):
     path = tmp_path / "my-faults.yaml"
     path.write_text(example)
     made = orders(load_profile(str(path)))
-    assert [(order.fault, order.at_s) for order in made if order.begins] == [
+    assert [(order.fault.kind, order.at_s) for order in made if order.begins] == [
         ("kill", 10), ("pause", 40), ("pause", 44), ("pause", 48), ("pause", 52),
     ]  # fmt: skip

@@ -163,9 +163,9 @@ def test_a_prediction_has_intervals_and_says_what_it_does_not_know(run):
     ]  # fmt: skip
     assert predicted.bottleneck(2) == "CPU"
     assert run.predict(Question("READ", "ONE", 4, 3), [45]).outside == []
-    with pytest.raises(InputError, match=r"rows of fields of 7 bytes were not measured; there are 100, 400"):
+    with pytest.raises(InputError, match=r"7 bytes .*100, 400"):
         run.predict(question, [1], field_length=7)
-    with pytest.raises(InputError, match=r"replication: 5 replicas do not fit on 4 nodes"):
+    with pytest.raises(InputError, match=r"replication: 5 .*4 nodes"):
         run.predict(Question("READ", "ONE", 4, 5), [1])
 
 
@@ -273,7 +273,7 @@ def test_a_question_that_makes_no_sense_is_refused(asked, said):
 
 def test_one_kind_of_cluster_does_not_tell_a_look_from_coordinating(run):
     cells = run.cells.query("replication == 3 and nodes == 4 and operation == 'READ'")
-    with pytest.raises(InputError, match="cannot tell what a coordinator costs from what a local look does"):
+    with pytest.raises(InputError, match=r"coordinator .*local"):
         parts(cells.assign(node_ms=1.0))
     with pytest.raises(InputError, match="no cell has one job only"):
         calibrate(run.cells.query("jobs > 1"), pd.DataFrame({"operation": []}), 4, 2)
@@ -304,7 +304,7 @@ def test_a_cluster_of_hundreds_of_nodes_is_answered_as_a_guess(folder):
     assert "nodes: 100; measured were 4 to 6" in done.output
     refused = CliRunner().invoke(main, [*asked, "5000", "--concurrency", "8"])
     assert refused.exit_code == 2
-    assert "nodes: 5000; use 1 to 1000 (every coordinator is computed with every set of replicas" in refused.output
+    assert "nodes: 5000; use 1 to 1000" in refused.output
 
 
 @pytest.mark.parametrize("cores", ["4", "48"])
@@ -314,7 +314,7 @@ def test_a_response_that_would_fall_as_load_grows_is_refused(cores):
     assert refused.exit_code == 2
     assert f"Outside the calibration: cores: {cores}; measured were 2. On its 2 cores" in refused.output
     assert "Use --cores 2; or " in refused.output
-    assert "A fall was measured only up to as many jobs as cores (2), and beyond that" in refused.output
+    assert "A fall was measured only up to as many jobs as cores (2)" in refused.output
     # With 48 it falls to the end, also where one number of jobs is asked for; 4 are soon busy, and it rises again.
     one = CliRunner().invoke(main, [*asked, "--concurrency", "45"])
     again = re.search(r"--concurrency (\d+) and more, where it rises", refused.output)
@@ -343,10 +343,10 @@ def test_advice_can_be_predicted(folder):
 
 @pytest.mark.parametrize("text", ["", "0", "5..1", "1...9", "one", "1,", "1..9999"])
 def test_jobs_that_are_none_are_refused(text):
-    with pytest.raises(InputError, match="give a number, some with commas, or a range such as 1"):
+    with pytest.raises(InputError, match="range such as 1"):
         predict.jobs_of(text)
 
 
 def test_a_record_of_another_kind_is_refused():
-    with pytest.raises(InputError, match="and no record of `cassbook experiment calibration`; what reads it: "):
+    with pytest.raises(InputError, match="no record of `cassbook experiment calibration`"):
         CalibrationRun("stale-five-2.1.20")

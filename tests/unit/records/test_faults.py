@@ -91,7 +91,7 @@ def test_stories_come_one_by_one(run):
 
 
 def test_other_schedules_and_other_records_are_refused(run, tmp_path):
-    with pytest.raises(InputError, match="there is no schedule 'faults-x'; use one of faults-kill"):
+    with pytest.raises(InputError, match="'faults-x'; use one of faults-kill"):
         run.faults("faults-x")
     other = tmp_path / "other"
     other.mkdir()

@@ -77,7 +77,7 @@ def test_watchers_and_sweeps_are_read(folder):
 
 def test_an_incomplete_or_missing_recording_is_refused(folder, tmp_path):
     noted(folder, "adviser-shift", complete=False)
-    with pytest.raises(InputError, match="is not complete; `cassbook experiment adviser-shift --resume` resumes"):
+    with pytest.raises(InputError, match="not complete; `cassbook experiment adviser-shift --resume`"):
         ScheduleRuns(folder)
     with pytest.raises(InputError, match="there is no record"):
         ScheduleRuns(tmp_path / "nowhere")

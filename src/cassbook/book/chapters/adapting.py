@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,10 +17,11 @@ from cassbook.book.paper_tables import starred
 from cassbook.core.consistency import setting
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import Proportion
+from cassbook.core.units import PERCENT
 from cassbook.latency import uncertainty
 from cassbook.latency.mixing import mix_label
 from cassbook.records.schedule_runs import LATE_CLIENT_S, LATE_S, ScheduleRuns, by_switch
-from cassbook.shown.tables import formatted
+from cassbook.shown.tables import Format, formatted, marked, text, titled
 
 Blocks = list[pd.DataFrame]
 
@@ -33,19 +34,29 @@ STAYS = tuple(np.geomspace(1, 1000, 61))
 
 
 def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
+    """Return `switch_losses` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "missable": ("what can be missed", lambda what: ", ".join(what) or "nothing"),
+        "naive": ("by the paper's switch", missed), "worst_ms": ("at worst after, ms", ".0f"),
+        "safe": ("by the safe one", missed), "takes_s": ("it takes, s", ".1f"),
+    }  # fmt: skip
+    return titled(switch_losses(switches), columns)
+
+
+def switch_losses(switches: pd.DataFrame) -> pd.DataFrame:
     """Return every switch, the paper's beside the safe one.
 
     Parameters
     ----------
-    found : DataFrame
+    switches : DataFrame
         From `schedule_runs.recorded_switches`.
 
     Returns
     -------
     DataFrame
-        Index (now, then); what can be missed (by the argument), by the paper's switch (reads that missed an
-        acknowledged write, of all reads), at worst after, ms (how long that write had been acknowledged), by the safe
-        one, it takes, s (with interval over repeats).
+        Index (now, then); missable (what can be missed by the argument, of `regime.breaks`), naive and safe (Proportion
+        of reads that missed an acknowledged write, by the paper's switch and by the safe one), worst_ms (how long the
+        oldest write that the paper's missed had been acknowledged; NaN if none), takes_s (Estimate over repeats).
     """
     sums = by_switch(switches).sort_index()
     took = switches[switches["how"] == "safe"].groupby(["now", "then"])["switched_s"]
@@ -55,18 +66,22 @@ def switch_table(switches: pd.DataFrame) -> pd.DataFrame:
         plain, safe = naive.loc[now, then], safe_ones.loc[now, then]
         broken = breaks(setting(now).waits(_REPLICAS), setting(then).waits(_REPLICAS), _REPLICAS)
         rows[now, then] = {
-            "what can be missed": ", ".join(broken) or "nothing",
-            "by the paper's switch": missed(plain),
-            "at worst after, ms": f"{plain['worst_ms']:.0f}" if plain["violations"] else "",
-            "by the safe one": missed(safe),
-            "it takes, s": format(Estimate.positive(took.get_group((now, then))), ".1f"),
+            "missable": broken,
+            "naive": _missed(plain),
+            "worst_ms": plain["worst_ms"] if plain["violations"] else np.nan,
+            "safe": _missed(safe),
+            "takes_s": Estimate.positive(took.get_group((now, then))),
         }
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["now", "then"])
 
 
-def missed(sums: pd.Series) -> str:
+def _missed(sums: pd.Series) -> Proportion:
+    return Proportion.independent(int(sums["violations"]), int(sums["reads"]))
+
+
+def missed(share: Proportion) -> str:
     """Say how many of how many reads missed an acknowledged write; with a bound where none did."""
-    return Proportion.independent(int(sums["violations"]), int(sums["reads"])).counts_bounded
+    return share.counts_bounded
 
 
 def lost(switches: pd.DataFrame) -> dict[str, int]:
@@ -99,20 +114,35 @@ def comparison(rides: ScheduleRuns) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index regime, from fast to slow; mean, ms; times the adviser's (of the same start; starred where it differs at
-        5 %); p99, ms; times the adviser's; watchers' reads that missed a write.
+    DataFrame
+        Index regime, from fast to slow; mean_ms, p99_ms (Estimate), mean_ratio and p99_ratio (Estimate: times the
+        adviser's of the same start, NaN for itself), mean_differs and p99_differs (bool: at 5 %), missed (Proportion of
+        watchers' reads that missed a write).
     """
-    columns = {}
+    columns: dict[str, pd.Series] = {}
     order: list[str] = []
-    for figure, title in (("mean_us", "mean, ms"), ("p99_us", "p99, ms")):
-        figures = rides.figures(figure)
+    for name in ("mean", "p99"):
+        figures = rides.figures(f"{name}_us")
         order = order or list(figures["estimate"].map(lambda e: e.value).sort_values().index)
-        columns[title] = figures["estimate"].map(_ms)
-        columns[f"times the adviser's {title.partition(',')[0]}"] = _ratios(figures)
+        columns[f"{name}_ms"] = figures["estimate"].map(_ms)
+        columns[f"{name}_ratio"] = figures["ratio"].where(figures.index != payback.ADAPTIVE)
+        columns[f"{name}_differs"] = figures["p"] < 1 - uncertainty.LEVEL
     watch = rides.watch.groupby("actor")[["violations", "reads"]].sum()
-    columns["missed writes"] = watch.apply(missed, axis=1)
+    columns["missed"] = watch.apply(_missed, axis=1)
     return pd.DataFrame(columns).loc[order].rename(index=REGIMES).rename_axis("regime")
+
+
+def comparison_shown(rides: ScheduleRuns) -> pd.DataFrame:
+    """Return `comparison` in words; ratios that differ significantly are starred."""
+    table = comparison(rides)
+    columns: dict[str, tuple[str, Format]] = {}
+    for name in ("mean", "p99"):
+        columns |= {f"{name}_ms": (f"{name}, ms", ".1f"), f"{name}_ratio": (f"times the adviser's {name}", ".2f")}
+    words = titled(table, {**columns, "missed": ("missed writes", missed)})
+    for name in ("mean", "p99"):
+        title = f"times the adviser's {name}"
+        words[title] = marked(words[title], table[f"{name}_differs"] & table[f"{name}_ratio"].notna())
+    return words
 
 
 def verdict(rides: ScheduleRuns) -> dict[str, Any]:
@@ -121,8 +151,8 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
     Returns
     -------
     dict
-        best_fixed: the fixed setting of least mean latency; best_ratio, naive_ratio, worst_ratio: its latency, that of
-        the paper's switching and that of the slowest fixed setting by the adaptive one's, with intervals; worst_fixed;
+        best_fixed: the fixed setting of least mean latency; best_ratio, naive_ratio, worst_ratio (Estimate): its
+        latency, that of the paper's switching and that of the slowest fixed setting by the adaptive one's; worst_fixed;
         best_p: of the best fixed and the adaptive one being alike; naive_missed, naive_watched: reads of watchers under
         the paper's switching that missed a write, and all of them.
     """
@@ -138,7 +168,12 @@ def verdict(rides: ScheduleRuns) -> dict[str, Any]:
         "best_p": float(fixed["p"][best]),
         "naive_missed": int(watch["violations"].sum()),
         "naive_watched": f"{watch['reads'].sum():,}",
-    } | {f"{name}_ratio": f"{figures['ratio'][actor]:.2f}" for name, actor in ratios.items()}
+    } | {f"{name}_ratio": figures["ratio"][actor] for name, actor in ratios.items()}
+
+
+def verdict_values(rides: ScheduleRuns) -> dict[str, object]:
+    """Return `verdict` as the prose quotes it: ratios in words."""
+    return {name: text(value, ".2f") if name.endswith("_ratio") else value for name, value in verdict(rides).items()}
 
 
 def conditions(rides: ScheduleRuns) -> dict[str, Any]:
@@ -159,24 +194,21 @@ def terms_of(rides: ScheduleRuns) -> Terms:
     return Terms(**{"survive": 0} | rides.manifest["terms"])
 
 
-def _ms(value: Estimate) -> str:
-    return f"{value.times(1 / _MS):.1f}"
-
-
-def _ratios(figures: pd.DataFrame) -> pd.Series:
-    clear = figures["p"] < 1 - uncertainty.LEVEL
-    text = figures["ratio"].map("{:.2f}".format)
-    return text.where(~clear, text + " *").where(figures.index != payback.ADAPTIVE, "")
+def _ms(us: Estimate) -> Estimate:
+    return us.times(1 / _MS)
 
 
 def by_phase(rides: ScheduleRuns) -> pd.DataFrame:
-    """Return the mean latency in ms, by phase and regime, means over cluster starts; the lowest of each phase
-    starred.
-    """
+    """Return the mean latency in ms, by phase and regime, means over cluster starts."""
     phases = rides.phases[rides.phases["phase"] > 0]
-    table = starred(phases.pivot_table("mean_us", "phase", "actor") / _MS, "{:.1f}")
+    table = phases.pivot_table("mean_us", "phase", "actor") / _MS
     names = [f"{phase.threads} threads, {mix_label(phase.read_share)}" for phase in schedule_of(rides)]
     return table.set_axis(pd.Index(names, name="phase")).rename(columns=REGIMES).rename_axis(columns="regime")
+
+
+def by_phase_shown(rides: ScheduleRuns) -> pd.DataFrame:
+    """Return `by_phase` in words, the lowest of each phase starred."""
+    return starred(by_phase(rides), "{:.1f}")
 
 
 def schedule_of(rides: ScheduleRuns) -> tuple[Phase, ...]:
@@ -211,50 +243,58 @@ def mean_sweep(rides: ScheduleRuns) -> SweepCost:
     return SweepCost(float(sweeps["seconds"].mean()), float(sweeps["slowdown"].mean()))
 
 
-def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
+def forecasts(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
     """Return the mean latency that the map forecasts for each actor, beside the measured one.
 
     Returns
     -------
-    DataFrame of str
-        Index regime; 'forecast, ms', 'measured, ms', and both by the adviser's. A switch that costs nothing is
-        measured as a ride put together from the fixed ones, of each phase that in the setting which the map holds to
-        be the fastest.
+    DataFrame
+        Index regime; forecast_ms, measured_ms (Estimate), and both by the adviser's: forecast_ratio, measured_ratio
+        (Estimate). A switch that costs nothing is measured as a ride put together from the fixed ones, of each phase
+        that in the setting which the map holds to be the fastest.
     """
     schedule, terms = schedule_of(rides), terms_of(rides)
-    forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
-    forecasts[NAIVE] = forecasts[payback.FREE]
+    forecast_us = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"], terms)
+    forecast_us[NAIVE] = forecast_us[payback.FREE]
     free, measured = rides.stitched(payback.fastest(latency_map, schedule)), rides.figures("mean_us")
     adaptive = rides.phases[(rides.phases["phase"] == 0) & (rides.phases["actor"] == payback.ADAPTIVE)].set_index(
         "block"
     )
     stitched = {"estimate": Estimate.positive(free), "ratio": Estimate.ratio(free / adaptive["mean_us"])}
     measured = pd.concat([measured, pd.DataFrame([stitched], index=[payback.FREE])])
-    ratio = forecasts / forecasts[payback.ADAPTIVE]
     table = pd.DataFrame(
         {
-            "forecast, ms": (forecasts / _MS).map("{:.1f}".format),
-            "measured, ms": measured["estimate"].map(_ms),
-            "forecast, times the adviser's": ratio.map("{:.2f}".format),
-            "measured, times the adviser's": measured["ratio"].map("{:.2f}".format),
+            "forecast_ms": forecast_us / _MS, "measured_ms": measured["estimate"].map(_ms),
+            "forecast_ratio": forecast_us / forecast_us[payback.ADAPTIVE], "measured_ratio": measured["ratio"],
         }
-    )
-    table.loc[payback.ADAPTIVE, "measured, times the adviser's"] = "1"
-    return table.loc[list(forecasts.sort_values(kind="stable").index)].rename(index=REGIMES).rename_axis("regime")
+    )  # fmt: skip
+    return table.loc[list(forecast_us.sort_values(kind="stable").index)].rename(index=REGIMES).rename_axis("regime")
 
 
-def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
+def forecast_table(rides: ScheduleRuns, latency_map: LatencyMap) -> pd.DataFrame:
+    """Return `forecasts` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "forecast_ms": ("forecast, ms", ".1f"), "measured_ms": ("measured, ms", ".1f"),
+        "forecast_ratio": ("forecast, times the adviser's", ".2f"),
+        "measured_ratio": ("measured, times the adviser's", ".2f"),
+    }  # fmt: skip
+    words = titled(forecasts(rides, latency_map), columns)
+    words.loc[REGIMES[payback.ADAPTIVE], "measured, times the adviser's"] = "1"
+    return words
+
+
+def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, Any]:
     """Return how much there was to be gained: the best fixed setting's latency by that of a free switch.
 
     Returns
     -------
     dict
-        promised (by the map); there (in the measured rides, with interval); adaptive_free (the adaptive ride's latency
-        by that of a free switch, with interval); agreed (in how many phases the map's fastest setting was it),
-        of_phases; slower (latency of the best fixed setting, by its forecast).
+        promised (by the map); there (Estimate, in the measured rides); adaptive_free (Estimate: the adaptive ride's
+        latency by that of a free switch); agreed (in how many phases the map's fastest setting was it), of_phases;
+        client_slower (latency of the best fixed setting, by its forecast).
     """
     schedule = schedule_of(rides)
-    forecasts = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
+    forecast_us = payback.forecast(latency_map, schedule, mean_sweep(rides), rides.manifest["start"])
     fastest = payback.fastest(latency_map, schedule)
     free = rides.stitched(fastest)
     fixed = rides.phases[(rides.phases["phase"] > 0) & ~rides.phases["actor"].isin([payback.ADAPTIVE, NAIVE])]
@@ -262,13 +302,19 @@ def gain(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
     whole = rides.phases[rides.phases["phase"] == 0].pivot_table("mean_us", "block", "actor")
     best = verdict(rides)["best_fixed"]
     return {
-        "promised": f"{forecasts.drop([payback.ADAPTIVE, payback.FREE]).min() / forecasts[payback.FREE]:.2f}",
-        "there": format(Estimate.ratio(whole[best] / free), ".2f"),
-        "adaptive_free": format(Estimate.ratio(whole[payback.ADAPTIVE] / free), ".2f"),
-        "agreed": str(int((measured.to_numpy() == np.array(fastest)).sum())),
-        "of_phases": str(len(fastest)),
-        "client_slower": f"{whole[best].mean() / float(forecasts[best]):.1f}",
+        "promised": float(forecast_us.drop([payback.ADAPTIVE, payback.FREE]).min() / forecast_us[payback.FREE]),
+        "there": Estimate.ratio(whole[best] / free),
+        "adaptive_free": Estimate.ratio(whole[payback.ADAPTIVE] / free),
+        "agreed": int((measured.to_numpy() == np.array(fastest)).sum()),
+        "of_phases": len(fastest),
+        "client_slower": whole[best].mean() / float(forecast_us[best]),
     }
+
+
+def gain_values(rides: ScheduleRuns, latency_map: LatencyMap) -> dict[str, str]:
+    """Return `gain` as the prose quotes it."""
+    formats = {"promised": ".2f", "there": ".2f", "adaptive_free": ".2f", "client_slower": ".1f"}
+    return {name: text(value, formats.get(name, "")) for name, value in gain(rides, latency_map).items()}
 
 
 def stays(
@@ -305,43 +351,63 @@ def break_even(by_map: Mapping[str, pd.DataFrame], by_block: Mapping[str, Blocks
 
     Returns
     -------
-    DataFrame of str
-        Index source; 'pays from, sweeps' (see `payback.pays_from`; 'never' within those looked at), 'saves at most, %',
-        'a free switch would save, %'; each with the least and the most by the map of one block.
+    DataFrame
+        Index source; columns (pays_from_sweeps, saves_percent or free_percent, and value, least or most): from how many
+        sweeps on adapting pays (see `payback.pays_from`; infinite where never within those looked at), what it saves at
+        most, and what a free switch would save; the least and the most are by the map of one block.
     """
-    figures = {
-        "pays from, sweeps": (payback.pays_from, "{:.0f}"),
-        "saves at most, %": (lambda table: (1 - table[payback.ADAPTIVE].min()) * 100, "{:.1f}"),
-        "a free switch would save, %": (lambda table: (1 - table[payback.FREE].min()) * 100, "{:.1f}"),
+    figures: dict[str, Callable[[pd.DataFrame], float]] = {
+        "pays_from_sweeps": payback.pays_from,
+        "saves_percent": lambda table: (1 - table[payback.ADAPTIVE].min()) * PERCENT,
+        "free_percent": lambda table: (1 - table[payback.FREE].min()) * PERCENT,
     }
-    rows = {
-        label: {
-            name: _with_blocks(figure(table), [figure(block) for block in by_block[label]], shown)
-            for name, (figure, shown) in figures.items()
-        }
-        for label, table in by_map.items()
-    }
-    return pd.DataFrame(rows).T.rename_axis("source")
+    rows = {}
+    for label, table in by_map.items():
+        row = rows[label] = {}
+        for name, figure in figures.items():
+            of_blocks = [_or_never(figure(block)) for block in by_block[label]]
+            parts = {"value": _or_never(figure(table)), "least": min(of_blocks), "most": max(of_blocks)}
+            row |= {(name, part): value for part, value in parts.items()}
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("source")
 
 
-def _with_blocks(value: float, of_blocks: Sequence[float], shown: str) -> str:
-    """Return a figure with its least and most of blocks; NaN, which is never, is more than all."""
-    text = lambda x: shown.format(x) if np.isfinite(x) else "never"  # noqa: E731
-    known = np.where(np.isnan(of_blocks), np.inf, of_blocks)
-    return f"{text(value)} [{text(known.min())}, {text(known.max())}]"
+def _or_never(sweeps: float) -> float:
+    """NaN, which is never, is more than all."""
+    return float("inf") if np.isnan(sweeps) else float(sweeps)
+
+
+def break_even_shown(by_map: Mapping[str, pd.DataFrame], by_block: Mapping[str, Blocks]) -> pd.DataFrame:
+    """Return `break_even` in words."""
+    table = break_even(by_map, by_block)
+    columns = {
+        "pays_from_sweeps": ("pays from, sweeps", ".0f"), "saves_percent": ("saves at most, %", ".1f"),
+        "free_percent": ("a free switch would save, %", ".1f"),
+    }  # fmt: skip
+    shown = {}
+    for name, (title, spec) in columns.items():
+        words = formatted(table[name], lambda x, spec=spec: format(x, spec) if np.isfinite(x) else "never")
+        shown[title] = words["value"] + " [" + words["least"] + ", " + words["most"] + "]"
+    return pd.DataFrame(shown)
 
 
 def stay_table(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:
+    """Return `shortest_stays` in words."""
+    table = shortest_stays(sweep, swept_rows, gains, rows)
+    words = formatted(table, lambda minutes: f"{minutes:.2g}" if minutes < 10 else f"{minutes:,.0f}")  # noqa: PLR2004
+    words.index = pd.Index([f"{n:,} rows" for n in table.index], name="minutes")
+    return words.set_axis([f"{gain:.0%} faster" for gain in table.columns], axis=1)
+
+
+def shortest_stays(sweep: SweepCost, swept_rows: int, gains: Sequence[float], rows: Sequence[int]) -> pd.DataFrame:
     """Return how long a load has to stay for one switch to save what its sweep costs, by gain and rows of the table.
 
     A sweep is taken to last as long a row as the one that was measured.
 
     Returns
     -------
-    DataFrame of str
-        Index rows; columns the gains in percent; minutes.
+    DataFrame
+        Index rows; columns the gains as shares; minutes.
     """
     needed = payback.shortest_stay(gains, sweep.slowdown)
-    minutes = {f"{n:,} rows": needed * sweep.seconds * n / swept_rows / 60 for n in rows}
-    table = pd.DataFrame(minutes, index=[f"{gain:.0%} faster" for gain in gains]).T
-    return table.map(lambda value: f"{value:.2g}" if value < 10 else f"{value:,.0f}").rename_axis("minutes")  # noqa: PLR2004
+    minutes = {n: needed * sweep.seconds * n / swept_rows / 60 for n in rows}
+    return pd.DataFrame.from_dict(minutes, orient="index", columns=list(gains))

@@ -12,26 +12,42 @@ from cassbook.book.chapters.latency import nearest
 from cassbook.book.provenance import Source
 from cassbook.core.consistency import LEVELS
 from cassbook.core.errors import InputError, LackingError
-from cassbook.core.units import MS_PER_S
+from cassbook.core.units import MS_PER_S, US_PER_MS
 from cassbook.latency import changepoint, cold_start
 from cassbook.records import digest
+from cassbook.shown.tables import Format, formatted, titled
 
 NO_WARM_UP = "no warm-up was recorded: logs of other tools begin when the measurement does"
-_NONE, _TOO_SHORT = "none", "too short to say"
+#: How the beginning of a cell was: slow to `ends_ms`; slow to its end; not slow; of too few bins, or without samples.
+ENDS, UNSETTLED, NONE, TOO_SHORT, NOT_KEPT = "ends", "not in", "none", "too short to say", "samples not kept"
+_ENDING = ["outcome", "ends_ms", "factor", "watched_s"]
 
 
-def end_in_words(bins: pd.DataFrame | None) -> tuple[str, str]:
-    """Return the end of the cold start in ms, and how many times slower it was, or why there is no such number."""
+_CONDITION = ["condition", "operation", "level", "block"]
+
+
+def ending(bins: pd.DataFrame | None) -> tuple[str, float, float, float]:
+    """Return how the beginning of a cell was (`ENDS` and so on), its end in ms and how many times slower it was (NaN
+    unless it ended), and for how many seconds it was watched.
+    """
     if bins is None:
-        return "samples not kept", ""
+        return NOT_KEPT, np.nan, np.nan, np.nan
+    watched_s = bins["since_start_ms"].max() / MS_PER_S
     if len(bins) < changepoint.FEWEST:
-        return _TOO_SHORT, ""
+        return TOO_SHORT, np.nan, np.nan, watched_s
     start = cold_start.end(bins)
-    if not start.settled:
-        return f"not in {bins['since_start_ms'].max() / MS_PER_S:.1f} s", ""
     if start.ends_ms is None:
-        return _NONE, ""
-    return f"{start.ends_ms:.0f}", f"{start.factor:.1f}"
+        return NONE if start.settled else UNSETTLED, np.nan, np.nan, watched_s
+    return ENDS, start.ends_ms, start.factor, watched_s
+
+
+def _in_words(table: pd.DataFrame) -> pd.DataFrame:
+    """Columns 'ends, ms', or why there is no such number, and 'times slower', from the columns of `_ENDING`."""
+    words = titled(table, {"ends_ms": ("ends, ms", ".0f"), "factor": ("times slower", ".1f")})
+    unsettled = UNSETTLED + " " + table["watched_s"].map("{:.1f} s".format)
+    why = table["outcome"].mask(table["outcome"] == UNSETTLED, unsettled)
+    words["ends, ms"] = words["ends, ms"].where(table["outcome"] == ENDS, why)
+    return words
 
 
 def cold_load(sources: Iterable[Source]) -> str:
@@ -53,18 +69,11 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index condition, operation, level, block; columns 'ends, ms', 'times slower' and 'times the warm cell'. The
-        first row is what the paper says of each of its tests; a run without such cells has no other.
+        Index condition, operation, level, block; columns as of `ending`: outcome, ends_ms, factor, watched_s; and
+        times_warm (NaN where there is no warm cell). Empty for a run without such cells.
     """
-    low_ms, high_ms = cold_start.PAPER_ENDS_MS
-    low, high = cold_start.PAPER_FACTOR
-    rows = [("paper: every test", "", "", "", f"{low_ms}-{high_ms}", f"{low}-{high}", "")]
-    for cell in cold_start.against_warm(source.run, bin_ms).to_dict("records"):
-        label = (cell["condition"].replace("_", " "), cell["operation"], cell["level"], str(cell["block"]))
-        times_warm = "" if np.isnan(cell["times_warm"]) else f"{cell['times_warm']:.1f}"
-        rows.append((*label, *end_in_words(cell["bins"]), times_warm))
-    columns = ["condition", "operation", "level", "block", "ends, ms", "times slower", "times the warm cell"]
-    return pd.DataFrame(rows, columns=columns).set_index(columns[:4])
+from cassbook.core.units import MS_PER_S, US_PER_MS
+from cassbook.latency import changepoint, cold_start
 
 
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
@@ -119,20 +128,30 @@ def warm_ups(sources: Sequence[Source], bin_ms: float = 250) -> dict[str, pd.Dat
 
 
 def warm_up_factors(sources: Sequence[Source]) -> pd.DataFrame:
-    """Return how much slower a fresh cluster's first second is than its last, by cluster start."""
+    """Return how much slower a fresh cluster's first second is than its last: index cluster start; columns first_ms,
+    last_ms, factor, warm_up_s.
+    """
     rows = {}
     for name, series in warm_ups(sources).items():
         first_us, last_us = cold_start.first_and_last_us(series)
         rows[name] = {
-            "first second, ms": f"{first_us / 1000:.1f}",
-            "last second, ms": f"{last_us / 1000:.1f}",
-            "times slower": f"{first_us / last_us:.1f}",
-            "warm-up, s": f"{series['since_start_ms'].max() / MS_PER_S:.0f}",
+            "first_ms": first_us / US_PER_MS,
+            "last_ms": last_us / US_PER_MS,
+            "factor": first_us / last_us,
+            "warm_up_s": series["since_start_ms"].max() / MS_PER_S,
         }
     if not rows:
         raise LackingError(NO_WARM_UP)
-    columns = ["first second, ms", "last second, ms", "times slower", "warm-up, s"]
-    return pd.DataFrame.from_dict(rows, orient="index", columns=columns, dtype=object)
+    return pd.DataFrame.from_dict(rows, orient="index")
+
+
+def warm_up_factors_shown(factors: pd.DataFrame) -> pd.DataFrame:
+    """Return `warm_up_factors` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "first_ms": ("first second, ms", ".1f"), "last_ms": ("last second, ms", ".1f"),
+        "factor": ("times slower", ".1f"), "warm_up_s": ("warm-up, s", ".0f"),
+    }  # fmt: skip
+    return titled(factors, columns)
 
 
 def nearest_threads(source: Source, wanted: int) -> int:
@@ -179,7 +198,8 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index block, operation, level; columns 'ends, ms' ('none' is an answer) and 'times slower'.
+        Index block, operation, level; columns as of `ending`: outcome (`NONE` is an answer), ends_ms, factor,
+        watched_s.
     """
     run = source.run
     assert run is not None  # noqa: S101 - only runs have samples
@@ -190,17 +210,22 @@ def cold_starts(source: Source, near: int, bin_ms: float = 50) -> pd.DataFrame:
     places = cells["read_cl"].map(LEVELS.index)
     ordered = cells.assign(place=places).sort_values(["block", "read_share", "place"], ascending=[True, False, True])
     for cell in ordered[ordered["cell_id"].astype(str).isin(series)].itertuples():
-        end = end_in_words(series[str(cell.cell_id)])
+        end = ending(series[str(cell.cell_id)])
         rows.append((cell.block, "READ" if cell.read_share else "WRITE", cell.read_cl, *end))
     if not rows:
         raise LackingError(f"{source.label} kept no single operations of reads and writes alone at {threads} threads")
-    columns = ["block", "operation", "level", "ends, ms", "times slower"]
-    return pd.DataFrame(rows, columns=columns).set_index(columns[:3])
+    keys = ["block", "operation", "level"]
+    return pd.DataFrame(rows, columns=[*keys, *_ENDING]).set_index(keys)
+
+
+def cold_starts_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `cold_starts` in words."""
+    return _in_words(table)
 
 
 def begin_slowly(table: pd.DataFrame) -> int:
     """Return how many cells of `cold_starts` begin slower than they continue, or have not settled when they end."""
-    return int((~table["ends, ms"].isin([_NONE, _TOO_SHORT])).sum())
+    return int(table["outcome"].isin([ENDS, UNSETTLED]).sum())
 
 
 def cold_values(table: pd.DataFrame) -> dict[str, int]:
@@ -215,5 +240,5 @@ def condition_values(source: Source) -> dict[str, str]:
 
 def warm_values(factors: pd.DataFrame, source: Source) -> dict[str, float]:
     """Return the least and the most of how many times slower a fresh cluster of a run is, of `warm_up_factors`."""
-    slower = factors.filter(like=f"{source.label},", axis=0)["times slower"].astype(float)
+    slower = factors.filter(like=f"{source.label},", axis=0)["factor"].round(1)
     return {"warm_least": slower.min(), "warm_most": slower.max()}

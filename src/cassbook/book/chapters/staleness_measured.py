@@ -9,11 +9,11 @@ import pandas as pd
 
 from cassbook.core.consistency import setting_waiting_for
 from cassbook.core.estimate import Estimate
-from cassbook.core.proportion import share_text
+from cassbook.core.proportion import Proportion, share_text
 from cassbook.core.units import PERCENT
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
-from cassbook.shown.tables import Format, estimates, formatted
+from cassbook.shown.tables import Format, estimates, formatted, titled
 from cassbook.staleness import curves
 
 #: What the 2020 paper (section V) and the thesis (section 4.3.2) say that these settings "provide" and "guarantee".
@@ -37,22 +37,33 @@ def conditions(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index Cassandra's version.
+    DataFrame
+        Index Cassandra's version; replicas, starts, weak_reads, strong (Proportion of strong reads that were stale),
+        writes_unknown, reads_lost, hints.
     """
     rows = {}
     for version, run in runs.items():
         panels = run.panels
         reads, stale = staleness_results.strong_checked(run)
         rows[version] = {
-            "replicas": str(panels["n"].max()), "starts": str(run.results.manifest["starts"]),
-            "weak reads": f"{panels.loc[~_meet(panels), 'reads'].sum():,}",
-            "strong reads": f"{reads:,}",
-            "stale ones of these": f"{stale} (at most {Estimate.share(stale, reads).high:.2%})",
-            "writes unknown": f"{panels['unknown'].sum()}", "reads lost": f"{panels['lost'].sum()}",
-            "hints": f"{panels['hints'].sum()}",
+            "replicas": panels["n"].max(), "starts": run.results.manifest["starts"],
+            "weak_reads": panels.loc[~_meet(panels), "reads"].sum(), "strong": Proportion.independent(stale, reads),
+            "writes_unknown": panels["unknown"].sum(), "reads_lost": panels["lost"].sum(),
+            "hints": panels["hints"].sum(),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("Cassandra")
+
+
+def conditions_shown(runs: Mapping[str, StalenessRun]) -> pd.DataFrame:
+    """Return `conditions` in words."""
+    table = conditions(runs)
+    columns: dict[str, tuple[str, Format]] = {
+        "replicas": ("replicas", ""), "starts": ("starts", ""), "weak_reads": ("weak reads", ","),
+        "strong_reads": ("strong reads", ","),
+        "strong": ("stale ones of these", lambda stale: f"{stale.yes} (at most {stale.high:.2%})"),
+        "writes_unknown": ("writes unknown", ""), "reads_lost": ("reads lost", ""), "hints": ("hints", ""),
+    }  # fmt: skip
+    return titled(table.assign(strong_reads=table["strong"].map(lambda stale: stale.of)), columns)
 
 
 def conditions_values(runs: Mapping[str, StalenessRun]) -> dict[str, object]:
@@ -224,17 +235,27 @@ def confidence_held(table: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index (setup, load, setting); claimed %, at once %, after the longest wait %, true at t (ms).
+        Index (setup, load, setting); claimed_percent, at_once_percent, end_percent (after the longest wait), true_ms
+        (tuple of waits).
     """
     rows = {}
     for (setup, threads, name), group in table.groupby(["setup", "threads", "setting"], sort=False):
         inside = group[(group["low"] <= group["claimed"]) & (group["claimed"] <= group["high"])]
-        true_ms = ", ".join(f"{t:.0f}" for t in inside["t_ms"])
         rows[setup_name(str(setup)), load_name(int(str(threads))), str(name)] = {
-            "claimed, %": f"{100 * group['claimed'].iloc[0]:.1f}", "at once, %": f"{100 * group['p'].iloc[0]:.1f}",
-            "in the end, %": f"{100 * group['p'].iloc[-1]:.1f}", "true at t, ms": true_ms or "never",
+            "claimed_percent": PERCENT * group["claimed"].iloc[0], "at_once_percent": PERCENT * group["p"].iloc[0],
+            "end_percent": PERCENT * group["p"].iloc[-1], "true_ms": tuple(inside["t_ms"]),
         }  # fmt: skip
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis(["setup", "load", "setting"])
+
+
+def confidence_held_shown(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `confidence_held` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "claimed_percent": ("claimed, %", ".1f"), "at_once_percent": ("at once, %", ".1f"),
+        "end_percent": ("in the end, %", ".1f"),
+        "true_ms": ("true at t, ms", lambda waits: ", ".join(f"{t:.0f}" for t in waits) or "never"),
+    }  # fmt: skip
+    return titled(confidence_held(table), columns)
 
 
 def confidence_values(table: pd.DataFrame) -> dict[str, int]:

@@ -5,19 +5,22 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import psutil
 from cassandra import AlreadyExists, DriverException, Unauthorized
 from cassandra.cluster import NoHostAvailable, Session
 from cassandra.pool import Host
+from typing_extensions import override
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.signals import let_through
 from cassbook.core.words import counted
 from cassbook.lab.engine import probe
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
 from cassbook.lab.engine.hosts import Hosts
 from cassbook.lab.engine.signals import Cleared
@@ -48,7 +51,7 @@ class FoundRelease:
         return _major(self.version)
 
 
-class ExistingCluster(Cleared):
+class ExistingCluster(Cleared, AnyCluster):
     """A cluster of somebody's; as a context manager, the keyspace in it that one block measures in.
 
     To make one is to look at the cluster: it connects, reads system tables, and writes nothing. Entering creates the
@@ -83,7 +86,9 @@ class ExistingCluster(Cleared):
         If no node can be reached.
     """
 
+    started_here = False
     deployment = "existing"
+    release: FoundRelease
 
     def __init__(self, asked: Hosts, replication_factor: int, run: str, log: Callable[[str], None] = print) -> None:
         self.asked, self.replication_factor, self.run, self.log = asked, replication_factor, run, log
@@ -121,11 +126,27 @@ class ExistingCluster(Cleared):
         self.fingerprint = hashlib.sha256("\n".join(ids).encode()).hexdigest()[:16]
 
     @property
+    @override
     def access(self) -> Access:
-        """How to be let in."""
         return self.asked.access
 
     @property
+    @override
+    def replication(self) -> None:
+        return None
+
+    @property
+    @override
+    def apart(self) -> None:
+        return None
+
+    @property
+    @override
+    def nodes_here(self) -> int:
+        return 0
+
+    @property
+    @override
     def labels(self) -> list[str]:
         """What samples call the coordinators: node1, node2, ...; their addresses are the owner's business."""
         return [f"node{i}" for i in range(1, len(self.addresses) + 1)]
@@ -147,6 +168,7 @@ class ExistingCluster(Cleared):
             "does_not_apply": ["profile.cluster.heap_mb"],
         }
 
+    @override
     def notes(self) -> dict[str, Any]:
         """Return what the manifest records in place of a cluster start."""
         return {
@@ -157,18 +179,32 @@ class ExistingCluster(Cleared):
             "hints": "counted" if self._counts_hints else "unknown",
         }
 
+    @override
     def connect(self) -> Session:
-        """Return an ordinary driver session; the caller closes it with `session.cluster.shutdown()`."""
         return connect(self.addresses, self.release.protocol, access=self.access, attempts=_ATTEMPTS)
 
+    @override
     def node_folders(self) -> list[Path]:
-        """None: nobody can look into the nodes from here."""
         return []
 
+    @override
+    def node_process(self, node: int) -> psutil.Process:
+        raise _not_ours("looked into")
+
+    @override
+    def paused(self, node: int) -> AbstractContextManager[None]:
+        raise _not_ours("paused")
+
+    @override
+    def restart(self, between: Callable[[], None] | None = None) -> None:
+        raise _not_ours("restarted")
+
+    @override
     def begin(self) -> None:
         """Make the keyspace."""
         self._make_keyspace()
 
+    @override
     def end(self, error: BaseException | None) -> None:
         """Drop it, unless it is to be kept."""
         if self.asked.keep_keyspace:
@@ -182,10 +218,12 @@ class ExistingCluster(Cleared):
                 raise LaboratoryError(message) from None
             self.log(message)
 
+    @override
     def flush(self, session: Session, table: str) -> None:
         """Ask the nodes to flush `table`; whether they have cannot be seen."""
         probe.ask_to_flush(session, table)
 
+    @override
     def hints(self, session: Session) -> int | None:
         """Hints that wait for delivery; None where that cannot be known: from 3.0 on, or without the permission."""
         if self.release.major >= (3, 0):
@@ -195,6 +233,7 @@ class ExistingCluster(Cleared):
         except (DriverException, NoHostAvailable):
             return None
 
+    @override
     def barrier(self, session: Session) -> list[str]:
         """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed."""
         keys = probe.keys_on_every_node(session, self.keyspace, self.addresses)
@@ -313,6 +352,12 @@ class ExistingCluster(Cleared):
                 session.execute(f"DROP KEYSPACE {self.keyspace}", timeout=_SCHEMA_TIMEOUT_S)
         finally:
             session.cluster.shutdown()
+
+
+def _not_ours(what: str) -> LaboratoryError:
+    return LaboratoryError(
+        f"nodes that the laboratory has not started are not {what}; without --hosts it measures on a cluster of its own"
+    )
 
 
 def _major(version: str) -> tuple[int, int]:

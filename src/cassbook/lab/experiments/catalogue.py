@@ -38,10 +38,8 @@ class Entry:
     engines : tuple of str
         Cassandra versions it can be measured on, the usual one first.
     needs : str
-        What it needs, a record or a profile: a keyword of the maker, and an option of `cassbook experiment`; empty for
+        What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
         nothing.
-    before : str
-        What records made before there was one catalogue call it; empty for newer ones.
     """
 
     question: str
@@ -49,7 +47,6 @@ class Entry:
     maker: str
     engines: tuple[str, ...] = _ANY
     needs: str = ""
-    before: str = ""
 
     @property
     def option(self) -> str:
@@ -78,15 +75,15 @@ Catalogue = Mapping[str, Entry]
 CATALOGUE: Catalogue = {
     "staleness-three": Entry(
         "How stale are reads of three replicas, side by side and far apart, at rest and under load?",
-        40, "staleness.setups:three", before="three",
+        40, "staleness.setups:three",
     ),
     "staleness-five": Entry(
         "How stale are reads of five replicas, side by side and far apart?",
-        35, "staleness.setups:five", before="five",
+        35, "staleness.setups:five",
     ),
     "staleness-study": Entry(
         "How long do reads and writes take in each setting of the ccm study, on eight nodes with three replicas?",
-        40, "staleness.setups:study", _BEFORE_4, before="study",
+        40, "staleness.setups:study", _BEFORE_4,
     ),
     "staleness-scenes": Entry(
         "Message by message, what is a read repair, a hint, and a naive and a safe switch of setting?",
@@ -94,110 +91,55 @@ CATALOGUE: Catalogue = {
     ),
     "staleness-oracle": Entry(
         "What does Cassandra 1.2's own predictor say, and what do its reads return?",
-        60, "staleness.setups:oracle", (STUDY.version,), before="oracle",
+        60, "staleness.setups:oracle", (STUDY.version,),
     ),
     "distance-coordinators": Entry(
         DISTANCE_QUESTIONS["coordinators"],
-        21, "distance.conditions:coordinators", before="coordinators",
+        21, "distance.conditions:coordinators",
     ),
     "distance-uplinks": Entry(
         DISTANCE_QUESTIONS["uplinks"],
-        12, "distance.conditions:uplinks", before="uplinks",
+        12, "distance.conditions:uplinks",
     ),
     "distance-asynchronous": Entry(
         DISTANCE_QUESTIONS["asynchronous"],
-        17, "distance.conditions:asynchronous", before="asynchronous",
+        17, "distance.conditions:asynchronous",
     ),
     "distance-proxy": Entry(
         DISTANCE_QUESTIONS["proxy"],
-        6, "distance.conditions:proxy", before="proxy",
+        6, "distance.conditions:proxy",
     ),
     "distance-two-centres": Entry(
         DISTANCE_QUESTIONS["two-centres"],
-        14, "distance.conditions:two_centres", before="two-centres",
+        14, "distance.conditions:two_centres",
     ),
     "distance-speculation": Entry(
         DISTANCE_QUESTIONS["speculation"],
-        13, "distance.conditions:speculation", _BEFORE_4, before="speculation",
+        13, "distance.conditions:speculation", _BEFORE_4,
     ),
     "distance-timeouts": Entry(
         DISTANCE_QUESTIONS["timeouts"],
-        10, "distance.conditions:timeouts", before="timeouts",
+        10, "distance.conditions:timeouts",
     ),
     "calibration": Entry(
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
         45, "calibration.cells:calibration",
     ),
     "faults": Entry(
-        "What does each setting make of the faults of a profile?", 15, "faults.trial:of_profile", needs="profile",
+        "What does each setting make of the faults of a profile, such as faults-kill, or of several?",
+        15, "faults.experiment:of_profiles", needs="profile",
     ),
     "faults-all": Entry(
-        "What does each setting make of each fault: all schedules below but those of tables?", 120,
-        "faults.setups:every",
-    ),
-    "faults-kill": Entry(
-        "One node of three is killed, then two: which settings go on, what fails until it is noticed, what is lost?",
-        20, "faults.setups:kill",
-    ),
-    "faults-pause": Entry(
-        "A node hangs without being dead, once for long and then again and again: who waits for it?",
-        10, "faults.setups:pause",
-    ),
-    "faults-restart": Entry(
-        "The nodes are restarted one after the other: what does that cost each setting?",
-        12, "faults.setups:restart",
-    ),
-    "faults-links": Entry(
-        "A link is cut, cut in one direction, or slow: what do settings make of nodes that differ over who is up?",
-        12, "faults.setups:links",
-    ),
-    "faults-hints": Entry(
-        "A node comes back without hints, or with its first seconds' only: who reads what it missed, and how long?",
-        12, "faults.setups:hints",
-    ),
-    "faults-members": Entry(
-        "A node is replaced with empty disks, one joins and one leaves: what do requests notice of it?",
-        15, "faults.setups:members",
-    ),
-    "faults-disks": Entry(
-        "A node's disk is full, or lost with the only copy of some writes: what is an acknowledgement worth then?",
-        12, "faults.setups:disks",
-    ),
-    "faults-clock": Entry(
-        "A node's clock is half a second off and its writes bear its time: which acknowledged writes are lost?",
-        6, "faults.setups:clock",
-    ),
-    "faults-drivers": Entry(
-        "A node is killed: what do retries and speculative executions of the driver make of it?",
-        6, "faults.setups:drivers",
-    ),
-    "faults-cuts": Entry(
-        "A node is cut off: what do missing hints, a repair, retries and speculative executions make of it?",
-        12, "faults.setups:cuts",
-    ),
-    "faults-closed": Entry(
-        "A node is killed under clients that wait for each reply: how much do they still get done?",
-        6, "faults.setups:closed",
-    ),
-    "faults-threads": Entry(
-        "Two of three nodes are killed: do requests that wait for the dead take the coordinator's threads from others?",
-        7, "faults.setups:threads",
+        "What does each setting make of each fault: all schedules that come with cassbook but those of tables?",
+        120, "faults.experiment:every",
     ),
     "faults-tables-2.1": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do, before 4.0?",
-        8, "faults.setups:tables_before_4", _BEFORE_4,
+        8, "faults.experiment:tables_before_4", _BEFORE_4,
     ),
     "faults-tables-5.0": Entry(
         "A node is killed, another cut off: what do a table's read repair and speculative retry do?",
-        8, "faults.setups:tables", _SINCE_4,
-    ),
-    "faults-region": Entry(
-        "One of two data centres is cut off: which levels go on, and what do they promise then?",
-        9, "faults.setups:region",
-    ),
-    "faults-random": Entry(
-        "Nodes fail and come back at random: how often is each setting available, and is its promise kept?",
-        15, "faults.setups:random",
+        8, "faults.experiment:tables", _SINCE_4,
     ),
     "interleaving-carry-over": Entry(
         "Levels that alternate in slices: for how long does a change of level show in latency, and whose?",
@@ -226,24 +168,17 @@ CATALOGUE: Catalogue = {
 }  # fmt: skip
 
 
-def named(name: str, catalogue: Catalogue = CATALOGUE) -> tuple[str, Entry]:
-    """Find an experiment by its name, or by the one that older records have.
-
-    Returns
-    -------
-    str
-        Its name in the catalogue.
-    Entry
+def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
+    """Find an experiment by its name.
 
     Raises
     ------
     InputError
         If there is none of that name.
     """
-    matching = {key: entry for key, entry in catalogue.items() if name in (key, entry.before)}
-    if not matching:
+    if name not in catalogue:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
-    return next(iter(matching.items()))
+    return catalogue[name]
 
 
 def usual_engine(entry: Entry) -> str:

@@ -63,7 +63,7 @@ def record(
         For an unknown name, something missing that it needs, an engine it cannot be measured on, or a folder that holds
         something else.
     """
-    name, entry = named(name, catalogue)
+    entry = named(name, catalogue)
     experiment = entry.make(**(needed or {}))
     for setup in experiment.setups.values():
         setup.cluster(engine, log)  # not started; raises where that version cannot be

@@ -20,8 +20,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.core.schema import Mark
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine import pages
-from cassbook.lab.engine.cluster import CassandraCluster
-from cassbook.lab.engine.existing import ExistingCluster
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.run.cell import Cell, Group
@@ -47,7 +46,7 @@ class Bench:
     Attributes
     ----------
     profile : Profile
-    cluster : CassandraCluster or ExistingCluster
+    cluster : AnyCluster
     notes : dict
         The manifest.
     epoch : float
@@ -65,7 +64,7 @@ class Bench:
     """
 
     profile: Profile
-    cluster: CassandraCluster | ExistingCluster
+    cluster: AnyCluster
     notes: dict[str, Any]
     epoch: float
     table: str
@@ -73,13 +72,6 @@ class Bench:
     reconnect: Callable[[], None]
     renew_client: Callable[[], None]
     run: Callable[[Group, Bound, list[str], During | None], Any]
-
-    @property
-    def own_cluster(self) -> CassandraCluster:
-        """The cluster, where it is the laboratory's own: no other is restarted or paused."""
-        if not isinstance(self.cluster, CassandraCluster):
-            raise LaboratoryError("nodes that the laboratory has not started are neither restarted nor paused")
-        return self.cluster
 
 
 def cells(profile: Profile, block: int, place: int) -> list[Cell]:
@@ -218,14 +210,14 @@ def _restarted_client(cell: Cell, bench: Bench) -> list[str]:
 
 
 def _restarted_server(cell: Cell, bench: Bench) -> list[str]:
-    bench.own_cluster.restart()
+    bench.cluster.restart()
     bench.reconnect()
     return []
 
 
 def _cold_pages(cell: Cell, bench: Bench) -> list[str]:
     """Drop the pages under the running nodes; a mark where too many stayed."""
-    before, after = pages.drop_pages(bench.own_cluster.node_folders(), bench.table)
+    before, after = pages.drop_pages(bench.cluster.node_folders(), bench.table)
     note(bench.notes, "cold_pages", {
         "cell_id": cell.cell_id, "data_bytes": after.size,
         "resident_before_bytes": before.resident, "resident_after_bytes": after.resident,
@@ -267,7 +259,7 @@ def pausing(bench: Bench, part: PauseSection, cell: Cell, window: Window) -> Ite
                 return
         if over.wait(max(window.steady_from + part.after_s - time.perf_counter(), 0.0)):
             return
-        with bench.own_cluster.paused(part.node):
+        with bench.cluster.paused(part.node):
             began = time.perf_counter()
             if not over.wait(part.for_s):
                 pauses.append((began, time.perf_counter()))

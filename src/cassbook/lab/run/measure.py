@@ -10,6 +10,7 @@ from pathlib import Path
 from cassbook.core.errors import InputError
 from cassbook.core.progress import TimeLeft, WeighedBar
 from cassbook.core.words import counted
+from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.cluster import CassandraCluster, Spec
 from cassbook.lab.engine.distant import DistantCluster
 from cassbook.lab.engine.existing import ExistingCluster
@@ -173,7 +174,7 @@ def _measure(
         for number, run in turns:
             measured = bool(run.left(number))
             for deployment, of_deployment in groupby(run.left(number), key=lambda cell: cell.deployment):
-                cluster = existing or _cluster(run.profile, deployment, log)
+                cluster: AnyCluster = existing or _cluster(run.profile, deployment, log)
                 _measure_cells(run.profile, run.store, number, list(of_deployment), log, progress, cluster, clients)
             if number <= len(run.blocks):
                 run.store.finish_block(number)
@@ -230,11 +231,11 @@ def _measure_cells(
     cells: list[Cell],
     log: Log,
     progress: WeighedBar,
-    ready: CassandraCluster | ExistingCluster,
+    ready: AnyCluster,
     clients: Clients | None,
 ) -> None:
     with ready as cluster:
-        block = Block(profile, store, number, cluster, log, clients)
+        block = Block.begun(profile, store, number, cluster, log, clients)
         try:
             block.load()
             block.warm_up()

@@ -45,16 +45,20 @@ def run():
 
 
 def test_each_condition_says_its_end_beside_the_papers(run):
-    table = cold_start.cold_conditions(Source("x", run))
+    found = cold_start.cold_conditions(Source("x", run)).loc[("restarted server", "READ", "ALL", 0)]
+    assert (found["outcome"], found["ends_ms"], found["factor"]) == (
+        cold_start.ENDS, pytest.approx(900), pytest.approx(6, rel=0.01),
+    )  # fmt: skip
+    table = cold_start.cold_conditions_shown(Source("x", run))
     assert table.columns.tolist() == ["ends, ms", "times slower", "times the warm cell"]
     assert table.iloc[:, :2].reset_index().to_numpy().tolist() == [
         ["paper: every test", "", "", "", "800-1000", "5-8"],
-        ["warm", "READ", "ONE", "0", "none", ""],
-        ["warm", "READ", "ONE", "2", "none", ""],
-        ["restarted client", "WRITE", "QUORUM", "0", "not in 3.0 s", ""],
-        ["cold pages", "READ", "ONE", "0", "samples not kept", ""],
-        ["cold pages", "WRITE", "ONE", "0", "too short to say", ""],
-        ["restarted server", "READ", "ALL", "0", "900", "6.0"],
+        ["warm", "READ", "ONE", 0, "none", ""],
+        ["warm", "READ", "ONE", 2, "none", ""],
+        ["restarted client", "WRITE", "QUORUM", 0, "not in 3.0 s", ""],
+        ["cold pages", "READ", "ONE", 0, "samples not kept", ""],
+        ["cold pages", "WRITE", "ONE", 0, "too short to say", ""],
+        ["restarted server", "READ", "ALL", 0, "900", "6.0"],
     ]
 
 
@@ -63,22 +67,20 @@ def test_a_cell_slow_to_its_end_is_held_against_the_warm_one():
     flat = {name: samples_of(noise(60) * times) for name, times in (("warm", 1), ("slow", 5), ("other", 7))}
     source = Source("x", SampledRun(cells, flat))
     table = cold_start.cold_conditions(source).reset_index().set_index("condition")
-    assert table.loc["restarted server", "ends, ms"] == "none"
-    assert table["times the warm cell"].to_dict() == {
-        "paper: every test": "",
-        "warm": "",
-        "restarted server": "5.0",
-        "cold pages": "",  # no warm cell in its block
-    }
+    assert table.loc["restarted server", "outcome"] == cold_start.NONE
+    assert table["times_warm"].dropna().to_dict() == {"restarted server": pytest.approx(5, rel=0.02)}, (
+        "there is no warm cell in the block of cold pages"
+    )
     words = cold_start.cold_in_words(source)["restarted_server", "READ"]
     assert words == "in none of 1; whole cells 5.0 times the warm ones"
 
 
 def test_a_run_without_such_cells_has_the_papers_row_alone():
     for source in (Source("x", SampledRun(make_cells({"cell_id": "a"}))), Source(PUBLISHED)):
-        table = cold_start.cold_conditions(source)
+        assert cold_start.cold_conditions(source).empty
+        table = cold_start.cold_conditions_shown(source)
         assert table["ends, ms"].tolist() == ["800-1000"]
-        with pytest.raises(LackingError, match="no cell that begins cold was recorded"):
+        with pytest.raises(LackingError, match=r"no cell .*cold"):
             cold_start_figures.cold_conditions([source])
 
 
@@ -183,12 +185,10 @@ def test_every_condition_and_operation_has_its_words(run):
 def test_a_thread_count_that_cannot_be_drawn_is_refused_with_those_that_can():
     standard, quick = (run_of(name) for name in ("standard-2.1.20", "quick-2.1.20"))
     cold_start.check_threads([standard, quick], 500)
-    with pytest.raises(
-        InputError, match=r"threads: of 100, standard, 2\.1\.20 kept no single operations; use one of 500$"
-    ):
+    with pytest.raises(InputError, match=r"threads: of 100, standard, 2\.1\.20 .*use one of 500$"):
         cold_start.check_threads([standard, quick], 100)
     cold_start.check_threads([quick], 100)
-    with pytest.raises(InputError, match=r"threads: 5000 is outside .* use one of 10, 50, .*, 1000$"):
+    with pytest.raises(InputError, match=r"threads: 5000 .* use one of 10, 50, .*, 1000$"):
         cold_start.check_threads([standard, quick], 5000)
 
 
@@ -200,7 +200,7 @@ def test_a_level_without_a_paused_node_is_refused_with_those_that_have_one():
 
 
 def test_a_series_and_rows_that_there_are_not_are_refused():
-    with pytest.raises(InputError, match=r"operation: there are no data for SCAN; use one of READ, WRITE$"):
+    with pytest.raises(InputError, match=r"operation: .* SCAN; use one of READ, WRITE$"):
         models.check_series(Source(PUBLISHED), "SCAN", "ALL")
-    with pytest.raises(InputError, match=r"threads: there are no data for 11; use one of 10, 50, .*, 1000$"):
+    with pytest.raises(InputError, match=r"threads: .* 11; use one of 10, 50, .*, 1000$"):
         regressions.equations_at(regressions.printed_equations_check(), [10, 11])

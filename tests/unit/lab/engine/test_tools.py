@@ -179,11 +179,9 @@ def test_a_node_that_does_not_open_its_mbeans_is_named(jvm, tmp_path):
     write, _ = jvm
     node = tmp_path / "node2"
     node.mkdir()
-    with pytest.raises(
-        LaboratoryError, match=r"node2 does not open JMX: its Java in .* has neither jdk\.naming\.rmi nor jcmd"
-    ):
+    with pytest.raises(LaboratoryError, match=r"node2.*JMX.*jdk\.naming\.rmi.*jcmd"):
         jmx.port(node, 2, os.getpid())
     write("{ echo no such luck; exit 1; }")
-    with pytest.raises(LaboratoryError, match="node2 does not open JMX: no such luck"):
+    with pytest.raises(LaboratoryError, match=r"node2 .*JMX: no such luck"):
         jmx.port(node, 2, os.getpid())
     assert not (node / "jmx.port").exists()

@@ -347,9 +347,7 @@ def test_a_statement_that_reaches_another_keyspace_all_the_same_is_refused():
         prepare=lambda query: SimpleNamespace(column_metadata=[elsewhere]),
     )
     workload = OwnWorkload.model_validate({"name": "mine", "operations": [READING], "values": {"a": {"size": 4}}})
-    with pytest.raises(
-        InputError, match=r"workloads.own.mine: 'SELECT a FROM t WHERE a = \?' is about the keyspace other"
-    ):
+    with pytest.raises(InputError, match=r"workloads\.own\.mine: 'SELECT a FROM t.*keyspace other"):
         Statements(session, workload, "ycsb", SimpleNamespace(), np.random.default_rng(1))
 
 

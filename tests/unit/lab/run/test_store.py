@@ -302,5 +302,5 @@ def test_a_run_of_before_a_key_existed_is_resumed(tmp_path, profile):
     RunStore.resume(tmp_path / "run", profile).close()
     notes["profile"]["seed"] += 1
     path.write_text(json.dumps(notes))
-    with pytest.raises(InputError, match=r"was begun with another profile \(different: .*seed"):
+    with pytest.raises(InputError, match=r"another profile .*seed"):
         RunStore.resume(tmp_path / "run", profile)

@@ -33,8 +33,8 @@ from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
 from cassbook.lab.experiments.adviser.naive import Switch
 from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row
+from cassbook.lab.experiments.faults.experiment import FaultExperiment, measured, rows, variants
 from cassbook.lab.experiments.faults.load import Sender
-from cassbook.lab.experiments.faults.trial import FaultTrial, measured, rows, variants
 from cassbook.profile.profile import Profile, load_profile
 from cassbook.records.faults import KILLED
 
@@ -82,15 +82,15 @@ class FailingExperiment(Experiment):
     profiles: Mapping[str, Profile]
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "setups", self._trial.setups)
+        object.__setattr__(self, "setups", self._faults.setups)
 
     @property
-    def _trial(self) -> FaultTrial:
-        return FaultTrial(self.profiles)
+    def _faults(self) -> FaultExperiment:
+        return FaultExperiment(self.profiles)
 
     def notes(self) -> dict[str, Any]:
         """Return the profiles, the map's name, and how often what is done."""
-        return self._trial.notes() | {
+        return self._faults.notes() | {
             "map": self.latency_map.name, "switch_every_s": _SWITCH_EVERY_S, "member_lives_s": _MEMBER_LIVES_S,
             "late_client_s": _LATE_S, "interval_s": _PACE.interval_s, "lease_s": _PACE.lease_s,
             "dwell_s": _TERMS.dwell_s,
@@ -98,10 +98,10 @@ class FailingExperiment(Experiment):
 
     def rows(self) -> int:
         """Return how many rows a cluster start gives."""
-        return self._trial.rows()
+        return self._faults.rows()
 
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
-        """As `FaultTrial.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
+        """As `FaultExperiment.measure`; with the first row also tables steps (`STEPS`) and replies (`REPLIES`)."""
         (profile,) = self.profiles.values()
         acting = _Acting(self.latency_map, profile, cluster, np.random.default_rng(rng.integers(2**32)))
         seen = measured(profile, cluster, rng, acting.senders, acting.switch)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cassbook.lab.experiments.faults.noticing import NOTICES, Notices, said
+from cassbook.lab.experiments.faults.detection import NOTICES, Notices, said
 
 OLD = """\
 INFO  [GossipStage:1] 2026-11-24 21:32:27,130 Gossiper.java:987 - Node /127.0.0.2 has restarted, now UP
@@ -37,7 +37,7 @@ def test_a_log_tells_who_was_taken_for_what_and_when(tmp_path, text, expected):
 
 
 def test_driver_and_nodes_are_listed_in_the_order_of_time(tmp_path, monkeypatch):
-    monkeypatch.setattr("cassbook.lab.experiments.faults.noticing._clock", lambda: 50.0)
+    monkeypatch.setattr("cassbook.lab.experiments.faults.detection._clock", lambda: 50.0)
     monkeypatch.setattr("time.time", lambda: unix_s("2026-11-24 21:33:10,000"))
     folders = [tmp_path / name for name in ("node1", "node2", "node3")]
     for folder, text in zip(folders, (OLD, "", NEW), strict=True):

@@ -12,8 +12,9 @@ from cassbook.deployment.distances import Distances, Placement
 from cassbook.deployment.link import NONE, Link
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.faults import striking
-from cassbook.lab.experiments.faults.striking import Striker
+from cassbook.lab.experiments.faults import injection
+from cassbook.lab.experiments.faults.injection import INJECTIONS, Injector
+from cassbook.profile.fault_schedule import KINDS, Fault, Kind, sequence, together
 from cassbook.profile.faults import FaultsSection
 
 
@@ -57,7 +58,7 @@ class Noted(DistantCluster):
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch):
-    monkeypatch.setattr(striking, "_POLL_S", 0.001)
+    monkeypatch.setattr(injection, "_POLL_S", 0.001)
 
 
 def orders(*events, nodes=3):
@@ -67,25 +68,25 @@ def orders(*events, nodes=3):
 
 def carried_out(made, cluster=None, ready=True):
     cluster = cluster or Noted()
-    striker, over = Striker(cluster, made), threading.Event()
+    injector, over = Injector(cluster, made), threading.Event()
     if not ready:
         over.set()
-    striker.run(time.perf_counter() - 100.0, over)
-    return cluster, striker
+    injector.run(time.perf_counter() - 100.0, over)
+    return cluster, injector
 
 
 def test_a_kill_is_noted_when_the_process_is_gone_and_its_end_when_the_node_answers():
-    cluster, striker = carried_out(orders({"do": "kill", "nodes": [2], "for_s": 1.0}))
+    cluster, injector = carried_out(orders({"do": "kill", "nodes": [2], "for_s": 1.0}))
     assert cluster.did == [("kill", 2), ("launch", 2)]
-    rows = striker.rows()
+    rows = injector.rows()
     assert [row[:5] for row in rows] == [(1, "kill", True, 2, 0.0), (1, "kill", False, 2, 1.0)]
     assert all(at_s <= ordered_s <= done_s for *_, at_s, ordered_s, done_s in rows)
 
 
 def test_a_restart_takes_the_nodes_one_after_the_other():
-    cluster, striker = carried_out(orders({"do": "restart", "nodes": [3, 1]}))
+    cluster, injector = carried_out(orders({"do": "restart", "nodes": [3, 1]}))
     assert cluster.did == [("stop", 3), ("launch", 3), ("stop", 1), ("launch", 1)]
-    assert [(row[2], row[3]) for row in striker.rows()] == [(True, 3), (False, 3), (True, 1), (False, 1)]
+    assert [(row[2], row[3]) for row in injector.rows()] == [(True, 3), (False, 3), (True, 1), (False, 1)]
 
 
 def test_a_replaced_node_comes_back_with_empty_disks():
@@ -93,15 +94,15 @@ def test_a_replaced_node_comes_back_with_empty_disks():
 
 
 def test_a_replaced_node_may_be_away_first():
-    cluster, striker = carried_out(orders({"do": "replace", "nodes": [3], "for_s": 2.0}))
+    cluster, injector = carried_out(orders({"do": "replace", "nodes": [3], "for_s": 2.0}))
     assert cluster.did == [("kill", 3), ("replace", 3)]
-    assert [(row[2], row[4]) for row in striker.rows()] == [(True, 0.0), (False, 2.0)]
+    assert [(row[2], row[4]) for row in injector.rows()] == [(True, 0.0), (False, 2.0)]
 
 
 def test_a_clock_is_set_and_set_back():
-    cluster, striker = carried_out(orders({"do": "clock", "nodes": [2], "by_ms": 300, "for_s": 1.0}))
+    cluster, injector = carried_out(orders({"do": "clock", "nodes": [2], "by_ms": 300, "for_s": 1.0}))
     assert cluster.did == [("clock", 2, 300), ("clock", 2, 0)]
-    assert [row[1:3] for row in striker.rows()] == [("clock", True), ("clock", False)]
+    assert [row[1:3] for row in injector.rows()] == [("clock", True), ("clock", False)]
 
 
 def test_a_node_that_closed_its_ports_over_a_full_disk_is_started_again():
@@ -110,10 +111,9 @@ def test_a_node_that_closed_its_ports_over_a_full_disk_is_started_again():
 
 
 def test_a_node_that_is_added_is_started_and_only_then_there():
-    section = FaultsSection(settings=["ONE/ONE"], rate_per_s=1, events=[{"at_s": 0.0, "do": "add", "nodes": [4]}])
-    cluster, striker = carried_out(section.orders(100.0, 3, np.random.default_rng(1)))
+    cluster, injector = carried_out(orders({"do": "add", "nodes": [4]}))
     assert cluster.did == [("launch", 4)]
-    assert [(row[1], row[2]) for row in striker.rows()] == [("add", True), ("add", False)]
+    assert [(row[1], row[2]) for row in injector.rows()] == [("add", True), ("add", False)]
 
 
 def test_a_cut_is_of_the_links_that_are_named_and_is_healed():
@@ -139,9 +139,9 @@ def test_what_is_still_in_force_is_undone_at_the_end():
         {"do": "pause", "nodes": [1]}, {"do": "replace", "nodes": [2], "for_s": 200.0}, {"do": "cut", "nodes": [3]},
         {"do": "clock", "nodes": [3], "by_ms": 5},
     )  # fmt: skip
-    cluster, striker = carried_out([order for order in made if order.at_s < 100])
+    cluster, injector = carried_out([order for order in made if order.at_s < 100])
     cluster.did.clear()
-    striker.heal()
+    injector.heal()
     assert cluster.did == [("resume", 1), ("clock", 3, 0), ("replace", 2), "whole"]
     assert set(cluster.links[-1].values()) == {NONE}
 
@@ -152,4 +152,46 @@ def test_nothing_is_done_once_the_load_is_over():
 
 def test_links_cannot_be_cut_where_there_is_no_relay():
     with pytest.raises(InputError, match="cut and slow need a relay"):
-        Striker(SimpleNamespace(), orders({"do": "cut", "nodes": [1]}))
+        Injector(SimpleNamespace(), orders({"do": "cut", "nodes": [1]}))
+
+
+def test_every_kind_that_a_profile_names_is_injected():
+    assert set(INJECTIONS) == set(KINDS)
+
+
+def test_a_kind_more_is_one_function_and_one_line(monkeypatch):
+    def throttle(site, fault):
+        site.cluster.did.append(("throttle", fault.node, fault.delay_ms))
+        yield
+        site.cluster.did.append(("unthrottle", fault.node))
+
+    monkeypatch.setitem(KINDS, "throttle", Kind(size="delay_ms"))
+    monkeypatch.setitem(INJECTIONS, "throttle", throttle)
+    said = {"do": "throttle", "nodes": [2, 3], "delay_ms": 7}
+    cluster, injector = carried_out(orders(said | {"for_s": 1.0}))
+    assert cluster.did == [("throttle", 2, 7), ("throttle", 3, 7), ("unthrottle", 2), ("unthrottle", 3)]
+    assert [row[1:4] for row in injector.rows()] == [
+        ("throttle", True, 2), ("throttle", True, 3), ("throttle", False, 2), ("throttle", False, 3),
+    ]  # fmt: skip
+    cluster, injector = carried_out(orders(said))
+    injector.heal()
+    assert cluster.did[2:] == [("unthrottle", 2), ("unthrottle", 3), "whole"]
+
+
+def test_what_python_combines_is_carried_out_as_yaml_says_it():
+    kill, pause = Fault("kill", (2,), for_s=2.0), Fault("pause", (2,), for_s=1.0)
+    made = sequence(kill, together(pause, Fault("pause", (3,), at_s=0.5, for_s=3.0)))
+    cluster, _ = carried_out(made.orders(3))
+    assert cluster.did == [
+        ("kill", 2), ("launch", 2), ("suspend", 2), ("suspend", 3), ("resume", 2), ("resume", 3)
+    ]  # fmt: skip
+    steps = [
+        {"do": "kill", "nodes": [2], "for_s": 2},
+        {
+            "together": [
+                {"do": "pause", "nodes": [2], "for_s": 1},
+                {"at_s": 0.5, "do": "pause", "nodes": [3], "for_s": 3},
+            ]
+        },
+    ]
+    assert orders({"sequence": steps}) == orders({"together": [{"sequence": steps}]}) == made.orders(3)

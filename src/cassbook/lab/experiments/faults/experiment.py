@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from itertools import product
@@ -27,12 +27,13 @@ from cassbook.lab.engine.connect import quiet_driver
 from cassbook.lab.engine.spec import Breakable
 from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row, Setup, SideBySide
 from cassbook.lab.experiments.faults import drivers
+from cassbook.lab.experiments.faults.detection import NOTICES, Notices
+from cassbook.lab.experiments.faults.injection import STRUCK, Injector
 from cassbook.lab.experiments.faults.load import FaultLoad, Sender, Variant
-from cassbook.lab.experiments.faults.noticing import NOTICES, Notices
-from cassbook.lab.experiments.faults.striking import STRUCK, Striker
 from cassbook.lab.load.ycsb import create_keyspace
 from cassbook.latency import under_faults
-from cassbook.profile.faults import FaultsSection, Order
+from cassbook.profile.fault_schedule import Order
+from cassbook.profile.faults import FaultsSection
 from cassbook.profile.profile import Profile, load_profile
 from cassbook.staleness import checker
 
@@ -45,11 +46,20 @@ _TOLD = 2
 #: coordinator is a node's number, 0 where none is known.
 TOLD = ("kind", "story", "operation", "version", "sent_s", "ended_s", "coordinator")
 OPERATIONS = ("READ", "UPDATE")
+#: Schedules of `faults-all`; their order is part of a record's random order.
+EVERY = tuple(
+    f"faults-{name}"
+    for name in (
+        "kill", "commit-log", "kill-two", "pause", "restart", "links", "no-hints", "hint-window", "disk", "lost-disk",
+        "members", "clock", "drivers", "region", "random", "cut-no-hints", "cut-drivers", "kill-closed",
+        "kill-two-threads",
+    )
+)  # fmt: skip
 Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, Sender]]]]
 
 
 @dataclass(frozen=True)
-class FaultTrial(Experiment):
+class FaultExperiment(Experiment):
     """Schedules of faults, each on clusters of its own.
 
     Attributes
@@ -87,15 +97,15 @@ class FaultTrial(Experiment):
         iterator of dict
             One row per variant and operation: panel, setting, driver, table, operation, n, errors (by kind), stale and
             back (reads), lost (acknowledged writes), held_up (of the whole load); tables bins
-            (`under_faults.over_time`) and told (`TOLD`), and with the first row struck (`striking.STRUCK`) and notices
-            (`noticing.NOTICES`).
+            (`under_faults.over_time`) and told (`TOLD`), and with the first row struck (`injection.STRUCK`) and notices
+            (`detection.NOTICES`).
         """
         (profile,) = self.profiles.values()
         yield from rows(profile, measured(profile, cluster, rng))
 
 
 def rows(profile: Profile, seen: Seen) -> Iterator[Row]:
-    """Return what is kept of a schedule: see `FaultTrial.measure`."""
+    """Return what is kept of a schedule: see `FaultExperiment.measure`."""
     struck = pd.DataFrame(seen.struck, columns=list(STRUCK))
     for panel, ((number, variant), operation) in enumerate(product(enumerate(variants(profile)), OPERATIONS), 1):
         own = seen.requests[(seen.requests["variant"] == number) & (seen.requests["operation"] == operation)]
@@ -113,19 +123,37 @@ def rows(profile: Profile, seen: Seen) -> Iterator[Row]:
         }  # fmt: skip
 
 
-def of_profile(profile: Profile) -> FaultTrial:
-    """Return the experiment of anybody's profile."""
-    return FaultTrial({profile.name: profile})
+def of_profiles(profile: Sequence[Profile]) -> FaultExperiment:
+    """Return the experiment of anybody's profiles; the name is that of the option, which may be given several times."""
+    named = {one.name: one for one in profile}
+    if len(named) < len(profile):
+        raise InputError(f"profile: two of {', '.join(one.name for one in profile)} have one name; rename one")
+    return FaultExperiment(named)
 
 
-def of_names(*names: str) -> FaultTrial:
-    """Return the experiment of profiles that cassbook has."""
-    return FaultTrial({name: load_profile(name) for name in names})
+def of_names(*names: str) -> FaultExperiment:
+    """Return the experiment of profiles that come with cassbook."""
+    return FaultExperiment({name: load_profile(name) for name in names})
+
+
+def every() -> FaultExperiment:
+    """Return all schedules that every version can have: one record of what each fault costs."""
+    return of_names(*EVERY)
+
+
+def tables_before_4() -> FaultExperiment:
+    """Return the schedule on tables with options as versions before 4.0 name them."""
+    return of_names("faults-tables-2.1")
+
+
+def tables() -> FaultExperiment:
+    """Return the schedule on tables with options as versions since 4.0 name them."""
+    return of_names("faults-tables-5.0")
 
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
-    faults, _ = _faults(profile)
+    faults, seconds = _faults(profile)
     spare = len(faults.struck("add"))
     breakable = Breakable(faults.struck("clock"), faults.struck("fill"))
     if profile.distance is not None:
@@ -133,7 +161,7 @@ def _setup(profile: Profile) -> AnySetup:
         if len(placements) > 1:
             raise InputError(f"profile: {profile.name} has several deployments; faults strike one")
         (placement,) = placements.values()
-    elif any(order.to for order in _orders(profile, np.random.default_rng(0))):
+    elif any(fault.of_links for fault in faults.schedule(seconds).faults):
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
@@ -151,7 +179,7 @@ def _setup(profile: Profile) -> AnySetup:
 
 def _faults(profile: Profile) -> tuple[FaultsSection, float]:
     """The faults of a profile, and for how long its load lasts."""
-    assert profile.faults is not None  # noqa: S101 - a trial has no others
+    assert profile.faults is not None  # noqa: S101 - an experiment on faults has no others
     assert profile.load.steady_s is not None  # noqa: S101 - checked by the profile
     return profile.faults, profile.load.steady_s
 
@@ -179,9 +207,9 @@ class Seen:
     requests : DataFrame
         Those that were due in it: `load.REQUESTS`, and stale, back and lost.
     struck : list of tuple
-        `striking.STRUCK`.
+        `injection.STRUCK`.
     notices : DataFrame
-        `noticing.NOTICES`.
+        `detection.NOTICES`.
     told : DataFrame
         `TOLD`, and variant and of (the operation).
     held_up : int
@@ -229,7 +257,7 @@ def measured(
         If a fault cannot be carried out, the load cannot go on, or the cluster does not become whole again.
     """
     part, seconds = _faults(profile)
-    striker = Striker(cluster, _orders(profile, rng))
+    injector = Injector(cluster, _orders(profile, rng))
     driver = drivers.connected(cluster, profile.load.request_timeout_s)
     try:
         session = driver.connect(wait_for_all_pools=True)
@@ -243,7 +271,7 @@ def measured(
             first = load.fill()
             with load, ExitStack() as stack:
                 stack.enter_context(
-                    meanwhile(lambda over: striker.run(load.begun_s, over), "a fault could not be carried out")
+                    meanwhile(lambda over: injector.run(load.begun_s, over), "a fault could not be carried out")
                 )
                 if beside is not None:
                     stack.enter_context(
@@ -256,13 +284,13 @@ def measured(
         noticed = notices.since(load.begun_s)
     finally:
         driver.shutdown()
-    striker.heal()
+    injector.heal()
     last = _last(cluster, load, part.tables, variants(profile))
     first = first.assign(sent_s=first["sent_s"] - load.begun_s, acked_s=first["acked_s"] - load.begun_s)
     requests = load.requests().assign(coordinator=lambda table: _numbers(table["coordinator"], cluster.addresses))
     judged, told = _judged(requests, first, last)
     during = judged[judged["due_s"] >= 0].reset_index(drop=True)
-    return Seen(during, striker.rows(), noticed[list(NOTICES)], told, load.held_up, load.begun_s)
+    return Seen(during, injector.rows(), noticed[list(NOTICES)], told, load.held_up, load.begun_s)
 
 
 def _create(session: Session, cluster: CassandraCluster, part: FaultsSection) -> None:
