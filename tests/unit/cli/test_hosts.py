@@ -392,7 +392,9 @@ def test_a_manifest_that_was_tampered_with_drops_nothing():
 def test_what_is_done_to_nodes_is_refused_with_what_would_work(what):
     cluster = Fake()
     assert (cluster.started_here, cluster.nodes_here, cluster.replication, cluster.apart) == (False, 0, None, None)
-    with pytest.raises(LaboratoryError, match=r"has not started .* without --hosts it measures on a cluster of its own"):
+    with pytest.raises(
+        LaboratoryError, match=r"has not started .* without --hosts it measures on a cluster of its own"
+    ):
         getattr(cluster, what)(*[] if what == "restart" else [1])
 
 

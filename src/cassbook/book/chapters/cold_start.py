@@ -72,8 +72,22 @@ def cold_conditions(source: Source, bin_ms: float = 50) -> pd.DataFrame:
         Index condition, operation, level, block; columns as of `ending`: outcome, ends_ms, factor, watched_s; and
         times_warm (NaN where there is no warm cell). Empty for a run without such cells.
     """
-from cassbook.core.units import MS_PER_S, US_PER_MS
-from cassbook.latency import changepoint, cold_start
+    rows = [
+        (cell["condition"].replace("_", " "), cell["operation"], cell["level"], int(cell["block"]),
+         *ending(cell["bins"]), cell["times_warm"])
+        for cell in cold_start.against_warm(source.run, bin_ms).to_dict("records")
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=[*_CONDITION, *_ENDING, "times_warm"]).set_index(_CONDITION)
+
+
+def cold_conditions_shown(source: Source, bin_ms: float = 50) -> pd.DataFrame:
+    """Return `cold_conditions` in words; the first row is what the paper says of each of its tests."""
+    (low_ms, high_ms), (low, high) = cold_start.PAPER_ENDS_MS, cold_start.PAPER_FACTOR
+    index = pd.MultiIndex.from_tuples([("paper: every test", "", "", "")], names=_CONDITION)
+    paper = pd.DataFrame({"ends, ms": f"{low_ms}-{high_ms}", "times slower": f"{low}-{high}"}, index)
+    table = cold_conditions(source, bin_ms)
+    words = _in_words(table).assign(**formatted(table, {"times_warm": ".1f"}))
+    return pd.concat([paper, words]).rename(columns={"times_warm": "times the warm cell"}).fillna("")
 
 
 def cold_in_words(source: Source, bin_ms: float = 50) -> dict[tuple[str, str], str]:
