@@ -100,7 +100,7 @@ def compared(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
     `predicted`: of `from_calibration.latency_map`. `cell_stats`: from `cell_statistics`: mixed cells, measured on as
     many nodes.
 
-    The table: setting, read_share, threads; measured_ms (`Estimate` over blocks), predicted_ms, parts_ms (the map's
+    Columns: setting, read_share, threads; measured_ms (`Estimate` over blocks), predicted_ms, parts_ms (the map's
     weighted mean of the two pure workloads), off_percent (predicted over measured, less 100 %), within (whether the
     measured interval holds it).
     """
@@ -122,7 +122,7 @@ def by_setting(predicted: LatencyMap, cell_stats: pd.DataFrame) -> pd.DataFrame:
 
     `cell_stats`: mixed cells, and the pure ones that are their parts.
 
-    The table: index setting, 'all' last; parts_off, mixes_off (predicted over measured) and above (a measured mix over
+    Index setting, 'all' last; parts_off, mixes_off (predicted over measured) and above (a measured mix over
     its parts): `Estimate` in percent above 1, of geometric means over cells, over blocks.
     """
     cells = mix_excess.against_parts(cell_stats)
@@ -149,7 +149,7 @@ def regrets(choosers: Mapping[str, LatencyMap], cell_stats: pd.DataFrame) -> pd.
     """Return what it costs to choose the setting that a map has as the fastest; next to fixed settings and rules of
     thumb.
 
-    The table: as `policies.regrets`.
+    The same columns as `policies.regrets`.
     """
     measured = policies.by_block(cell_stats)
     workloads = policies.workloads_of(measured)

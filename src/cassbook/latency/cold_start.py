@@ -200,7 +200,7 @@ def cold_cells(run: Run) -> pd.DataFrame:
 def against_warm(run: Run | None, bin_ms: float = 50) -> pd.DataFrame:
     """Return `cold_cells` with what tells how they began.
 
-    The table: with bins (series of the cell, None without samples), mean_us (of the whole cell), warm_us (of the warm
+    Its columns: bins (series of the cell, None without samples), mean_us (of the whole cell), warm_us (of the warm
     one of its block, operation, level and threads) and times_warm (the one by the other; NaN where unknown, and for
     warm cells). Empty for the printed tables, which have no run.
     """

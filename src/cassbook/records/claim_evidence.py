@@ -304,7 +304,7 @@ def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
 
     `papers`: those whose claims are wanted.
 
-    The result: by the id of the claim.
+    By the id of the claim.
 
     Raises InputError if a record is missing or damaged.
     """

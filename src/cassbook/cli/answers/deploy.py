@@ -173,7 +173,7 @@ def measure(
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
-    The table: operation, latency_ms, throughput_per_s, marks.
+    Columns: operation, latency_ms, throughput_per_s, marks.
 
     Raises InputError: see `measurable`.
     """
