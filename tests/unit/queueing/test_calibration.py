@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from click.testing import CliRunner
 
-from cassbook.advisor import against_mixes, from_calibration
+from cassbook.advisor import from_calibration
 from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
 from cassbook.book.chapters.choosing_figures import fastest
 from cassbook.cli.answers import predict
@@ -184,7 +184,7 @@ def mixed(run):
 
 
 def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
-    table = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
+    table = from_calibration.compared(from_calibration.latency_map(run), mixed).set_index(
         ["setting", "read_share", "threads"]
     )
     assert len(table) == 18
@@ -206,7 +206,7 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
         for j, threads in enumerate((4, 64))
     ])  # fmt: skip
     cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
-    table = against_mixes.by_setting(latency_map, cells)
+    table = from_calibration.by_setting(latency_map, cells)
     assert list(table.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
     assert table.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
     assert table.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
@@ -215,14 +215,14 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
 
 def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
     choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: from_calibration.pure_map(run)}
-    table = against_mixes.regrets(choosers, mixed)
+    table = from_calibration.regrets(choosers, mixed)
     assert table.loc[what_if.NETWORK, "right"].right == 6
     assert table.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
     assert table.loc["always 2R-2W", "regret"].value > 50
     assert {what_if.WEIGHTED, "always 1R-3W"} < set(table.index)
     # Mixes of other costs than those predicted: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
-    assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
+    assert from_calibration.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
 
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):
