@@ -9,10 +9,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from cassbook.bench import logs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import OPERATIONS, SAMPLES
 from cassbook.ingest import common
@@ -21,6 +19,7 @@ from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.log import Log
 from cassbook.ingest.merge import read_logs
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
 from tests.helpers.tool_logs import _BEGUN, easy_stress, zstd
 
@@ -150,11 +149,11 @@ def test_a_damaged_line_stops_with_file_and_line_and_leaves_nothing(tmp_path, ba
     place = next(i for i, line in enumerate(lines) if line.startswith("UPDATE,")) + 7
     damaged = tmp_path / "damaged.txt"
     damaged.write_text("\n".join([*lines[:place], bad, *lines[place:]]) + "\n")
-    done = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", damaged, "--to", tmp_path / "out.parquet")
     assert done.exit_code == 2
     assert f"damaged.txt, line {place + 1}: {bad!r}" in done.output
     assert [p.name for p in tmp_path.iterdir()] == ["damaged.txt"]
-    skipped = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet"), "--skip-damaged"])
+    skipped = cassbook("read", damaged, "--to", tmp_path / "out.parquet", "--skip-damaged")
     assert skipped.exit_code == 0
     assert "1 damaged lines left out" in skipped.output
     assert f"line {place + 1}: {bad!r}" in skipped.output
@@ -345,7 +344,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cassbook.ingest.samples.Writer.add", interrupted)
-    done = CliRunner().invoke(main, ["read", str(YCSB / "raw.txt"), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", YCSB / "raw.txt", "--to", tmp_path / "out.parquet")
     assert done.exit_code == 130
     assert "interrupted; nothing was written" in done.output
     assert not list(tmp_path.iterdir())

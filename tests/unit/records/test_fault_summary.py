@@ -5,7 +5,6 @@ import math
 import re
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import notebooks
 from cassbook.cli.main import main
@@ -15,6 +14,7 @@ from cassbook.records.faults import AdvisedRun, opened
 from cassbook.records.kinds import EXPERIMENTS, read_by
 from cassbook.shown import faults as shown_faults
 from tests.helpers.advised_records import advised_record
+from tests.helpers.command import cassbook
 from tests.helpers.fault_records import fault_record
 
 
@@ -98,10 +98,6 @@ def test_its_text_fits_a_terminal_and_says_all(run):
         assert said in text
     assert not re.search(r"\bnan\b", text)
     assert "[0.0" not in text
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 def test_show_takes_it_in_every_format(run, tmp_path):
