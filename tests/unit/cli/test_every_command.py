@@ -46,7 +46,7 @@ ELSEWHERE = {
     "cluster cqlsh": ("tests/unit/lab/engine/test_tools.py", '"cqlsh"'),
     "reproduce": ("tests/live/test_reproduce.py", '["make", "reproduce"'),
     "book": ("tests/unit/cli/test_every_command.py", '"book", "--recorded"'),
-    "chapter": ("tests/unit/cli/test_chapter.py", '["chapter"'),
+    "chapter": ("tests/unit/cli/test_chapter.py", 'cassbook("chapter"'),
 }
 
 
