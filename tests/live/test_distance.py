@@ -108,7 +108,7 @@ def todays_traces_are_understood(cluster, far, folder):
     assert np.isfinite(traced.reads.back_ms).sum(axis=1).min() >= 1
 
 
-RELAY = b"cassbook.lab.wan.relaying"
+RELAY = b"cassbook.lab.wan.relay_process"
 
 PROFILE = """
 name: far

@@ -39,7 +39,7 @@ from cassbook.profile.fields import (
 )
 from cassbook.profile.workloads import Distribution, WorkloadsSection
 
-#: How coordinators are chosen where no node is named: see `load.routing`.
+#: How coordinators are chosen where no node is named: see `load.coordinators`.
 POLICIES = ("round_robin", "token_aware", "nearest", "nearest_dc")
 
 

@@ -14,21 +14,20 @@ from types import SimpleNamespace
 import pytest
 from cassandra import AuthenticationFailed, DriverException
 from cassandra.cluster import NoHostAvailable
-from click.testing import CliRunner
 
-from cassbook.cli import hosts, main
+from cassbook.cli import hosts
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
-from cassbook.lab.engine import existing as module
+from cassbook.lab.engine import existing_cluster as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
-from cassbook.lab.engine.existing import ExistingCluster, FoundRelease
-from cassbook.lab.engine.hosts import Hosts, contact_points
+from cassbook.lab.engine.existing_cluster import ExistingCluster, FoundRelease, Hosts, contact_points
 from cassbook.lab.run import measure
 from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
+from tests.helpers.command import cassbook
 from tests.helpers.profiles import write_profile as profile_file
 
 USER, SECRET = "name-of-the-user", "s3cret-of-the-test"
@@ -54,7 +53,7 @@ class Fake(ExistingCluster):
 
 
 def run(*arguments, **options):
-    return CliRunner().invoke(main.main, ["run", "--profile", "quick", *[str(a) for a in arguments]], **options)
+    return cassbook("run", "--profile", "quick", *arguments, **options)
 
 
 @pytest.mark.parametrize(
@@ -392,7 +391,9 @@ def test_a_manifest_that_was_tampered_with_drops_nothing():
 def test_what_is_done_to_nodes_is_refused_with_what_would_work(what):
     cluster = Fake()
     assert (cluster.started_here, cluster.nodes_here, cluster.replication, cluster.apart) == (False, 0, None, None)
-    with pytest.raises(LaboratoryError, match=r"has not started .* without --hosts it measures on a cluster of its own"):
+    with pytest.raises(
+        LaboratoryError, match=r"has not started .* without --hosts it measures on a cluster of its own"
+    ):
         getattr(cluster, what)(*[] if what == "restart" else [1])
 
 

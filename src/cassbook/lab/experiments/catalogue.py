@@ -27,12 +27,11 @@ _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 class Entry:
     """An experiment as the catalogue lists it."""
 
-    question: str  # it answers
+    question: str
     minutes: int  # three blocks take about so long on two cores
     maker: str  # module of this package and what makes it, `module:name`; imported when it is asked for
     engines: tuple[str, ...] = _ANY  # Cassandra versions it can be measured on, the usual one first
-    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
-    #: nothing.
+    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`.
     needs: str = ""
 
     @property

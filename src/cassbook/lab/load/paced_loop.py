@@ -30,7 +30,7 @@ class PacedSlot(Slot):
     _loop: PacedLoop
 
     def send(self, at: float | None = None) -> None:
-        """Send the next request if it is due, else be put by until one is."""
+        """Send the next request if it is due, else be set aside until one is."""
         intended = self._loop.next_turn(self)
         if intended is not None:
             self.intended = intended
@@ -79,7 +79,7 @@ class PacedLoop(ClosedLoop):
         return self._begun + self._taken * self._interval_s
 
     def next_turn(self, slot: Slot) -> float | None:
-        """Moment at which the next request was meant to start; where none is due, the slot is put by and it is None."""
+        """Moment at which the next request was meant to start; None if none is due, and the slot is set aside."""
         with self._turns:
             due = self._next_due
             if due > _clock() and not self.stopping:

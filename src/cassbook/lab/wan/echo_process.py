@@ -36,18 +36,8 @@ class Call:
     unanswered: int = 0
 
 
-class Echoing:
-    """Answers what comes in, and calls again and again.
-
-    Parameters
-    ----------
-    loop : Loop
-    listen : list of (address, port)
-    size : int
-        Of a message, bytes; at least those of two stamps.
-    interval_s : float
-        Between two messages of a call.
-    """
+class Caller:
+    """Answers what comes in, and calls every `interval_s`; a message has `size` bytes, at least those of two stamps."""
 
     def __init__(self, loop: precise.Loop, listen: list[tuple[str, int]], size: int, interval_s: float) -> None:
         self._loop, self._interval_s = loop, interval_s
@@ -128,8 +118,8 @@ def serve(
 ) -> None:  # fmt: skip
     """Be the echo: first say how many calls there are, then report whenever asked, until the owner is gone."""
     loop = precise.Loop()
-    echoing = Echoing(loop, listen, size, interval_s)
+    caller = Caller(loop, listen, size, interval_s)
     for call in calls:
-        echoing.call(*call)
+        caller.call(*call)
     owner.tell(len(calls))
-    owner.serve(loop, lambda _: echoing.report())
+    owner.serve(loop, lambda _: caller.report())

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import re
+import socket
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,12 @@ from cassandra.pool import Host
 from typing_extensions import override
 
 from cassbook.core.errors import InputError, LaboratoryError
-from cassbook.core.signals import let_through
+from cassbook.core.signals import Cleared, let_through
 from cassbook.core.words import counted
-from cassbook.lab.engine import probe
+from cassbook.lab.engine import cluster_state
 from cassbook.lab.engine.any_cluster import AnyCluster
 from cassbook.lab.engine.connect import Access, UnsupportedProtocolError, connect
-from cassbook.lab.engine.hosts import Hosts
-from cassbook.lab.engine.signals import Cleared
+from cassbook.lab.engine.preflight import CQL_PORT
 
 #: Newest first. The light path speaks these two; 4 is spoken by every release from 2.2 on, 3 by 2.1.
 _PROTOCOLS = (4, 3)
@@ -33,9 +33,61 @@ _SCHEMA_TIMEOUT_S = 60.0
 _ATTEMPTS = 3
 _MARK = "made_by_cassbook"
 _GRANTS = (
-    "GRANT CREATE ON ALL KEYSPACES is due from 2.2 on; in 2.1, where nobody gets rights in what he makes, "
+    "GRANT CREATE ON ALL KEYSPACES is needed from 2.2 on; in 2.1, where nobody gets rights in what they create, "
     "CREATE, ALTER, DROP, SELECT and MODIFY"
 )
+
+
+def contact_points(text: str) -> tuple[tuple[str, ...], int]:
+    """Read `HOST,HOST` or `HOST:PORT,...` (an IPv6 address with a port in brackets) into hosts and their port.
+
+    InputError for an empty name, an impossible port, or ports that differ.
+    """
+    hosts: list[str] = []
+    ports: set[int] = set()
+    for part in (p.strip() for p in text.split(",")):
+        bracketed = re.fullmatch(r"\[([0-9A-Fa-f:.]+)\](?::(\d+))?", part)
+        plain = re.fullmatch(r"([^:\[\]\s]+)(?::(\d+))?", part)
+        bare = re.fullmatch(r"([0-9A-Fa-f.]*:[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*)()", part)
+        match = bracketed or plain or bare
+        if not match:
+            raise InputError(f"--hosts: {part!r} is no HOST or HOST:PORT in {text!r}; separate hosts by commas")
+        port = int(match[2] or CQL_PORT)
+        if not 0 < port < 1 << 16:
+            raise InputError(f"--hosts: {part!r}: a port is 1 to 65535")
+        hosts.append(match[1])
+        ports.add(port)
+    if len(ports) > 1:
+        raise InputError(f"--hosts: one port for all nodes is supported, got {', '.join(map(str, sorted(ports)))}")
+    return tuple(dict.fromkeys(hosts)), ports.pop()
+
+
+@dataclass(frozen=True, slots=True)
+class Hosts:
+    """An existing cluster as a person names it: contact points, credentials, keyspace."""
+
+    contact_points: tuple[str, ...]  # names or addresses of some of its nodes
+    data_centre: str | None = None  # whose nodes coordinate and hold the replicas; None where there is only one
+    access: Access = field(default_factory=Access)
+    keyspace: str = "cassbook"  # the one to make, measure in, and drop
+    keep_keyspace: bool = False  # do not drop it at the end
+
+    def resolved(self) -> list[str]:
+        """Addresses of the contact points; InputError for a name that has none."""
+        addresses: list[str] = []
+        for name in self.contact_points:
+            try:
+                entries = socket.getaddrinfo(name, self.access.port, type=socket.SOCK_STREAM)
+            except OSError as error:
+                raise InputError(f"--hosts: {name!r} has no address ({error.strerror})") from None
+            addresses += [str(entry[4][0]) for entry in entries]
+        return list(dict.fromkeys(addresses))
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"[a-z][a-z0-9_]{0,47}", self.keyspace) or self.keyspace.startswith("system"):
+            raise InputError(
+                f"--keyspace: {self.keyspace!r} cannot be used; small letters, digits and _, at most 48, not system..."
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,38 +104,14 @@ class FoundRelease:
 
 
 class ExistingCluster(Cleared, AnyCluster):
-    """A cluster of somebody's; as a context manager, the keyspace in it that one block measures in.
+    """A cluster that somebody else runs; as a context manager, the keyspace in it that one block measures in.
 
-    To make one is to look at the cluster: it connects, reads system tables, and writes nothing. Entering creates the
-    keyspace, leaving drops it.
-
-    Parameters
-    ----------
-    asked : Hosts
-    replication_factor : int
-        Replicas of each row, all in the one data centre.
-    run : str
-        Identifies the run: a keyspace is dropped only if it bears this run's mark.
-    log : callable
-        Takes each line of progress.
-
-    Attributes
-    ----------
-    name, data_centre : str
-        As the cluster says; for the person at the terminal, never for a file.
-    addresses : list of str
-        The coordinators: nodes of the data centre that answer, in order of address.
-    silent : list of str
-        Nodes of the data centre that do not.
-    others : list of str
-        Keyspaces other than Cassandra's own.
-
-    Raises
-    ------
-    InputError
-        If names, credentials, certificates, data centre, replicas or keyspace do not fit the cluster.
-    LaboratoryError
-        If no node can be reached.
+    Making one looks at the cluster: it connects, reads system tables, and writes nothing. An InputError says which
+    names, credentials, certificates, data centre, replicas or keyspace do not fit; LaboratoryError if no node can be
+    reached. Entering creates the keyspace, all replicas in the one data centre; leaving drops it, and only if it bears
+    the mark of this `run`. `name` and `data_centre` are for the person at the terminal, never for a file; `addresses`
+    are nodes of the data centre that answer, in order, `silent` those that do not, and `others` keyspaces other than
+    Cassandra's own.
     """
 
     started_here = False
@@ -221,7 +249,7 @@ class ExistingCluster(Cleared, AnyCluster):
     @override
     def flush(self, session: Session, table: str) -> None:
         """Ask the nodes to flush `table`; whether they have cannot be seen."""
-        probe.ask_to_flush(session, table)
+        cluster_state.ask_to_flush(session, table)
 
     @override
     def hints(self, session: Session) -> int | None:
@@ -229,19 +257,21 @@ class ExistingCluster(Cleared, AnyCluster):
         if self.release.major >= (3, 0):
             return None
         try:
-            return probe.pending_hints(session, self.release.major, [])
+            return cluster_state.pending_hints(session, self.release.major, [])
         except (DriverException, NoHostAvailable):
             return None
 
     @override
     def barrier(self, session: Session) -> list[str]:
         """Write at ALL through each coordinator to replicas on every node; the reasons of those that failed."""
-        keys = probe.keys_on_every_node(session, self.keyspace, self.addresses)
-        return probe.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
+        keys = cluster_state.keys_on_every_node(session, self.keyspace, self.addresses)
+        return cluster_state.write_at_all(session, len(self.addresses), f"{self.keyspace}.{_MARK}", keys)
 
     def _check_partitioner(self, partitioner: str) -> None:
         if not partitioner.endswith("Murmur3Partitioner"):
-            raise InputError(f"--hosts: the cluster uses {partitioner.rsplit('.', 1)[-1]}; Murmur3Partitioner is due")
+            raise InputError(
+                f"--hosts: the cluster uses {partitioner.rsplit('.', 1)[-1]}; Murmur3Partitioner is needed"
+            )
 
     @staticmethod
     def _refuse_shared_addresses(hosts: list[Host]) -> None:
@@ -260,32 +290,20 @@ class ExistingCluster(Cleared, AnyCluster):
         if len(versions) > 1:
             raise InputError(f"--hosts: the nodes run different releases ({', '.join(versions)}): finish the upgrade")
         if _major(versions[0]) < _OLDEST:
-            raise InputError(f"--hosts: the nodes run Cassandra {versions[0]}; 2.1 or later is due")
+            raise InputError(f"--hosts: the nodes run Cassandra {versions[0]}; 2.1 or later is needed")
         return versions[0]
 
     def _mark(self) -> str:
         return f"made by cassbook for run {self.run}, dropped at its end"
 
     def take_up(self, run: str) -> None:
-        """Go on as the run that was begun with this identifier: what it left may be dropped.
-
-        Raises
-        ------
-        InputError
-            If it cannot be one of ours.
-        """
+        """Resume the run with this identifier: what it left may be dropped. InputError if it cannot be one of ours."""
         if not re.fullmatch(r"[0-9a-f]{12}", run):
             raise InputError(f"manifest.json: is damaged (existing_cluster.run is {run!r})")
         self.run = run
 
     def check_keyspace(self) -> None:
-        """Refuse a keyspace that stands already, unless it bears this run's mark.
-
-        Raises
-        ------
-        InputError
-            Before anything is written.
-        """
+        """Refuse (InputError) a keyspace that exists already, unless it bears this run's mark; nothing is written."""
         self._is_ours(self._comment)
 
     def _comment_in(self, session: Session) -> str | None:
@@ -308,7 +326,7 @@ class ExistingCluster(Cleared, AnyCluster):
     def _make_keyspace(self) -> None:
         """Create the keyspace with its mark, in place of one that an earlier start of this run left.
 
-        A signal waits until it stands and can be dropped by its mark.
+        A signal waits until it exists and can be dropped by its mark.
         """
         data_centre = self.data_centre.replace("'", "''")
         replication = f"{{'class': 'NetworkTopologyStrategy', '{data_centre}': {self.replication_factor}}}"

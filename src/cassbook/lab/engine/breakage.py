@@ -49,13 +49,7 @@ def namespaces() -> bool:
 
 
 def give_clock(node: Path) -> None:
-    """Have a node, by its folder, started with a clock that `set_clock` can set.
-
-    Raises
-    ------
-    InputError
-        If libfaketime is missing.
-    """
+    """Have a node, by its folder, started with a clock that `set_clock` can set; InputError without libfaketime."""
     library = faketime()
     if library is None:
         raise InputError(
@@ -66,7 +60,7 @@ def give_clock(node: Path) -> None:
     _add(
         node,
         f"export LD_PRELOAD={library} FAKETIME_TIMESTAMP_FILE={node / _CLOCK} FAKETIME_CACHE_DURATION=1 "
-        # The JVM waits by the clock that only goes on: without the last, for its waits are then moved, a minute passes
+        # The JVM waits by the monotonic clock: without the last, its waits are shifted too, and a minute passes
         # until a node has started.
         "FAKETIME_DONT_FAKE_MONOTONIC=1 FAKETIME_FORCE_MONOTONIC_FIX=0",
     )
@@ -80,12 +74,8 @@ def set_clock(node: Path, by_ms: float) -> None:
 def give_small_disk(node: Path, size_mb: int = DISK_MB) -> None:
     """Have a node, by its folder, started with its data and commit log on a small disk.
 
-    The disk is there as long as the process that holds it, which ends with the cluster.
-
-    Raises
-    ------
-    LaboratoryError
-        If it cannot be mounted, with the reason.
+    The disk lasts as long as the process that holds it, which ends with the cluster. A LaboratoryError gives the reason
+    why it cannot be mounted.
     """
     disk = node / _DISK
     disk.mkdir()

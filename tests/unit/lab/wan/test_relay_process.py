@@ -10,9 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from cassbook.lab.wan import precise, relaying
-from cassbook.lab.wan.callers import Callers
+from cassbook.lab.wan import precise, relay_process
 from cassbook.lab.wan.relay import free_address
+from cassbook.lab.wan.relay_process import Callers
 
 US = 1e-6
 RESET = struct.pack("ii", 1, 0)
@@ -73,12 +73,12 @@ def whole(peer, size):
 @pytest.fixture
 def line(monkeypatch):
     loop = Moved()
-    monkeypatch.setattr(relaying, "clock", lambda: loop.now_s)
+    monkeypatch.setattr(relay_process, "clock", lambda: loop.now_s)
     at = free_address()
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.settimeout(10)
         route = {"listen": at, "to": server.getsockname(), "host": "s", "caller": "c"}
-        relay = relaying.Relaying(loop, [route], Callers({}, by_owner=False))
+        relay = relay_process.Forwarder(loop, [route], Callers({}, by_owner=False))
         with socket.create_connection(at, timeout=10) as near:
             loop.turn()
             with server.accept()[0] as far:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from typing_extensions import override
 
 from cassbook.lab.load import keys
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Locked, Request, Usertable
@@ -77,16 +78,10 @@ def kinds(shares: Mapping[int, float], rng: np.random.Generator) -> Iterator[int
 
 
 class Growth:
-    """The rows that a workload adds to its table, and which of them may be asked for.
+    """The rows that a workload adds to its table, and which of them may be requested.
 
-    Parameters
-    ----------
-    table : Usertable
-        Holds the rows that were loaded.
-    process, processes : int
-        Which of how many client processes this is: each adds rows of its own, and asks for those and the loaded ones.
-    clock : callable
-        Seconds.
+    Each of several client processes adds rows of its own, and requests those and the loaded ones. The clock gives
+    seconds.
     """
 
     def __init__(
@@ -120,7 +115,7 @@ class Growth:
         return self._table.insert(row, self._picks[row % _INSERTS_AHEAD])
 
     def newest(self) -> int:
-        """Newest row that may be asked for."""
+        """Newest row that may be requested."""
         if self._sent:
             with self._lock:
                 before = self._clock() - SETTLED_AFTER_S
@@ -134,20 +129,10 @@ class Growth:
         return self._next + count
 
 
-class YcsbWorkload:
-    """The requests of a preset on a usertable.
+class YcsbWorkload(Workload):
+    """The requests of a preset on a usertable, one of its own if the preset inserts.
 
-    Parameters
-    ----------
-    preset : Preset
-    table : Usertable
-        One of its own if the preset inserts.
-    max_scan_length : int
-    scan_length_distribution : str
-        'uniform' or 'zipfian'.
-    process, processes : int
-        See `Growth`.
-    rng : numpy.random.Generator
+    Lengths of scans are 'uniform' or 'zipfian'; for `process` and `processes` see `Growth`.
     """
 
     def __init__(
@@ -164,14 +149,16 @@ class YcsbWorkload:
         self._scan = scan_length_distribution, max_scan_length
         self.growth = Growth(table, process, processes)
 
+    @override
     def prefixes(self, read_cl: str, write_cl: str) -> list[list[bytes]]:
-        """First part of each statement's frame body at the given levels, by operation and statement."""
         return self._table.prefixes(read_cl, write_cl)
 
+    @override
     def operations(self, rng: np.random.Generator) -> Iterator[int]:
         """Endless kinds of operation in the preset's shares; safe to share by threads."""
         return kinds(self._preset.shares, rng)
 
+    @override
     def requests(self, operation: int) -> Iterator[Request]:
         """Endless requests of a kind; none of a kind that the preset does not have."""
         if operation not in self._preset.shares:
@@ -187,7 +174,7 @@ class YcsbWorkload:
         return self._table.requests(operation, self._preset.distribution)
 
     def _rows(self) -> Iterator[int]:
-        """Rows to ask for, endlessly, as the table grows."""
+        """Rows to request, endlessly, as the table grows."""
         size, growth = self._table.ring_size, self.growth
         if self._preset.distribution == "latest":
             for behind in itertools.cycle(keys.recency(growth.newest() + 1, size, self._rng).tolist()):

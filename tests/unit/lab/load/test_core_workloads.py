@@ -16,8 +16,8 @@ from scipy import stats
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
 from cassbook.lab.load import keys, values, wire
+from cassbook.lab.load.core_workloads import PRESETS, SETTLED_AFTER_S, Growth, YcsbWorkload, kinds
 from cassbook.lab.load.statements import Statements, _qualified
-from cassbook.lab.load.workloads import PRESETS, SETTLED_AFTER_S, Growth, YcsbWorkload, kinds
 from cassbook.lab.load.ycsb import INSERT, READ, RMW, SCAN, UPDATE, Usertable
 from cassbook.lab.run.hosts import written
 from cassbook.lab.run.plan import forecast_s, plan

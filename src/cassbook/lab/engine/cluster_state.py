@@ -60,20 +60,8 @@ def read_through_each(session: Session, level: int) -> list[str]:
 def write_at_all(session: Session, nodes: int, table: str = _TABLE, keys: Sequence[int] = (0,)) -> list[str]:
     """Write at ALL through each node, after a workload: a barrier behind what the replicas' stages had queued.
 
-    Parameters
-    ----------
-    session : Session
-    nodes : int
-        How many coordinators there must be.
-    table : str
-        "keyspace.name"; default: the probe table of local clusters.
-    keys : sequence of int
-        Rows to write; together their replicas should be all nodes.
-
-    Returns
-    -------
-    list of str
-        The reasons of those that failed, empty if none.
+    Returns the reasons of those that failed; fewer than `nodes` coordinators are one. The table ("keyspace.name") is by
+    default the probe table of local clusters; the replicas of all `keys` together should be all nodes.
     """
     failed = []
     for key in keys:
@@ -118,16 +106,7 @@ def _through_each(session: Session, nodes: int, query: str, level: int = Consist
 
 
 def pending_hints(session: Session, major: tuple[int, int], node_folders: Sequence[Path]) -> int:
-    """Hints that wait for delivery: rows of system.hints before 3.0, files on disk since.
-
-    Parameters
-    ----------
-    session : Session
-    major : (int, int)
-        First two parts of the Cassandra version.
-    node_folders : sequence of Path
-        Folders of local nodes, read for 3.0 and later.
-    """
+    """Count hints that wait for delivery: rows of system.hints before 3.0, files in local nodes' folders since."""
     if major < (3, 0):
         total = 0
         for host in coordinators(session):
@@ -140,12 +119,8 @@ def flush(session: Session, table: str, node_folders: Sequence[Path], timeout_s:
     """Flush `table` ("keyspace.name") to SSTables on every node.
 
     A short flush period makes each node flush by itself; it is set back as soon as no memtable grows any more, that is
-    when each node has a data file and none has changed for six periods.
-
-    Raises
-    ------
-    LaboratoryError
-        If a node has written no data file in time.
+    when each node has a data file and none has changed for six periods. LaboratoryError if a node has written no data
+    file in time.
     """
     keyspace, name = table.split(".")
     session.execute(f"ALTER TABLE {table} WITH memtable_flush_period_in_ms = {_FLUSH_PERIOD_MS}")

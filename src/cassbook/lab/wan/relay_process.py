@@ -12,13 +12,14 @@ import socket
 import struct
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import Any
 
+import psutil
+
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.wan import precise
-from cassbook.lab.wan.callers import Callers
 from cassbook.lab.wan.child import Owner
 from cassbook.lab.wan.precise import READ, WRITE, clock
 
@@ -28,6 +29,44 @@ _MOST_BYTES = 64 << 20
 _SEED = 20211207
 _BINS = 32  # of lateness, by the binary logarithm of microseconds
 _RESET = struct.pack("ii", 1, 0)  # SO_LINGER for no time: closing sends a reset
+
+
+class Callers:
+    """Identifies the host that a connection comes from; `hosts` are names by the address that a host listens on.
+
+    Nodes before 4.0 bind what they call from to the address they listen on, so the peer's address identifies them.
+    Later ones do not: on one machine all of them call from 127.0.0.1, and only the process that owns the calling socket
+    (found in some 8 ms, `by_owner`) identifies them. `at` is where hosts listen for each other; a node also listens for
+    its manager, wherever that is.
+    """
+
+    def __init__(self, hosts: Mapping[str, str], by_owner: bool, at: Collection[tuple[str, int]] = ()) -> None:
+        self._hosts, self._by_owner, self._at = dict(hosts), by_owner, frozenset(at)
+        self._of_process: dict[int, frozenset[str]] = {}
+
+    def of(self, accepted: socket.socket) -> str:
+        """Name of the host at the other end of an accepted connection; '' for a stranger.
+
+        A process that listens for several hosts is taken for the one whose address it calls from. OSError if the
+        connection is gone.
+        """
+        peer, here = accepted.getpeername(), accepted.getsockname()
+        by_address = self._hosts.get(peer[0], "")
+        if not self._by_owner:
+            return by_address
+        names = self._owner(peer, here)
+        return by_address if len(names) > 1 else "".join(names)
+
+    def _owner(self, peer: tuple[str, int], here: tuple[str, int]) -> frozenset[str]:
+        """Hosts that the calling process listens for."""
+        sockets = psutil.net_connections("tcp4")
+        pid = next((s.pid for s in sockets if s.laddr == peer and s.raddr == here), None)
+        if pid is None:
+            return frozenset()
+        if not self._of_process.get(pid):
+            listening = {tuple(s.laddr) for s in sockets if s.pid == pid and s.status == psutil.CONN_LISTEN}
+            self._of_process[pid] = frozenset(self._hosts[at[0]] for at in listening & self._at if at[0] in self._hosts)
+        return self._of_process[pid]
 
 
 class Between:
@@ -64,22 +103,11 @@ class End:
         self.when_due: Callable[[float, float], None]
 
 
-class Relaying:
-    """Listens on every route and passes on what comes.
+class Forwarder:
+    """Listens on every route and passes on what comes; an OSError names an address that cannot be listened on.
 
-    Parameters
-    ----------
-    loop : Loop
-    routes : list of dict
-        listen and to (address, port), host (that it leads to), caller (whose connections come in there; None if that is
-        to be found out).
-    callers : Callers
-        Finds out.
-
-    Raises
-    ------
-    OSError
-        Naming an address that cannot be listened on.
+    A route has listen and to (address, port), host (that it leads to) and caller (whose connections come in there; None
+    if `callers` finds that out).
     """
 
     def __init__(self, loop: precise.Loop, routes: list[dict[str, Any]], callers: Callers) -> None:
@@ -102,8 +130,8 @@ class Relaying:
     def set_links(self, links: list[tuple[str, str, float, float, float]]) -> None:
         """Put links into force, for what comes from now on: sender, receiver, delay_s, jitter_s, seconds_per_byte.
 
-        With an infinite delay what comes is kept; it goes on when the delay is finite again, if its sender is still
-        there.
+        With an infinite delay what comes is kept; it is passed on when the delay is finite again, if its sender
+        still exists.
         """
         for sender, receiver, delay_s, jitter_s, seconds_per_byte in links:
             pair = self.between(sender, receiver)
@@ -324,15 +352,15 @@ def serve(
     loop = precise.Loop()
     at = {(address, port) for address, port in (route["to"] for route in routes)}
     try:
-        relaying = Relaying(loop, routes, Callers(hosts, by_owner, at))
+        forwarder = Forwarder(loop, routes, Callers(hosts, by_owner, at))
     except OSError as error:
         raise LaboratoryError(error.strerror) from None
-    relaying.set_links(links)
+    forwarder.set_links(links)
 
     def reply(changed: list[tuple[str, str, float, float, float]] | None) -> dict[str, Any] | None:
         if changed is None:
-            return relaying.report()
-        relaying.set_links(changed)
+            return forwarder.report()
+        forwarder.set_links(changed)
         return None
 
     owner.tell(len(routes))

@@ -10,21 +10,11 @@ from cassandra.metadata import Murmur3Token
 
 
 class Coordinators:
-    """The coordinator that a policy gives to a partition.
+    """The coordinator that a policy gives to a partition, as the index of its address in `nodes`.
 
-    Parameters
-    ----------
-    session : Session
-        Knows the ring.
-    keyspace : str
-    nodes : sequence of str
-        Addresses of the coordinators, in the order of their indices.
-    policy : str
-        'round_robin'; 'token_aware' (the first replica of the key's token range); 'nearest' (the node that
-        answers an empty request soonest, see `load.nodes`); 'nearest_dc' (the nodes of that one's data centre in turn,
-        which is what the drivers' DC-aware policy does); 'node1', 'node2', ...: one fixed node.
-    nearest : int
-        Index of the nearest node.
+    Policies: 'round_robin'; 'token_aware' (the first replica of the key's token range); 'nearest' (the node that
+    answers an empty request soonest, see `load.nodes`); 'nearest_dc' (the nodes of that one's data centre in turn,
+    which is what the drivers' DC-aware policy does); 'node1', 'node2', ...: one fixed node.
     """
 
     def __init__(self, session: Session, keyspace: str, nodes: Sequence[str], policy: str, nearest: int) -> None:
@@ -41,7 +31,7 @@ class Coordinators:
         return next(self._turns)
 
     def of(self, routing_key: bytes | None) -> int:
-        """Index of the node to ask for a partition; where there is no key to go by, nodes take turns."""
+        """Index of the coordinator for a partition; where there is no key to go by, nodes take turns."""
         if self._policy == "token_aware" and routing_key is not None:
             replicas = self._token_map.get_replicas(self._keyspace, Murmur3Token.from_key(routing_key))
             # A replica that is no coordinator (it does not answer, on an existing cluster) is passed over.
