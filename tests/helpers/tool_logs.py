@@ -4,18 +4,13 @@ import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
-
-
-def run(*arguments):
-    return CliRunner().invoke(main, [*map(str, arguments)])
+from tests.helpers.command import cassbook
 
 
 def shown(path, *options):
     """Rows of `show` by operation, and its notes."""
-    result = run("show", path, "--format", "json", *options)
+    result = cassbook("show", path, "--format", "json", *options)
     assert result.exit_code == 0, result.output
     content = json.loads(result.stdout)
     return {row["operation"]: row for row in content["cells"]}, "\n".join(content["notes"])

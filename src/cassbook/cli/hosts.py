@@ -127,7 +127,7 @@ def placed_clients(
 ) -> Iterator[tuple[Profile, Clients | None]]:
     """Connect to the scheduler, if one is asked for, and check its workers, before anything is written.
 
-    The result: the profile with as many client processes as will run.
+    Returns the profile with as many client processes as will run.
 
     Raises InputError for workers that cannot take part. Raises LaboratoryError if no scheduler answers.
     """

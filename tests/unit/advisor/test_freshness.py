@@ -6,15 +6,14 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.freshness import FromLatencies, of_run, stronger
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import records_dir
 from cassbook.ingest.folder import open_run
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from cassbook.latency.summaries import pure_cells
+from tests.helpers.command import cassbook
 from tests.helpers.experiments import noted
 
 
@@ -97,13 +96,13 @@ def test_any_run_answers_roughly():
 
 
 def test_the_command(record):
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "0"])
+    text = cassbook("stale", "--run", record, "--r", "1", "--w", "1", "--t", "0")
     assert text.exit_code == 0, text.output
     assert "stale 150 of 300 reads after 0 ms: 0.5000 [" in text.output
     assert "2 read, 1 written: stale 60 of 300 reads after 0 ms: 0.2000 [" in text.output
     assert "at most 1e-4 stale: no, at least 0.44" in text.output
     assert "reads +2.00 ms (times 2.00), writes +0.00 ms" in text.output
-    done = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json"])
+    done = cassbook("stale", "--run", record, "--r", "2", "--w", "2", "--t", "0", "--format", "json")
     assert json.loads(done.output)["p_consistent"]["value"] == 1.0
 
 
@@ -117,7 +116,7 @@ def test_the_command(record):
     ],
 )
 def test_what_a_record_cannot_answer_is_said(record, options, message):
-    done = CliRunner().invoke(main, ["stale", "--run", record, *options])
+    done = cassbook("stale", "--run", record, *options)
     assert done.exit_code != 0
     assert re.search(message, done.output), done.output
 
@@ -134,14 +133,14 @@ def test_other_mistakes(record, tmp_path):
 
 
 def run_json(record, *options):
-    done = CliRunner().invoke(main, ["stale", "--run", record, *options, "--format", "json"])
+    done = cassbook("stale", "--run", record, *options, "--format", "json")
     assert done.exit_code == 0, done.output
     return json.loads(done.output)
 
 
 def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
     options = ["--r", "1", "--w", "1", "--t", "20"]
-    text = CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+    text = cassbook("stale", "--run", record, *options).output
     assert "stale 0 of 300 reads after 20 ms: at most 0.0122 (95 %)" in text
     assert "at most 1e-4 stale: not known; 36,589 more reads" in text
     assert "none of 600 pairings" in text
@@ -167,11 +166,11 @@ def test_none_is_said_with_its_bound_and_with_what_a_target_takes(record):
 def test_a_target_is_shown_exceeded_or_not_known(record, t, target, verdict, said):
     options = ["--r", "1", "--w", "1", "--t", t, "--target", target]
     assert run_json(record, *options)["target"]["verdict"] == verdict
-    assert said in CliRunner().invoke(main, ["stale", "--run", record, *options]).output
+    assert said in cassbook("stale", "--run", record, *options).output
 
 
 def test_between_two_waits_both_counts_are_said(record):
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "1", "--w", "1", "--t", "10"]).output
+    text = cassbook("stale", "--run", record, "--r", "1", "--w", "1", "--t", "10").output
     assert "stale 150 of 300 reads after 0 ms and 0 of 300 reads after 20 ms" in text
     assert "at 10 ms: 0.2500 [" in text
 
@@ -179,7 +178,7 @@ def test_between_two_waits_both_counts_are_said(record):
 def test_quorums_that_meet_are_not_stale_while_all_is_well_and_have_no_target(record):
     told = run_json(record, "--r", "2", "--w", "2", "--t", "0")
     assert (told["quorums_meet"], told["target"], told["stale"]["high"]) == (True, None, 0.0)
-    text = CliRunner().invoke(main, ["stale", "--run", record, "--r", "2", "--w", "2", "--t", "0"]).output
+    text = cassbook("stale", "--run", record, "--r", "2", "--w", "2", "--t", "0").output
     assert "(probed: 0 of 300 reads after 0 ms; at most 0.0122)" in text
 
 
@@ -198,7 +197,7 @@ def test_latencies_of_few_starts_are_medians_with_their_range():
         "--t",
         "10",
     ]
-    text = CliRunner().invoke(main, ["stale", *options]).output
+    text = cassbook("stale", *options).output
     told = run_json(*options[1:2], *options[2:])
     reads = told["read_ms_by_start"]
     assert len(reads) == 3
@@ -211,7 +210,7 @@ def test_latencies_of_few_starts_are_medians_with_their_range():
 
 
 def test_a_record_without_traces_says_so():
-    text = CliRunner().invoke(main, ["stale", "--run", "stale-five-2.1.20", "--r", "1", "--w", "1", "--t", "10"]).output
+    text = cassbook("stale", "--run", "stale-five-2.1.20", "--r", "1", "--w", "1", "--t", "10").output
     assert "its requests were not traced" in text
     assert "next stronger" in text.partition("not traced")[2]
 

@@ -6,17 +6,16 @@ from multiprocessing.reduction import ForkingPickler
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.advice import times_as_slow
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.cli.answers import advise
-from cassbook.cli.main import main
 from cassbook.core.consistency import STRONG_SETTINGS, WIDER_SETTINGS, strong_settings
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root
 from cassbook.latency.mixing import mixed
 from tests.helpers import made_runs
+from tests.helpers.command import cassbook
 
 
 @pytest.fixture
@@ -216,11 +215,11 @@ def test_the_map_in_words_has_a_row_a_share(known):
 
 
 def test_the_command_line_advises_from_a_recorded_run():
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9"])
+    done = cassbook("advise", "--run", "standard-2.1.20", "--threads", "300", "--reads", "0.9")
     assert done.exit_code == 0, done.output
     assert "recommended  2R-2W" in done.output
     assert "fastest      1R-3W" in done.output
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", "--map", "--format", "csv"])
+    done = cassbook("advise", "--run", "standard-2.1.20", "--map", "--format", "csv")
     assert done.exit_code == 0
     assert len(done.output.splitlines()) == 1 + 12 * 11
 
@@ -243,7 +242,7 @@ def test_the_command_line_advises_from_a_recorded_run():
     ],
 )
 def test_the_command_line_says_what_is_wrong(options, wrong):
-    done = CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
+    done = cassbook("advise", "--run", "standard-2.1.20", *options)
     assert done.exit_code == 2
     assert wrong in done.output
 
@@ -262,7 +261,7 @@ def test_the_readmes_example_is_what_the_command_says():
     lines = (project_root() / "README.md").read_text(encoding="utf-8").splitlines()
     start = next(place for place, line in enumerate(lines) if line.startswith("    $ cassbook advise"))
     shown = itertools.takewhile(lambda line: line.startswith("    "), lines[start + 1 :])
-    done = CliRunner().invoke(main, lines[start].split()[2:])
+    done = cassbook(*lines[start].split()[2:])
     assert done.output.splitlines() == [line.removeprefix("    ") for line in shown]
 
 

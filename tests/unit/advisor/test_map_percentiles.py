@@ -6,17 +6,16 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.advisor.policy import Policy, SweepCost, Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.window import Load
 from cassbook.cli.answers import advise
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.latency import histograms, percentiles
+from tests.helpers.command import cassbook
 from tests.helpers.made_cells import cell_stats
 
 THREADS = (10, 40)
@@ -242,7 +241,7 @@ def test_the_adviser_goes_by_the_figure_that_its_terms_name():
 
 
 def run(*options):
-    return CliRunner().invoke(main, ["advise", "--run", "standard-2.1.20", *options])
+    return cassbook("advise", "--run", "standard-2.1.20", *options)
 
 
 @pytest.mark.parametrize("by", ["p50", "p99.9"])
@@ -285,6 +284,6 @@ def test_the_command_line_says_what_is_wrong_and_what_would_be_right(options, wr
 
 def test_a_calibrated_network_predicts_means_only():
     typed = "advise --run calibration-5.0.9 --nodes 6 --threads 8 --reads 0.5 --by p99"
-    done = CliRunner().invoke(main, typed.split())
+    done = cassbook(*typed.split())
     assert done.exit_code == 2
     assert "--by p99: not with --nodes, whose network predicts means" in done.output

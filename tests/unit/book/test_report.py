@@ -5,18 +5,13 @@ import re
 from html.parser import HTMLParser
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import report
-from cassbook.cli.main import main
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 from tests.helpers.made_runs import report_run
 
 RAW = ROOT / "tests" / "data" / "logs" / "ycsb-0.17.0" / "raw.txt"
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,6 @@ import sys
 from collections import Counter
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook import published
 from cassbook.claims import ledger_text, registry
@@ -25,10 +24,10 @@ from cassbook.claims.interval import as_printed, exactly, high, interval, low, m
 from cassbook.claims.registry import ledger, with_ids
 from cassbook.claims.statement import PAPERS, VERDICTS, Answer, Count, Statement, Untestable, agrees, judge, spell
 from cassbook.claims.typos import repairs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.latency import regression
+from tests.helpers.command import cassbook
 from tests.helpers.data import DATA
 from tests.helpers.table_differences import agree, differences, stored
 from tests.helpers.texts import KEYS, PARSED, parsers
@@ -447,19 +446,19 @@ def test_measured_mixes_would_be_believed(altered, monkeypatch, share):
 
 
 def test_the_command_lists_them_in_three_formats(findings):
-    listed = json.loads(CliRunner().invoke(main, ["claims", "--format", "json"], catch_exceptions=False).stdout)
+    listed = json.loads(cassbook("claims", "--format", "json", catch_exceptions=False).stdout)
     assert [claim["id"] for claim in listed] == [finding.id for finding in findings]
     assert {"id", "paper", "location", "quote", "printed", "recomputed", "verdict", "note"} <= set(listed[0])
-    table = CliRunner().invoke(main, ["claims", "--format", "md", "--paper", "pbs"], catch_exceptions=False).stdout
+    table = cassbook("claims", "--format", "md", "--paper", "pbs", catch_exceptions=False).stdout
     rows = table.strip().splitlines()
     assert len(rows) - 2 == sum(finding.paper == "pbs" for finding in findings)
     assert len({row.replace("\\|", "").count("|") for row in rows}) == 1
-    text = CliRunner().invoke(main, ["claims", "--format", "csv"], catch_exceptions=False).stdout
+    text = cassbook("claims", "--format", "csv", catch_exceptions=False).stdout
     assert list(rows_of(text)) == [finding.id for finding in findings]
 
 
 def test_a_claim_that_is_named_is_told_in_full(findings):
-    said = CliRunner().invoke(main, ["claims", "--id", "d16-6800", "--id", "g20-verification"]).stdout
+    said = cassbook("claims", "--id", "d16-6800", "--id", "g20-verification").stdout
     assert max(map(len, said.splitlines())) <= 100
     told = dict(zip(("d16-6800", "g20-verification"), said.split("\n\n"), strict=True))
     for finding in findings:
@@ -468,7 +467,7 @@ def test_a_claim_that_is_named_is_told_in_full(findings):
             assert all(text in flat for text in (finding.id, finding.quote, finding.printed, finding.recomputed))
             assert finding.note in flat
     assert told["d16-6800"].startswith("d16-6800: reproduced\n  location    Dipietro 2016, section 5.1\n")
-    other = CliRunner().invoke(main, ["claims", "--id", "dd-680"])
+    other = cassbook("claims", "--id", "dd-680")
     assert other.exit_code == 2
     assert "there is no 'dd-680'; the nearest are" in other.stderr
 
@@ -476,7 +475,7 @@ def test_a_claim_that_is_named_is_told_in_full(findings):
 def test_a_run_is_put_to_the_claims_it_can_test():
     run = str(project_root() / "data" / "records" / "quick-2.1.20")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
-    listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    listed = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     measured = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
     assert len(measured) >= 10
     assert measured["g20-conclusion-read-latency"].endswith("% (no interval: a run needs 3 blocks)")
@@ -485,7 +484,7 @@ def test_a_run_is_put_to_the_claims_it_can_test():
 
 def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
     command = ["claims", "--run", "standard-2.1.20", "--id", "g20-conclusion-read-latency", "--format", "json"]
-    (claim,) = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    (claim,) = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     value, low_end, high_end = map(float, re.findall(r"[\d.]+", claim["measured"]))
     assert low_end < value < high_end
     assert claim["measured_verdict"] == ("reproduced" if low_end <= 26.5 and high_end >= 25.5 else "not_reproduced")
@@ -494,7 +493,7 @@ def test_a_number_of_a_run_comes_with_its_interval_and_a_verdict():
 def test_a_run_without_reads_and_writes_alone_is_answered_for():
     run = str(project_root() / "data" / "records" / "thesis-2-3.11.4")
     command = ["claims", "--run", run, "--paper", "g20", "--format", "json"]
-    listed = json.loads(CliRunner().invoke(main, command, catch_exceptions=False).stdout)
+    listed = json.loads(cassbook(*command, catch_exceptions=False).stdout)
     said = {claim["id"]: claim["measured"] for claim in listed if claim["measured"]}
     assert said
     assert all(words.startswith("not in this run: ") for words in said.values())
@@ -510,14 +509,14 @@ def test_a_run_without_reads_and_writes_alone_is_answered_for():
     ],
 )
 def test_what_cannot_be_asked_is_refused_plainly(arguments, message):
-    done = CliRunner().invoke(main, ["claims", *arguments])
+    done = cassbook("claims", *arguments)
     assert done.exit_code == 2
     assert message in done.output
 
 
 def test_one_claim_can_be_asked_for(findings):
     (finding,) = with_ids(findings, ["g20-speedup"])
-    listed = CliRunner().invoke(main, ["claims", "--id", "g20-speedup", "--format", "json"], catch_exceptions=False)
+    listed = cassbook("claims", "--id", "g20-speedup", "--format", "json", catch_exceptions=False)
     assert json.loads(listed.stdout)[0]["recomputed"] == finding.recomputed
 
 

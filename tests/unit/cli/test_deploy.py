@@ -3,18 +3,17 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.cli.answers.machine import baseline
-from cassbook.cli.main import main
 from cassbook.core.consistency import refuses_reads
+from tests.helpers.command import cassbook
 
 ISSUE = "{[C], ([R1..R6]}, {R7..R12})"
 SHARED = "3 nodes and the client share the 2 cores of one machine"
 
 
 def deploy(*arguments):
-    return CliRunner().invoke(main, ["deploy", *arguments])
+    return cassbook("deploy", *arguments)
 
 
 def answer(*arguments):

@@ -7,10 +7,10 @@ import sys
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import build
 from cassbook.cli.main import COMMANDS, SECTIONS, main
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
@@ -60,10 +60,6 @@ def commands(group=main, path=()):
     return names
 
 
-def run(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
-
-
 def test_the_tables_name_every_command():
     assert sorted([*HERE, *ELSEWHERE]) == sorted(commands())
 
@@ -75,7 +71,7 @@ def test_the_test_that_is_named_runs_it(file, text):
 
 @pytest.mark.parametrize("name", HERE)
 def test_it_answers(name, tmp_path):
-    result = run(name, *[str(tmp_path / "out") if argument == "OUT" else argument for argument in HERE[name]])
+    result = cassbook(name, *[str(tmp_path / "out") if argument == "OUT" else argument for argument in HERE[name]])
     assert result.exit_code == 0 or name == "doctor", result.output
     if "json" in HERE[name]:
         assert json.loads(result.stdout)
@@ -85,7 +81,7 @@ def test_it_answers(name, tmp_path):
 
 @pytest.mark.parametrize("name", [name for name, arguments in HERE.items() if "json" in arguments])
 def test_it_answers_in_text_too(name):
-    result = run(name, *HERE[name][:-1], "text")
+    result = cassbook(name, *HERE[name][:-1], "text")
     assert len(result.stdout.splitlines()) > 1
     with pytest.raises(ValueError):  # noqa: PT011 - whatever it is, it is not JSON
         json.loads(result.stdout)
@@ -93,11 +89,11 @@ def test_it_answers_in_text_too(name):
 
 def test_book_hands_on_what_was_asked(monkeypatch):
     monkeypatch.setattr(build, "build", lambda **asked: f"{asked['recorded']}, {asked['today']}, {asked['fresh']}")
-    assert run("book", "--recorded", "a", "--today", "b").stdout == "a, b, None\n"
+    assert cassbook("book", "--recorded", "a", "--today", "b").stdout == "a, b, None\n"
 
 
 def test_help_lists_each_command_once_with_its_whole_summary():
-    text = run("--help").output
+    text = cassbook("--help").output
     lines = [line.strip() for line in text.splitlines()]
     assert [line[:-1] for line in lines if line.endswith(":") and line != "Options:"] == list(SECTIONS)
     for name, entry in COMMANDS.items():
@@ -130,13 +126,13 @@ def test_an_option_is_described_and_goes_by_its_present_name(path, option):
 
 @pytest.mark.parametrize("older", ["--to", "--out", "--output"])
 def test_older_names_of_options_go_on_working(older, tmp_path):
-    assert run("read", LOGS / "ycsb-0.17.0" / "raw.txt", older, tmp_path / "out").exit_code == 0
+    assert cassbook("read", LOGS / "ycsb-0.17.0" / "raw.txt", older, tmp_path / "out").exit_code == 0
     assert (tmp_path / "out").is_file()
 
 
 @pytest.mark.parametrize("older", ["--jobs", "--threads", "--concurrency"])
 def test_older_names_of_concurrency_go_on_working(older):
-    result = run("predict", "--run", "calibration-5.0.9", older, "8", "--format", "json")
+    result = cassbook("predict", "--run", "calibration-5.0.9", older, "8", "--format", "json")
     assert [row["jobs"] for row in json.loads(result.stdout)["rows"]] == [8]
 
 

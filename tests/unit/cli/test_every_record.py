@@ -1,11 +1,10 @@
 """Every answering command, given any record of the repository: an answer, or one message that says what reads it."""
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.records.kinds import RUN
 from cassbook.records.manifest import kind_of
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 
 RECORDS = sorted(path for path in (ROOT / "data" / "records").iterdir() if path.is_dir())
@@ -28,7 +27,7 @@ COMMANDS = {
 
 def run(command, record, tmp_path):
     words = {"RECORD": str(record), "OUT": str(tmp_path / "out")}
-    return CliRunner().invoke(main, [words.get(word, word) for word in COMMANDS[command]])
+    return cassbook(*[words.get(word, word) for word in COMMANDS[command]])
 
 
 def check(result):

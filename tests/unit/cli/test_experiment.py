@@ -3,24 +3,23 @@
 import json
 
 import pytest
-from click.testing import CliRunner
 
 from cassbook.advisor.latency_map import LatencyMap
-from cassbook.cli.main import main
 from cassbook.core.paths import project_root, resource
-from cassbook.lab.experiments import recording
+from cassbook.lab.experiments import writer
 from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.shown import faults as shown_faults
+from tests.helpers.command import cassbook
 from tests.helpers.fault_records import fault_record
 
 
 def test_without_a_name_it_lists_the_catalogue():
-    listed = CliRunner().invoke(main, ["experiment"]).output
+    listed = cassbook("experiment").output
     for name, entry in CATALOGUE.items():
         assert f"{name}  about {entry.minutes} minutes; Cassandra {entry.engines[0]}" in listed
         assert entry.question in listed
     assert "; needs --map RUN" in listed
-    rows = json.loads(CliRunner().invoke(main, ["experiment", "--format", "json"]).output)
+    rows = json.loads(cassbook("experiment", "--format", "json").output)
     assert [row["name"] for row in rows] == list(CATALOGUE)
 
 
@@ -32,7 +31,7 @@ def test_what_is_wrong_is_said_in_a_line():
         (["experiment", "staleness-oracle", "--engine", "2.1.20"], "engine: 2.1.20 has no predictor of its own"),
         (["experiment", "staleness-study", "--engine", "5.0.9"], "cannot be measured on 5.0.9; use one of 2.1.20"),
     ):
-        result = CliRunner().invoke(main, arguments)
+        result = cassbook(*arguments)
         assert result.exit_code == 2
         assert message in result.output
 
@@ -68,9 +67,9 @@ def test_it_records_what_it_names_in_a_folder_of_that_name(
         asked.append(given)
         return given[1]
 
-    monkeypatch.setattr(recording, "record", record)
+    monkeypatch.setattr(writer, "record", record)
     monkeypatch.setattr("cassbook.cli.experiment._summarise", lambda path: None)
-    result = CliRunner().invoke(main, arguments)
+    result = cassbook(*arguments)
     path = project_root() / "_build" / "experiments" / folder
     assert result.output.strip() == str(path)
     ((recorded, into, version, starts, resumed, needed, _),) = asked
@@ -89,15 +88,15 @@ def test_profiles_of_one_record_have_one_engine_and_a_name_each(tmp_path):
         (["faults-kill"], "profile: two of faults-kill, faults-kill have one name; rename one"),
         (["quick"], "profile: quick holds no faults"),
     ):
-        result = CliRunner().invoke(main, [*asked, *given, "--output", str(tmp_path / "new")])
+        result = cassbook(*asked, *given, "--output", tmp_path / "new")
         assert result.exit_code == 2
         assert said in result.output
 
 
 def test_at_its_end_it_says_what_the_faults_made_of_each_setting(monkeypatch, tmp_path):
     made = fault_record(tmp_path / "mine")
-    monkeypatch.setattr(recording, "record", lambda *_: tmp_path / "mine")
-    result = CliRunner().invoke(main, ["experiment", "faults", "--profile", "faults-kill"])
+    monkeypatch.setattr(writer, "record", lambda *_: tmp_path / "mine")
+    result = cassbook("experiment", "faults", "--profile", "faults-kill")
     assert result.exit_code == 0
     assert result.stdout == f"{tmp_path / 'mine'}\n", "the path alone, for scripts"
     assert shown_faults.as_text(made) in result.stderr

@@ -14,9 +14,8 @@ from types import SimpleNamespace
 import pytest
 from cassandra import AuthenticationFailed, DriverException
 from cassandra.cluster import NoHostAvailable
-from click.testing import CliRunner
 
-from cassbook.cli import hosts, main
+from cassbook.cli import hosts
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
@@ -28,6 +27,7 @@ from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_plac
 from cassbook.lab.run.plan import plan
 from cassbook.lab.run.store import RunStore
 from cassbook.profile.profile import load_profile
+from tests.helpers.command import cassbook
 from tests.helpers.profiles import write_profile as profile_file
 
 USER, SECRET = "name-of-the-user", "s3cret-of-the-test"
@@ -53,7 +53,7 @@ class Fake(ExistingCluster):
 
 
 def run(*arguments, **options):
-    return CliRunner().invoke(main.main, ["run", "--profile", "quick", *[str(a) for a in arguments]], **options)
+    return cassbook("run", "--profile", "quick", *arguments, **options)
 
 
 @pytest.mark.parametrize(

@@ -8,20 +8,15 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.lab.run import measure
 from cassbook.records import run as records
 from cassbook.shown import results as shown_results
+from tests.helpers.command import cassbook
 from tests.helpers.data import ROOT
 
 LOGS = ROOT / "tests" / "data" / "logs"
 QUICK = ROOT / "data" / "records" / "quick-2.1.20"
-
-
-def cassbook(*arguments):
-    return CliRunner().invoke(main, [str(argument) for argument in arguments])
 
 
 @pytest.fixture(scope="module")

@@ -6,18 +6,17 @@ import shutil
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import evidence
 from cassbook.book import provenance as sources
 from cassbook.book.chapters import cold_start, cold_start_figures, latency
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LackingError
 from cassbook.core.schema import CELLS
 from cassbook.ingest import summed
 from cassbook.ingest.folder import open_run
 from cassbook.ingest.log_folder import LogFolder
 from cassbook.records.run import RecordedRun
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
 from tests.helpers.folder_of_logs import make
 
@@ -205,7 +204,7 @@ def test_what_a_tag_stands_for(tag, operation):
 
 
 def compare(*arguments):
-    return CliRunner().invoke(main, ["compare", *map(str, arguments)])
+    return cassbook("compare", *arguments)
 
 
 @pytest.fixture

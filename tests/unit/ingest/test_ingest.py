@@ -9,18 +9,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from cassbook.bench import logs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import OPERATIONS, SAMPLES
-from cassbook.ingest import clocks
+from cassbook.ingest import common
 from cassbook.ingest.common import Options
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
 from cassbook.ingest.log import Log
 from cassbook.ingest.merge import read_logs
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
 from tests.helpers.tool_logs import _BEGUN, easy_stress, zstd
 
@@ -150,11 +149,11 @@ def test_a_damaged_line_stops_with_file_and_line_and_leaves_nothing(tmp_path, ba
     place = next(i for i, line in enumerate(lines) if line.startswith("UPDATE,")) + 7
     damaged = tmp_path / "damaged.txt"
     damaged.write_text("\n".join([*lines[:place], bad, *lines[place:]]) + "\n")
-    done = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", damaged, "--to", tmp_path / "out.parquet")
     assert done.exit_code == 2
     assert f"damaged.txt, line {place + 1}: {bad!r}" in done.output
     assert [p.name for p in tmp_path.iterdir()] == ["damaged.txt"]
-    skipped = CliRunner().invoke(main, ["read", str(damaged), "--to", str(tmp_path / "out.parquet"), "--skip-damaged"])
+    skipped = cassbook("read", damaged, "--to", tmp_path / "out.parquet", "--skip-damaged")
     assert skipped.exit_code == 0
     assert "1 damaged lines left out" in skipped.output
     assert f"line {place + 1}: {bad!r}" in skipped.output
@@ -269,14 +268,14 @@ def test_clocks_of_clients_that_began_far_apart():
         return Log(tally, "", None, rows=1, first_us=from_us + first_us, last_us=from_us + last_us)
 
     logs = [log(1_000_000, 9_000_000), log(5_000_000, 12_000_000)]
-    assert clocks.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
-    assert clocks.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
+    assert common.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
+    assert common.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
     with pytest.raises(InputError, match=r"begins 1\.000 s after"):
-        clocks.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
+        common.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
     for year, from_us in (("1970-01-01", 0), ("55840-", begun_us * 1000)):
         with pytest.raises(InputError, match=f"was sent on {year}.*--clocks-apart"):
-            clocks.epochs_us([log(0, 5, from_us)], apart=False)
-        assert clocks.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
+            common.epochs_us([log(0, 5, from_us)], apart=False)
+        assert common.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
 
 
 @pytest.mark.parametrize(
@@ -345,7 +344,7 @@ def test_an_interruption_leaves_nothing(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("cassbook.ingest.samples.Writer.add", interrupted)
-    done = CliRunner().invoke(main, ["read", str(YCSB / "raw.txt"), "--to", str(tmp_path / "out.parquet")])
+    done = cassbook("read", YCSB / "raw.txt", "--to", tmp_path / "out.parquet")
     assert done.exit_code == 130
     assert "interrupted; nothing was written" in done.output
     assert not list(tmp_path.iterdir())

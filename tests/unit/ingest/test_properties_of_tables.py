@@ -9,9 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cassbook.core.errors import InputError
-from cassbook.ingest import hdr, stress
+from cassbook.ingest import hdr
 from cassbook.ingest.damage import Tally
-from tests.helpers.console_of_stress import LATENCIES, LOCALES, RELEASES, Measured, Numbers, log
+from tests.helpers.console_of_stress import LATENCIES, LOCALES, RELEASES, Measured, Numbers, log, read_stress
 from tests.helpers.histogram_logs import COMMENTS, EMPTY, header, line, payload
 
 QUIET = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -38,11 +38,6 @@ def runs(draw, most):
         by_tag = {tag: draw(measured) for tag in draw(names)}
         by_threads.append((number, by_tag, draw(measured)))
     return by_threads
-
-
-def read_stress(lines, *, skip=False):
-    content = "\n".join(lines).encode() + b"\n"
-    return stress.read(io.BytesIO(content), Tally(Path("log"), skip, stress.EXPECTED))
 
 
 def printed(tests):

@@ -11,14 +11,13 @@ import threading
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 
 from cassbook.bench import logs
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.ingest import pipes
 from cassbook.ingest.common import Options
 from cassbook.ingest.merge import read_logs
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
 from tests.helpers.tool_logs import easy_stress, zstd
 
@@ -26,7 +25,7 @@ RAW = LOGS / "ycsb-0.17.0" / "raw.txt"
 
 
 def read(*arguments):
-    return CliRunner().invoke(main, ["read", *map(str, arguments)])
+    return cassbook("read", *arguments)
 
 
 def piped(command, to):
@@ -82,7 +81,7 @@ def test_what_no_pipe_can_do_is_refused(tmp_path, monkeypatch):
     monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
     with pytest.raises(InputError, match="-: standard input is a terminal"):
         read_logs([pipes.STANDARD_INPUT], tmp_path / "y.parquet")
-    empty = CliRunner().invoke(main, ["read", "-", "--output", str(tmp_path / "y.parquet")], input=b"")
+    empty = cassbook("read", "-", "--output", tmp_path / "y.parquet", input=b"")
     assert (empty.exit_code, empty.output) == (2, "cassbook: -: is empty\n")
 
 

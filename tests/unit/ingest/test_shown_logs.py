@@ -9,8 +9,9 @@ from cassbook.core.errors import InputError
 from cassbook.ingest import operations
 from cassbook.ingest.operations import Meanings
 from cassbook.latency import histograms
+from tests.helpers.command import cassbook
 from tests.helpers.data import LOGS
-from tests.helpers.tool_logs import operation, run, shown, stress, summary
+from tests.helpers.tool_logs import operation, shown, stress, summary
 
 
 def test_scans_are_reads_and_each_operation_has_a_row(tmp_path):
@@ -114,11 +115,11 @@ def test_operations_of_ones_own_are_unknown_until_something_says_what_they_do(tm
     rows, _ = shown(path, "--stress-profile", profile)
     assert (rows["simple1 (READ)"]["read_share"], rows["events (WRITE)"]["read_share"]) == (1, 0)
 
-    wrong = run("show", path, "--reads", "simple2")
+    wrong = cassbook("show", path, "--reads", "simple2")
     assert wrong.exit_code == 2
     assert "--reads simple2: " in wrong.output
     assert "events, insert, simple1" in wrong.output
-    both = run("show", path, "--reads", "simple1", "--stress-profile", profile)
+    both = cassbook("show", path, "--reads", "simple1", "--stress-profile", profile)
     assert both.exit_code == 2
     assert "give one of them" in both.output
 
@@ -145,29 +146,29 @@ def test_every_percentile_that_stress_prints_is_shown(tmp_path):
     assert rows["READ"]["errors"] == 7
     assert "does not hold" not in notes
     assert "p99.9 of 1 cell is as the log prints it, of 5,000 operations" in notes
-    text = run("show", tmp_path / "stress.log").output
+    text = cassbook("show", tmp_path / "stress.log").output
     assert re.search(r"READ +unknown +500 +2\.00 +1\.00 +4\.00 +8\.00 +16\.0 +32\.0 +7\b", text)
 
 
 def test_a_series_of_thread_counts_is_a_row_for_each(tmp_path):
     path = stress(tmp_path, "READ", threads=(4, 8, 16))
-    content = json.loads(run("show", path, "--format", "json").stdout)
+    content = json.loads(cassbook("show", path, "--format", "json").stdout)
     assert {row["threads"]: row["latency_us"] for row in content["cells"]} == {4: 2000, 8: 4000, 16: 8000}
-    assert "in 1 block" in run("show", path).output
+    assert "in 1 block" in cassbook("show", path).output
     (tmp_path / "logs.csv").write_text(
         "file,engine,threads,read_cl,write_cl,read_share,block\nstress.log,2.1.20,,ONE,ONE,1,1\n"
     )
-    content = json.loads(run("show", tmp_path, "--format", "json").stdout)
+    content = json.loads(cassbook("show", tmp_path, "--format", "json").stdout)
     assert {(row["threads"], row["level"]) for row in content["cells"]} == {(n, "ONE") for n in (4, 8, 16)}
     (tmp_path / "logs.csv").write_text(
         "file,engine,threads,read_cl,write_cl,read_share,block\nstress.log,2.1.20,8,ONE,ONE,1,1\n"
     )
-    (row,) = json.loads(run("show", tmp_path, "--format", "json").stdout)["cells"]
+    (row,) = json.loads(cassbook("show", tmp_path, "--format", "json").stdout)["cells"]
     assert (row["threads"], row["latency_us"]) == (8, 4000)
     (tmp_path / "logs.csv").write_text(
         "file,engine,threads,read_cl,write_cl,read_share,block\nstress.log,2.1.20,9,ONE,ONE,1,1\n"
     )
-    wrong = run("show", tmp_path)
+    wrong = cassbook("show", tmp_path)
     assert wrong.exit_code == 2
     assert "threads 9 of stress.log, which ran with 4, 8, 16; leave threads empty" in wrong.output
 
@@ -198,10 +199,10 @@ def test_the_unit_of_a_histogram_log_is_asked_for_or_said(tmp_path):
     rows, notes = shown(tmp_path)
     assert rows["READ"]["p50_us"] == pytest.approx(15_000e3, rel=0.001)
     assert "taken as" not in notes
-    compared = run("compare", path, path, "--format", "text", "--unit", "ms")
+    compared = cassbook("compare", path, path, "--format", "text", "--unit", "ms")
     assert compared.exit_code == 0, compared.output
     assert "taken as" not in compared.output
-    assert "taken as microseconds" in run("compare", path, path).output
+    assert "taken as microseconds" in cassbook("compare", path, path).output
 
 
 def test_values_without_a_tag_are_not_called_writes(tmp_path):
@@ -211,7 +212,7 @@ def test_values_without_a_tag_are_not_called_writes(tmp_path):
 
 
 def test_options_of_logs_are_refused_for_runs():
-    result = run("show", "quick-2.1.20", "--unit", "ms", "--skip-damaged")
+    result = cassbook("show", "quick-2.1.20", "--unit", "ms", "--skip-damaged")
     assert result.exit_code == 2
     assert "--skip-damaged, --unit: is for logs" in result.output
     assert "quick-2.1.20" in result.output
@@ -221,11 +222,11 @@ def test_options_of_logs_are_refused_for_runs():
 def test_damaged_lines_are_refused_or_left_out_by_every_command(tmp_path, command):
     path = summary(tmp_path, *operation("READ", 100, 900.0), "[READ], MaxLatency(us)")
     arguments = {"show": [path], "compare": [path, path], "report": [path, "--output", tmp_path / "out.html"]}[command]
-    refused = run(command, *arguments)
+    refused = cassbook(command, *arguments)
     assert refused.exit_code == 2
     assert "line 5" in refused.output
     assert "--skip-damaged" in refused.output
-    passed = run(command, *arguments, "--skip-damaged")
+    passed = cassbook(command, *arguments, "--skip-damaged")
     assert passed.exit_code == 0, passed.output
     said = (tmp_path / "out.html").read_text() if command == "report" else passed.output
     assert "1 damaged lines left out" in said
@@ -235,7 +236,7 @@ def test_damaged_lines_are_refused_or_left_out_by_every_command(tmp_path, comman
                                     "stress-3.11.4/mixed.hdr", "ycsb-0.17.0/raw.txt"])  # fmt: skip
 def test_what_read_wrote_is_shown_as_the_log_is(tmp_path, source):
     written = tmp_path / "out.parquet"
-    assert run("read", LOGS / source, "--output", written).exit_code == 0
+    assert cassbook("read", LOGS / source, "--output", written).exit_code == 0
     logged, _ = shown(LOGS / source)
     again, _ = shown(written)
     assert set(logged) == set(again)
@@ -250,8 +251,8 @@ def test_what_read_wrote_is_shown_as_the_log_is(tmp_path, source):
 def test_several_logs_in_one_table_are_cells_of_their_own(tmp_path):
     written = tmp_path / "out.parquet"
     logs = [stress(tmp_path, "READ", threads=(n,), name=f"s{n}.log") for n in (4, 8)]
-    assert run("read", *logs, "--output", written).exit_code == 0
-    content = json.loads(run("show", written, "--format", "json").stdout)
+    assert cassbook("read", *logs, "--output", written).exit_code == 0
+    content = json.loads(cassbook("show", written, "--format", "json").stdout)
     assert sorted(row["threads"] for row in content["cells"]) == [4, 8]
 
 
@@ -266,7 +267,7 @@ def test_an_index_as_spreadsheets_write_it(tmp_path, encoding):
     assert rows["reads 50 %"]["level"] == "ONE/ALL"
     assert {"READ of reads 50 %", "SCAN of reads 50 %"} <= set(rows)
     (tmp_path / "logs.csv").write_bytes(SEMICOLONS.replace("0,5", "0,5,0").encode(encoding))
-    assert "line 2: read_share" in run("show", tmp_path).output
+    assert "line 2: read_share" in cassbook("show", tmp_path).output
 
 
 def test_an_index_that_the_log_contradicts_is_noted(tmp_path):
@@ -288,7 +289,7 @@ def test_a_wrong_description_is_refused(tmp_path, column, value, message):
     stress(tmp_path, "a")
     head = f"file,engine,threads,read_cl,write_cl,read_share,block,{column}"
     (tmp_path / "logs.csv").write_text(f"{head}\nstress.log,2.1.20,10,ONE,ONE,0.5,1,{value}\n")
-    result = run("show", tmp_path)
+    result = cassbook("show", tmp_path)
     assert result.exit_code == 2
     assert message in result.output
 

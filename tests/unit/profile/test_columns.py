@@ -2,15 +2,14 @@
 
 import pytest
 import yaml
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.lab.load import values
 from cassbook.lab.run.plan import plan
 from cassbook.profile import columns
 from cassbook.profile.columns import BINDABLE, Marker
 from cassbook.profile.profile import load_profile
+from tests.helpers.command import cassbook
 
 CREATE = [
     "CREATE TYPE place (street text, number int)",
@@ -36,7 +35,7 @@ def own(**changes):
 def refused(tmp_path, content, *options):
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(content))
-    done = CliRunner().invoke(main, ["run", "--profile", str(path), "--dry-run", *options])
+    done = cassbook("run", "--profile", path, "--dry-run", *options)
     assert done.exit_code == 2, done.output
     return done.output
 

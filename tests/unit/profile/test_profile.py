@@ -3,14 +3,13 @@ import re
 from dataclasses import replace
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError
 from cassbook.core.paths import resource
 from cassbook.lab.run.cell import groups
 from cassbook.lab.run.plan import alternation, forecast_s, left_out, plan
 from cassbook.profile.profile import Profile, load_profile
+from tests.helpers.command import cassbook
 from tests.helpers.profiles import write_profile
 
 
@@ -148,7 +147,7 @@ def test_levels_that_are_left_out_are_named(tmp_path):
         "pure.levels: EACH_QUORUM is measured with writes only, no reads at it: releases before 3.0 refuse them",
         "pure.levels: SERIAL is measured with reads only, no writes at it: it is for lightweight transactions",
     ]
-    done = CliRunner().invoke(main, ["run", "--profile", path, "--dry-run"])
+    done = cassbook("run", "--profile", path, "--dry-run")
     assert done.output.splitlines()[1:] == left_out(load_profile(path))
     newer = load_profile(path, engine="5.0.9")
     assert left_out(newer) == left_out(load_profile(path))[1:]

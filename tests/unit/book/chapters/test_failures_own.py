@@ -2,14 +2,13 @@
 
 import pandas as pd
 import pytest
-from click.testing import CliRunner
 
 from cassbook.book import report
 from cassbook.book.chapters import failures, failures_figures, failures_own
-from cassbook.cli.main import main
 from cassbook.core.errors import InputError, LackingError
 from cassbook.records import open_record
 from cassbook.records.faults import FaultRun
+from tests.helpers.command import cassbook
 from tests.helpers.fault_records import fault_record
 
 
@@ -20,7 +19,7 @@ def run(tmp_path):
 
 def test_report_takes_it_with_its_figures(run, tmp_path):
     page = tmp_path / "page.html"
-    result = CliRunner().invoke(main, ["report", str(tmp_path / "mine"), "--output", str(page)])
+    result = cassbook("report", tmp_path / "mine", "--output", page)
     assert result.exit_code == 0, result.output
     text = page.read_text()
     assert text.count("<svg") == 2

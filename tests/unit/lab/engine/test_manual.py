@@ -8,18 +8,13 @@ import threading
 
 import click
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import manual, manual_nodes, preflight
 from cassbook.lab.engine.spec import Spec
+from tests.helpers.command import cassbook
 from tests.helpers.node_processes import Nodes
 from tests.helpers.waiting import wait_until
-
-
-def ask(*arguments):
-    return CliRunner().invoke(main, list(arguments))
 
 
 @pytest.fixture(autouse=True)
@@ -35,18 +30,18 @@ def nodes():
 
 
 def states():
-    return [node["state"] for node in json.loads(ask("cluster", "status", "--format", "json").stdout)[0]["nodes"]]
+    return [node["state"] for node in json.loads(cassbook("cluster", "status", "--format", "json").stdout)[0]["nodes"]]
 
 
 def test_without_a_cluster_status_exits_1():
-    assert (ask("cluster", "status").exit_code, ask("cluster", "status").stdout) == (1, "no cluster is up\n")
-    assert ask("cluster", "status", "--format", "json").stdout == "[]\n"
+    assert (cassbook("cluster", "status").exit_code, cassbook("cluster", "status").stdout) == (1, "no cluster is up\n")
+    assert cassbook("cluster", "status", "--format", "json").stdout == "[]\n"
 
 
 def test_status_names_the_node_that_is_down_and_exits_accordingly(nodes):
-    assert ask("cluster", "status").exit_code == 0
+    assert cassbook("cluster", "status").exit_code == 0
     nodes.end(2)
-    result = ask("cluster", "status")
+    result = cassbook("cluster", "status")
     assert result.exit_code == 3
     lines = result.stdout.splitlines()
     assert lines[0] == "Cassandra 2.1.20 (by hand): 2 of 3 nodes run"
@@ -54,7 +49,7 @@ def test_status_names_the_node_that_is_down_and_exits_accordingly(nodes):
     assert lines[2] == "  node2  127.0.0.2  down"
     nodes.end(1)
     nodes.end(3)
-    assert ask("cluster", "status").exit_code == 1
+    assert cassbook("cluster", "status").exit_code == 1
     assert states() == ["down"] * 3
 
 
@@ -62,7 +57,7 @@ def test_status_tells_a_paused_node(nodes):
     nodes.processes[1].send_signal(signal.SIGSTOP)
     wait_until(lambda: "paused" in states())
     assert states() == ["running", "paused", "running"]
-    assert ask("cluster", "status").exit_code == 3
+    assert cassbook("cluster", "status").exit_code == 3
 
 
 def doctor_of(ports, monkeypatch):
@@ -70,7 +65,7 @@ def doctor_of(ports, monkeypatch):
     wanted = [preflight.Listener("127.0.0.1", port, "CQL") for port in ports]
     monkeypatch.setattr(preflight, "listeners", lambda nodes: wanted)
     monkeypatch.setattr(preflight, "shortages", lambda *_: [])
-    result = ask("doctor", "--format", "json")
+    result = cassbook("doctor", "--format", "json")
     answer = json.loads(result.stdout)
     assert result.exit_code == 1
     assert answer["can_start"] is False
@@ -115,12 +110,12 @@ def test_a_node_is_started_when_the_last_of_its_ports_is_free_and_else_their_hol
         monkeypatch.setattr(preflight, "_of_host", lambda _: [preflight.Listener("127.0.0.1", port, "Thrift")])
         with monkeypatch.context() as impatient:
             impatient.setattr(manual_nodes, "_FREE_TIMEOUT_S", 0.2)
-            refused = ask("cluster", "start", "node2")
+            refused = cassbook("cluster", "start", "node2")
         assert refused.exit_code == 1
         assert f"start: node2: 127.0.0.1:{port} (Thrift) is in use by process {os.getpid()} (" in refused.stderr
         closing = threading.Timer(0.3, taken.close)
         closing.start()
-        assert "launched" in ask("cluster", "start", "node2").stderr
+        assert "launched" in cassbook("cluster", "start", "node2").stderr
         closing.join()
 
 
@@ -136,7 +131,7 @@ def up(monkeypatch, *arguments):
             asked.append(self.spec)
 
     monkeypatch.setattr(manual, "CassandraCluster", Cluster)
-    return ask("cluster", "up", *arguments), asked
+    return cassbook("cluster", "up", *arguments), asked
 
 
 @pytest.mark.parametrize(
@@ -190,11 +185,11 @@ def test_what_a_killed_process_left_does_not_keep_up_from_starting(monkeypatch):
 
 
 def test_kill_says_that_nodetool_shows_it_up_for_a_while(nodes):
-    killed = ask("cluster", "kill", "2")
+    killed = cassbook("cluster", "kill", "2")
     assert killed.exit_code == 0
     assert killed.stderr.splitlines()[0] == "node2 (127.0.0.2) is down"
     assert "`nodetool status` shows it as UN for some seconds still" in killed.stderr
-    assert "UN" not in ask("cluster", "stop", "1").stderr
+    assert "UN" not in cassbook("cluster", "stop", "1").stderr
 
 
 def test_restart_starts_a_node_that_is_down_with_the_priority_of_its_cluster(nodes, monkeypatch):
@@ -206,7 +201,7 @@ def test_restart_starts_a_node_that_is_down_with_the_priority_of_its_cluster(nod
     monkeypatch.setattr(
         manual_nodes, "_launch", lambda cluster, node: (seen.append((cluster.nice, node.name)), launched())
     )
-    assert "launched" in ask("cluster", "restart", "2").stderr
+    assert "launched" in cassbook("cluster", "restart", "2").stderr
     assert seen == [(0, "node2")]
     assert states() == ["running", "down", "running"]
 
@@ -226,7 +221,7 @@ def test_what_an_interrupted_command_leaves_is_said_of_that_command(monkeypatch,
         raise KeyboardInterrupt
 
     monkeypatch.setattr(click.Group, "invoke", lambda self, ctx: (_named(self, ctx), interrupted(self, ctx)))
-    result = ask(*command)
+    result = cassbook(*command)
     assert result.exit_code == 130
     end = f"; {said}" if said else ""
     assert result.stderr.startswith(f"cassbook: interrupted{end}")

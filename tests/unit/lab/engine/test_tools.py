@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
-from cassbook.cli.main import main
 from cassbook.core.errors import LaboratoryError
 from cassbook.lab.engine import java, jmx
+from tests.helpers.command import cassbook
 from tests.helpers.node_processes import Nodes
 
 JAVA_8, JAVA_11, JAVA_17, JAVA_25 = (
@@ -51,7 +50,7 @@ def become(monkeypatch):
 
 
 def ask(*arguments):
-    return CliRunner().invoke(main, ["cluster", *arguments])
+    return cassbook("cluster", *arguments)
 
 
 def test_nodetool_asks_the_first_node_that_runs_by_a_java_that_can(nodes, become):

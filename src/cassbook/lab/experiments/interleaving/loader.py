@@ -38,28 +38,14 @@ def compared(operation: str) -> dict[str, tuple[str, str]]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What a group gave.
+    """What a group gave: the operations of its window."""
 
-    Attributes
-    ----------
-    operations : DataFrame
-        started_s (since the window began), latency_ms, ok, slice (negative outside of slices); those of the window.
-    window : Window
-    """
-
-    operations: pd.DataFrame
+    operations: pd.DataFrame  # started_s (since the window began), latency_ms, ok, slice (negative outside of slices)
     window: Window
 
 
 class Loader:
-    """A loaded table, and groups of levels on it.
-
-    Parameters
-    ----------
-    bench : Workbench
-    part : TableSection
-    rng : numpy.random.Generator
-    """
+    """A loaded table, and groups of levels on it."""
 
     def __init__(self, bench: Workbench, part: TableSection, rng: np.random.Generator) -> None:
         self._bench, self._rng = bench, rng
@@ -113,15 +99,9 @@ def warmed_up(cluster: CassandraCluster, records: int, rng: np.random.Generator)
 
 @dataclass(frozen=True)
 class GroupExperiment(Experiment):
-    """An experiment on groups of levels, each measured once on a warm cluster.
+    """An experiment on groups of levels, each measured once on a warm cluster."""
 
-    Attributes
-    ----------
-    records : int
-        Rows of the table.
-    """
-
-    records: int = field(default=100_000, kw_only=True)
+    records: int = field(default=100_000, kw_only=True)  # rows of the table
 
     @abstractmethod
     def group(self, loader: Loader, point: Any, rng: np.random.Generator) -> Row:
@@ -135,18 +115,10 @@ class GroupExperiment(Experiment):
 
 
 def slice_table(seen: Seen, levels: list[str]) -> pd.DataFrame:
-    """Mean and 99th percentile of each slice's successful operations, without its guard.
+    """Return mean and 99th percentile of each slice's successful operations, without its guard.
 
-    Parameters
-    ----------
-    seen : Seen
-    levels : list of str
-        Names by variant.
-
-    Returns
-    -------
-    DataFrame
-        level, round, n, latency_ms, p99_ms, in the order of time; one row where nothing alternated.
+    `levels` are names by variant. Columns: level, round, n, latency_ms, p99_ms, in the order of time; one row where
+    nothing alternated.
     """
     slices = seen.window.slices
     done = seen.operations[seen.operations["ok"]]

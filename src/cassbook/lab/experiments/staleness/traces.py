@@ -23,16 +23,10 @@ _CONCURRENCY = 50
 
 
 def keep_everywhere(session: Session, replication: int | Mapping[str, int]) -> None:
-    """Let every node hold the traces.
+    """Let every node hold the traces: as many replicas as there are nodes, or as there are in each data centre.
 
-    A node writes the events of its traces one after the other, each when the one before is at one replica at least.
-    At a distance from both of the two that there are by default it falls behind by more than a probe can wait.
-
-    Parameters
-    ----------
-    session : Session
-    replication : int or mapping
-        As many as there are nodes, or as there are in each data centre.
+    A node writes the events of its traces one after the other, each when the one before is at one replica at least. At
+    a distance from both of the two that there are by default it falls behind by more than a probe can wait.
     """
     session.execute(f"ALTER KEYSPACE system_traces WITH replication = {replication_map(replication)}")
 
@@ -42,8 +36,8 @@ def fetch(
 ) -> tuple[list[Asked], pd.DataFrame]:
     """Fetch the traces of requests: what was asked, and `message_delays.EVENTS`.
 
-    `traced` is `probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and `replicas`,
-    by key, what they call those that hold the row. A LaboratoryError says that traces do not come.
+    `traced` is `light_probe.History.traced`; `nodes` is what nodes call each other, by index of coordinator, and
+    `replicas`, by key, what they call those that hold the row. A LaboratoryError says that traces do not come.
     """
     ids = [uuid.UUID(text) for text in traced["session_id"]]
     durations = _durations(session, ids)
@@ -52,12 +46,9 @@ def fetch(
 
 
 def events(session: Session, ids: list[uuid.UUID]) -> list[Any]:
-    """Return the events of traced requests, once all are written: named tuples as `EVENTS` of `message_delays`.
+    """Return the events of traced requests, once all are written, named as `message_delays.EVENTS`.
 
-    Raises
-    ------
-    LaboratoryError
-        If traces do not come.
+    Raise LaboratoryError if they do not come.
     """
     _durations(session, ids)
     return _events(session, ids)
@@ -90,12 +81,9 @@ def _durations(session: Session, ids: list[uuid.UUID]) -> list[int | None]:
 
 
 def until_written(read: Callable[[], list[int | None]]) -> list[int | None]:
-    """Read durations of traced requests until all are there or patience ends: they are written after the answer.
+    """Read durations of traced requests until all exist or patience ends: they are written after the answer.
 
-    Raises
-    ------
-    LaboratoryError
-        If none came.
+    Raise LaboratoryError if none came.
     """
     deadline = time.monotonic() + _PATIENCE_S
     while not all(durations := read()) and time.monotonic() <= deadline:

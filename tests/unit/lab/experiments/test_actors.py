@@ -12,7 +12,8 @@ from cassbook.advisor.policy import Policy, Terms
 from cassbook.advisor.regime import Regime
 from cassbook.advisor.register import Epoch, InMemory
 from cassbook.advisor.window import Window
-from cassbook.lab.experiments.adviser.shifting import SCHEDULE, Advising, Fixed, Naive
+from cassbook.lab.experiments.adviser.actors import Advising, Fixed, Naive
+from cassbook.lab.experiments.adviser.shift import SCHEDULE
 from tests.helpers import made_runs
 from tests.helpers.simulated_cluster import IDLE, Time
 

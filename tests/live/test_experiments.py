@@ -12,13 +12,13 @@ from cassbook.deployment.link import Link
 from cassbook.deployment.notation import parse
 from cassbook.lab.engine.cluster import Spec
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
-from cassbook.lab.experiments.distance.paged import PageTrial
-from cassbook.lab.experiments.distance.retrying import Fixed, Observed
-from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutTrial
+from cassbook.lab.experiments.distance.load import Condition, LoadExperiment, Pauses
+from cassbook.lab.experiments.distance.page_reads import PageExperiment
+from cassbook.lab.experiments.distance.retries import Fixed, Observed
+from cassbook.lab.experiments.distance.timeouts import Phase, TimeoutExperiment
 from cassbook.lab.experiments.experiment import Setup
-from cassbook.lab.experiments.staleness.panels import StalenessTrial
-from cassbook.lab.experiments.staleness.scenes import ScenesTrial
+from cassbook.lab.experiments.staleness.panels import StalenessExperiment
+from cassbook.lab.experiments.staleness.scenes import ScenesExperiment
 from cassbook.records import prediction_errors, staleness_results
 from cassbook.records.staleness import StalenessRun
 from cassbook.staleness import curves
@@ -47,9 +47,9 @@ def beside():
     return replace(where(), distances=Distances("client beside every node", links))
 
 
-def rows_of(trial, cluster):
-    table = pd.DataFrame(trial.measure(cluster, np.random.default_rng(1)))
-    assert len(table) == trial.rows()
+def rows_of(experiment, cluster):
+    table = pd.DataFrame(experiment.measure(cluster, np.random.default_rng(1)))
+    assert len(table) == experiment.rows()
     return table
 
 
@@ -74,8 +74,8 @@ def test_conditions_under_load(cluster):
             threads=10, table=PLAIN | {"speculative_retry": "NONE"}, operations=("READ",), pauses=Pauses(2, 1.0, 0.4)
         ),
     }  # fmt: skip
-    trial = LoadTrial({"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
-    table = rows_of(trial, cluster)
+    experiment = LoadExperiment({"only": Setup(where())}, {"only": conditions}, 1, 0.3, 1.2, 100, warm_up_s=2.0)
+    table = rows_of(experiment, cluster)
     by = table.set_index(["condition", "operation"])
     usual_ms = by["p50_ms"]
     # Never sooner than the way there and back; a busy machine adds to it, but not as much again.
@@ -91,10 +91,10 @@ def test_conditions_under_load(cluster):
 
 def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
     """Each three times: on a busy machine a read can come after the late write, or a message after its trace's end."""
-    trial = ScenesTrial(repeats=3)
+    experiment = ScenesExperiment(repeats=3)
     told: dict[str, list[Scene]] = {"repair": [], "naive": [], "safe": [], "hint": []}
-    for row in trial.measure(cluster, np.random.default_rng(1)):
-        told[row["scene"]].append(scene(row["requests"], row["events"], trial.notes()))
+    for row in experiment.measure(cluster, np.random.default_rng(1)):
+        told[row["scene"]].append(scene(row["requests"], row["events"], experiment.notes()))
     assert all(one.version for one in [*told["repair"], *told["safe"], *told["hint"]])
     assert told["hint"][0].pauses, "the hint comes when the node is back"
     assert not all(one.version for one in told["naive"]), "a read misses the write"
@@ -107,13 +107,13 @@ def test_scenes_of_single_requests_show_what_they_are_to_show(cluster):
 
 def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
     waits_ms = (0.0, 35.0, 58.0, 110.0)
-    trial = StalenessTrial(
+    experiment = StalenessExperiment(
         {"far": Setup(beside())}, {"far": waits_ms}, (0,), 2.5, cycles_per_s=100.0, versions=4, warm_up_s=2.0,
         settings=((1, 1), (2, 2)),
     )  # fmt: skip
     cluster.move(beside())
     try:
-        run = StalenessRun(str(probed(tmp_path, "staleness-three", trial, cluster)))
+        run = StalenessRun(str(probed(tmp_path, "staleness-three", experiment, cluster)))
     finally:
         cluster.move(where())
     reads, stale = staleness_results.strong_checked(run)
@@ -141,7 +141,7 @@ def test_far_apart_reads_are_stale_until_the_way_has_passed(cluster, tmp_path):
 def test_time_outs(cluster):
     schedule = (Phase("calm", 1.5), Phase("stalled", 2.0), Phase("farther", 1.5, 3.0))
     timeouts = {"12 s": lambda: Fixed(12.0), "run time": Observed}
-    table = rows_of(TimeoutTrial({"only": Setup(where())}, 5, schedule, timeouts), cluster)
+    table = rows_of(TimeoutExperiment({"only": Setup(where())}, 5, schedule, timeouts), cluster)
     calm_ms = table.pivot_table("p50_ms", "timeout", "phase")["calm"]
     assert calm_ms.min() >= 20
     assert calm_ms.max() < 60  # of the distances the longest way is 120
@@ -157,8 +157,10 @@ def test_time_outs(cluster):
 
 
 def test_pages_by_a_proxy(cluster):
-    trial = PageTrial({"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100)
-    latency_ms = rows_of(trial, cluster).set_index(["way", "rows_a_page"])["p50_ms"]
+    experiment = PageExperiment(
+        {"only": Setup(where())}, {"only": Link(0.5)}, (1, 5), clients=3, seconds=1.5, records=100
+    )
+    latency_ms = rows_of(experiment, cluster).set_index(["way", "rows_a_page"])["p50_ms"]
     # The proxy is as far away as the first node; from there all nodes are 1 ms away, and QUORUM takes what it takes.
     # Four more rows are four more ways, of 50 ms and more each; what a busy machine adds to the first is no measure.
     assert latency_ms["direct", 5] > latency_ms["direct", 1] + 4 * 50

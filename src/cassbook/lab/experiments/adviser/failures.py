@@ -31,7 +31,7 @@ from cassbook.core.schema import OK
 from cassbook.core.threads import meanwhile
 from cassbook.lab.engine.cluster import CassandraCluster
 from cassbook.lab.engine.connect import connect
-from cassbook.lab.experiments.adviser.naive import Switch
+from cassbook.lab.experiments.adviser.actors import Switch
 from cassbook.lab.experiments.experiment import AnySetup, Experiment, Row
 from cassbook.lab.experiments.faults.experiment import FaultExperiment, measured, rows, variants
 from cassbook.lab.experiments.faults.load import Sender
@@ -54,7 +54,7 @@ _PACE = Pace(interval_s=0.5, lease_s=5.0)
 _REGISTER = "faults"
 
 
-def failing(map: LatencyMap) -> FailingExperiment:
+def failures(map: LatencyMap) -> FailingExperiment:
     """Switch while nodes fail, with hints and without, and while the register has lost its majority.
 
     Advisers need a map, whichever it is.
@@ -65,21 +65,13 @@ def failing(map: LatencyMap) -> FailingExperiment:
 
 @dataclass(frozen=True)
 class FailingExperiment(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    latency_map : LatencyMap
-        Any; advisers need one.
-    profiles : mapping of str to Profile
-        By name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others.
-    """
+    """Schedules of faults under which settings are switched."""
 
     BY_SETUP = ("profiles",)
 
     setups: Mapping[str, AnySetup] = field(init=False)
-    latency_map: LatencyMap
-    profiles: Mapping[str, Profile]
+    latency_map: LatencyMap  # any; advisers need one
+    profiles: Mapping[str, Profile]  # by name; their faults have the tables `SAFE` and `NAIVE`, and perhaps others
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "setups", self._faults.setups)

@@ -21,9 +21,9 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.releases import STUDY
 from cassbook.lab.engine.thrift import DistantStudyCluster, StudyCluster
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, SideBySide, in_random_order
-from cassbook.lab.experiments.staleness import thrift_tracing
+from cassbook.lab.experiments.staleness import thrift_traces
+from cassbook.lab.experiments.staleness.light_probe import History, Panel
 from cassbook.lab.experiments.staleness.oracle import Oracle, Question
-from cassbook.lab.experiments.staleness.probe import History, Panel
 from cassbook.lab.experiments.staleness.thrift_probe import ThriftProbe
 from cassbook.lab.load import stress_thrift
 from cassbook.staleness import curves
@@ -49,7 +49,7 @@ class StudySideBySide(SideBySide):
     def cluster(self, engine: str, log: Callable[[str], None]) -> StudyCluster:
         """Return the cluster, not yet started."""
         _check(engine)
-        return StudyCluster(STUDY, self.spec, "trial", log)
+        return StudyCluster(STUDY, self.spec, "experiment", log)
 
 
 class StudySetup(Setup):
@@ -58,50 +58,30 @@ class StudySetup(Setup):
     def cluster(self, engine: str, log: Callable[[str], None]) -> DistantStudyCluster:
         """Return the cluster, not yet started."""
         _check(engine)
-        return DistantStudyCluster(STUDY, self.placement, self.spec, name="trial", log=log)
+        return DistantStudyCluster(STUDY, self.placement, self.spec, name="experiment", log=log)
 
 
 @dataclass(frozen=True)
-class OracleTrial(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    setups : mapping of str to StudySideBySide or StudySetup
-    t_ms : mapping of str to tuple of float
-        Waits, by setup.
-    settings : tuple of (int, int)
-        R and W.
-    operations : int
-        Of each kind, of the study's load; and rows of its table.
-    threads : int
-        cassandra-stress's default.
-    seconds, versions_seconds, traced_seconds : float
-        That a panel over t takes, one over k, and the tracing after the former.
-    rows_each : int
-        Probed rows for each pair of a writer's coordinator and a first replica.
-    pause_ms, traced_pause_ms : float
-        Of a row, from its read to its next write.
-    logged, trials : int
-        The predictor's: messages of each kind that a node keeps, and trials; 10,000 both, unless set otherwise. Fewer
-        are kept here, so that in each setting it knows only those next to that setting's probes.
-    """
+class OracleExperiment(Experiment):
+    """The predictor's answers after the study's own load, and next to probed rows."""
 
     BY_SETUP = ("setups", "t_ms")
 
     setups: Mapping[str, StudySideBySide | StudySetup]
-    t_ms: Mapping[str, tuple[float, ...]]
-    settings: tuple[tuple[int, int], ...] = WEAK
-    operations: int = 10_000
-    threads: int = 50
-    seconds: float = 30.0
-    versions_seconds: float = 12.0
-    traced_seconds: float = 10.0
-    rows_each: int = 1
-    pause_ms: float = 150.0
+    t_ms: Mapping[str, tuple[float, ...]]  # waits, by setup
+    settings: tuple[tuple[int, int], ...] = WEAK  # R and W
+    operations: int = 10_000  # of each kind, of the study's load; and rows of its table
+    threads: int = 50  # cassandra-stress's default
+    seconds: float = 30.0  # that a panel over t takes
+    versions_seconds: float = 12.0  # that a panel over k takes
+    traced_seconds: float = 10.0  # that the tracing after a panel over t takes
+    rows_each: int = 1  # probed rows for each pair of a writer's coordinator and a first replica
+    pause_ms: float = 150.0  # of a row, from its read to its next write
     traced_pause_ms: float = 1500.0
+    #: The predictor's messages of each kind that a node keeps, 10,000 unless set otherwise. Fewer are kept here, so
+    #: that in each setting it knows only those next to that setting's probes.
     logged: int = 1000
-    trials: int = 10_000
+    trials: int = 10_000  # of the predictor, its default
 
     def rows(self) -> int:
         """Return how many rows a cluster start gives: the study's load, and three per setting."""
@@ -110,13 +90,10 @@ class OracleTrial(Experiment):
     def measure(self, cluster: StudyCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Load as the study did and ask; probe each setting next to a load, and ask; trace each setting.
 
-        Returns
-        -------
-        iterator of dict
-            panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads, lost,
-            unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
-            the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
-            (`MessageDelays.table`, and kind and key).
+        A row has panel, load ('study', 'beside' the probe, or 'traced', with that load too), r, w, versions, reads,
+        lost, unknown, read_ms, write_ms, traces_left_out, load_writes_per_s, load_reads_per_s; and tables: answers (of
+        the predictor: load, node, r, w, t_ms, k, p, read_ms, write_ms), counted (`curves.COUNTED`), legs
+        (`MessageDelays.table`, and kind and key).
         """
         (t_ms,) = self.t_ms.values()
         bench = _Bench(cluster, self, t_ms, rng)
@@ -135,9 +112,9 @@ class _Bench:
     """A cluster with both tables, its predictors logging, and a probe."""
 
     def __init__(
-        self, cluster: StudyCluster, trial: OracleTrial, t_ms: tuple[float, ...], rng: np.random.Generator
+        self, cluster: StudyCluster, experiment: OracleExperiment, t_ms: tuple[float, ...], rng: np.random.Generator
     ) -> None:  # fmt: skip
-        self._cluster, self._trial, self._t_ms = cluster, trial, t_ms
+        self._cluster, self._experiment, self._t_ms = cluster, experiment, t_ms
         self._n = cluster.spec.replication_factor
         cluster.create(_KEYSPACE, _TABLE)
         self._load("ONE")  # nodes are just started; it makes the load's table too
@@ -145,7 +122,7 @@ class _Bench:
         assert cluster.installation is not None  # noqa: S101 - it is ready
         self._probe = ThriftProbe(cluster, _KEYSPACE, _TABLE, rng)
         self._oracle = Oracle(cluster.java.home, cluster.installation.home / "lib", cluster.open_jmx())
-        self._oracle.enable(trial.logged, trial.trials)
+        self._oracle.enable(experiment.logged, experiment.trials)
 
     def close(self) -> None:
         """End the predictor's process, and close all connections."""
@@ -155,15 +132,15 @@ class _Bench:
     def as_the_study_did(self) -> Row:
         """10,000 writes and then 10,000 reads at ONE, and all of its questions."""
         rates = self._load("ONE")
-        answers = pd.concat([self._answers("study", r, w) for r, w in self._trial.settings], ignore_index=True)
+        answers = pd.concat([self._answers("study", r, w) for r, w in self._experiment.settings], ignore_index=True)
         return _point("study") | _rates(rates) | {"answers": answers, "counted": _NOTHING, "legs": _NOTHING}
 
     def probed(self, r: int, w: int, versions: int) -> Row:
         """One panel."""
-        trial, over_k = self._trial, versions > 1
+        experiment, over_k = self._experiment, versions > 1
         panel = self._panel(r, w, (VERSIONS_AT_MS,) if over_k else self._t_ms, versions)
         with self._next_to_load() as load:
-            history, _ = self._probe.run(panel, trial.versions_seconds if over_k else trial.seconds)
+            history, _ = self._probe.run(panel, experiment.versions_seconds if over_k else experiment.seconds)
         answers = _NOTHING if over_k else self._answers("beside", r, w)  # what it has logged stays
         judged = judge(history.writes, history.reads)
         return _point("beside", r, w, versions) | _rates(load.per_s) | _summed(history, judged) | {
@@ -172,9 +149,9 @@ class _Bench:
 
     def traced(self, r: int, w: int) -> Row:
         """Trace requests of a setting."""
-        panel = replace(self._panel(r, w, self._t_ms), traced=1, pause_ms=self._trial.traced_pause_ms)
+        panel = replace(self._panel(r, w, self._t_ms), traced=1, pause_ms=self._experiment.traced_pause_ms)
         with self._next_to_load() as load:
-            history, replicas = self._probe.run(panel, self._trial.traced_seconds)
+            history, replicas = self._probe.run(panel, self._experiment.traced_seconds)
         latency_ms = history.traced.groupby("kind")["latency_ms"].mean()
         own_legs, left_out = self._legs(history, replicas, r)
         return _point("traced", r, w) | _rates(load.per_s) | {
@@ -184,16 +161,16 @@ class _Bench:
 
     def _panel(self, r: int, w: int, t_ms: tuple[float, ...], versions: int = 1) -> Panel:
         read_cl, write_cl = (level_waiting_for(replicas, self._n) for replicas in (r, w))
-        return Panel(read_cl, write_cl, t_ms, versions, self._trial.rows_each, self._trial.pause_ms)
+        return Panel(read_cl, write_cl, t_ms, versions, self._experiment.rows_each, self._experiment.pause_ms)
 
     def _next_to_load(self) -> AbstractContextManager[stress_thrift.Rates]:
-        trial = self._trial
-        return stress_thrift.kept_up(self._cluster, trial.operations, "ONE", trial.threads)
+        experiment = self._experiment
+        return stress_thrift.kept_up(self._cluster, experiment.operations, "ONE", experiment.threads)
 
     def _load(self, level: str) -> dict[str, float]:
-        trial = self._trial
+        experiment = self._experiment
         return {
-            operation: stress_thrift.once(self._cluster, operation, trial.operations, level, trial.threads)
+            operation: stress_thrift.once(self._cluster, operation, experiment.operations, level, experiment.threads)
             for operation in ("write", "read")
         }
 
@@ -214,7 +191,7 @@ class _Bench:
     ) -> tuple[pd.DataFrame, int]:  # fmt: skip
         """The message delays of the traced requests, row by row."""
         with self._cluster.together():
-            requests, events = thrift_tracing.fetch(self._cluster, history.traced, replicas)
+            requests, events = thrift_traces.fetch(self._cluster, history.traced, replicas)
         keys = dict(zip(history.traced["session_id"], history.traced["key"], strict=True))
         by_key = dict(iter(events.groupby(events["session_id"].map(keys))))
         parts = []

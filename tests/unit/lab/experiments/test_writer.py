@@ -13,8 +13,8 @@ from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.experiments.catalogue import CATALOGUE, Entry, named, usual_engine
 from cassbook.lab.experiments.experiment import Experiment, in_random_order
-from cassbook.lab.experiments.recording import record
 from cassbook.lab.experiments.workbench import figures
+from cassbook.lab.experiments.writer import record
 from cassbook.lab.load.recorder import Window
 from cassbook.profile.profile import load_profile
 from cassbook.records.experiment import Results

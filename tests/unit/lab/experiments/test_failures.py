@@ -8,7 +8,7 @@ import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.errors import LaboratoryError
-from cassbook.lab.experiments.adviser.failing import _Acting
+from cassbook.lab.experiments.adviser.failures import _Acting
 from tests.helpers import made_runs
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 
 from cassbook.lab.engine.thrift import StudyCluster, client, interface
-from cassbook.lab.experiments.staleness.tracing import until_written
+from cassbook.lab.experiments.staleness.traces import until_written
 from cassbook.staleness.message_delays import Asked, asked_of, events_of
 
 _SETTLE_S = 2.0  # replicas write what they have traced after the coordinator has said how long it took
@@ -23,29 +23,11 @@ _CONCURRENCY = 24
 def fetch(
     cluster: StudyCluster, traced: pd.DataFrame, replicas: Mapping[str, tuple[str, ...]]
 ) -> tuple[list[Asked], pd.DataFrame]:
-    """Fetch the traces of requests (as `tracing.fetch` does with the driver).
+    """Fetch the traces of requests, as `traces.fetch` does with the driver.
 
     Each trace is on one node, and the others write to it one event after another: at a distance they fall behind, and
-    nothing can be read before they are `DistantCluster.together`.
-
-    Parameters
-    ----------
-    cluster : StudyCluster
-    traced : DataFrame
-        `probe.History.traced`.
-    replicas : mapping
-        By key, what nodes call those that hold the row.
-
-    Returns
-    -------
-    list of Asked
-    DataFrame
-        `message_delays.EVENTS`.
-
-    Raises
-    ------
-    LaboratoryError
-        If traces do not come.
+    nothing can be read before they are `DistantCluster.together`. `replicas` is, by key, what nodes call those that
+    hold the row. Raise LaboratoryError if traces do not come.
     """
     with _Asking(cluster) as ask:
         ids = traced["session_id"].tolist()
@@ -72,7 +54,7 @@ def _durations(ask: _Asking, ids: list[str]) -> list[int | None]:
 
 
 class _Asking:
-    """Several connections, by which CQL is asked over Thrift."""
+    """Several connections, for CQL over Thrift."""
 
     def __init__(self, cluster: StudyCluster) -> None:
         addresses = cycle(cluster.addresses)

@@ -70,7 +70,7 @@ class Condition:
 
 
 @dataclass(frozen=True)
-class LoadTrial(Experiment):
+class LoadExperiment(Experiment):
     """An experiment of conditions under load.
 
     Attributes

@@ -5,18 +5,18 @@ from __future__ import annotations
 from cassbook.deployment.distances import CLUSTER, placed, printed, uplink_distances
 from cassbook.deployment.notation import parse
 from cassbook.deployment.scenarios import placements
-from cassbook.lab.experiments.distance.loaded import Condition, LoadTrial, Pauses
-from cassbook.lab.experiments.distance.paged import PageTrial
-from cassbook.lab.experiments.distance.timeouts import TimeoutTrial
+from cassbook.lab.experiments.distance.load import Condition, LoadExperiment, Pauses
+from cassbook.lab.experiments.distance.page_reads import PageExperiment
+from cassbook.lab.experiments.distance.timeouts import TimeoutExperiment
 from cassbook.lab.experiments.experiment import Setup
 
 TWO_CENTRES = "{[C], ([R1], [R2], [R3]}, {[R4], [R5], [R6]})"
 
 
-def coordinators() -> LoadTrial:
+def coordinators() -> LoadExperiment:
     """Compare one coordinator with three, and ask what it can hold."""
     many = {"native_transport_max_threads": 1024}
-    return LoadTrial(
+    return LoadExperiment(
         {"a": Setup(placements()["a"]), "c": Setup(placements()["c"]), "c-1024": Setup(placements()["c"], many)},
         {
             "a": {
@@ -36,17 +36,17 @@ def coordinators() -> LoadTrial:
     )  # fmt: skip
 
 
-def uplinks() -> LoadTrial:
+def uplinks() -> LoadExperiment:
     """Compare slow uplinks with slow downlinks."""
-    return LoadTrial(
+    return LoadExperiment(
         {"b": Setup(placements()["b"])},
         {"b": {name: Condition("ONE", threads=100, distances=way) for name, way in uplink_distances().items()}},
     )
 
 
-def asynchronous() -> LoadTrial:
+def asynchronous() -> LoadExperiment:
     """Keep more and more requests in flight."""
-    return LoadTrial(
+    return LoadExperiment(
         {"a": Setup(placements()["a"]), "b": Setup(placements()["b"])},
         {
             "a": {f"{n}": Condition(threads=n) for n in (100, 1000)},
@@ -55,22 +55,22 @@ def asynchronous() -> LoadTrial:
     )
 
 
-def two_centres() -> LoadTrial:
+def two_centres() -> LoadExperiment:
     """Compare the levels that know of data centres with the others."""
     levels = ("LOCAL_ONE", "LOCAL_QUORUM", "EACH_QUORUM", "ONE", "QUORUM", "ALL")
     where = placed(parse(TWO_CENTRES), ("ap_south_1", "eu_west_2"))
-    return LoadTrial(
+    return LoadExperiment(
         {"two-centres": Setup(where, heap_mb=512)},
         {"two-centres": {level: Condition(level, threads=50) for level in levels}},
     )
 
 
-def speculation() -> LoadTrial:
+def speculation() -> LoadExperiment:
     """Compare settings of speculative retry while a replica stalls."""
     # Read repair would ask additional replicas by itself.
     plain: dict[str, str | float] = {"read_repair_chance": 0.0, "dclocal_read_repair_chance": 0.0}
     retries = ("NONE", "ALWAYS", "99PERCENTILE", "150ms")
-    return LoadTrial(
+    return LoadExperiment(
         {"c": Setup(placements()["c"])},
         {
             "c": {
@@ -85,16 +85,16 @@ def speculation() -> LoadTrial:
     )  # fmt: skip
 
 
-def proxy() -> PageTrial:
+def proxy() -> PageExperiment:
     """Compare direct requests with a proxy near the cluster."""
-    return PageTrial(
+    return PageExperiment(
         {"b": Setup(placements()["b"])},
         {"b": printed().between(CLUSTER, CLUSTER)},
     )
 
 
-def timeouts() -> TimeoutTrial:
+def timeouts() -> TimeoutExperiment:
     """Compare time-outs fixed and set at run time."""
-    return TimeoutTrial(
+    return TimeoutExperiment(
         {"d": Setup(placements()["d"])},
     )

@@ -34,34 +34,15 @@ def record(
     name: str, folder: Path, engine: str, blocks: int = 3, resume: bool = False,
     needed: Mapping[str, Any] | None = None, log: Log = print, catalogue: Catalogue = CATALOGUE,
 ) -> Path:  # fmt: skip
-    """Measure an experiment, or what its record lacks.
+    """Measure an experiment of the catalogue, or what its record lacks, and return its folder.
 
-    Parameters
-    ----------
-    name : str
-        In the catalogue.
-    folder : Path
-        New or empty; with `resume`, also one in which the same was begun.
-    engine : str
-    blocks : int
-        Starts of each of its clusters.
-    resume : bool
-    needed : mapping, optional
-        What the experiment needs, by the name that its entry gives it.
-    log : callable
-        Takes each line of progress.
-    catalogue : mapping of str to Entry
+    The folder is new or empty; with `resume` it may also be one in which the same was begun. It gets
+    `start-N-SETUP.csv` and perhaps `start-N-SETUP-TABLE.parquet` per cluster start, and `manifest.json`. `blocks` is
+    the number of starts of each of its clusters. `needed` is what the experiment needs, by the name that its entry
+    gives it. `log` takes each line of progress.
 
-    Returns
-    -------
-    Path
-        The folder: per cluster start `start-N-SETUP.csv` and perhaps `start-N-SETUP-TABLE.parquet`; `manifest.json`.
-
-    Raises
-    ------
-    InputError
-        For an unknown name, something missing that it needs, an engine it cannot be measured on, or a folder that holds
-        something else.
+    Raise InputError for an unknown name, something missing that it needs, an engine it cannot be measured on, or a
+    folder that holds something else.
     """
     entry = named(name, catalogue)
     experiment = entry.make(**(needed or {}))

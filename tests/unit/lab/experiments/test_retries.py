@@ -2,7 +2,7 @@
 
 import pytest
 
-from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, attempt
+from cassbook.lab.experiments.distance.retries import MOST_S, ExpiredError, Fixed, Observed, attempt
 
 
 class Clock:

@@ -16,8 +16,7 @@ from cassbook.core.errors import LaboratoryError
 from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.paging import Asking, Pager
-from cassbook.lab.experiments.distance.proxying import proxy
+from cassbook.lab.experiments.distance.proxy import Pager, ProxyClient, proxy
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.experiments.workbench import Workbench
 from cassbook.lab.load.keys import row_keys
@@ -28,29 +27,16 @@ _PROXY = "proxy"
 
 
 @dataclass(frozen=True)
-class PageTrial(Experiment):
-    """The experiment: pages of several sizes, both ways, in random order.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup
-        The far client's.
-    near : mapping of str to Link
-        By setup: what lies between the proxy and a node, one way.
-    rows_a_page : tuple of int
-    clients : int
-        Each requests a page as soon as it has the last.
-    seconds : float
-        Least duration of a measurement.
-    """
+class PageExperiment(Experiment):
+    """Pages of several sizes, both ways, in random order, as a far client asks for them."""
 
     BY_SETUP = ("setups", "near")
 
     setups: Mapping[str, Setup]
-    near: Mapping[str, Link]
+    near: Mapping[str, Link]  # by setup: what lies between the proxy and a node, one way
     rows_a_page: tuple[int, ...] = (1, 2, 5, 10, 20)
-    clients: int = 10
-    seconds: float = 6.0
+    clients: int = 10  # each requests a page as soon as it has the last
+    seconds: float = 6.0  # least duration of a measurement
     records: int = 2000
 
     def notes(self) -> dict[str, Any]:
@@ -66,10 +52,7 @@ class PageTrial(Experiment):
     def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Measure every size, directly and through the proxy.
 
-        Returns
-        -------
-        iterator of dict
-            way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
+        A row has way ('direct' or 'proxy'), rows_a_page, clients, pages; latency_ms (mean of a page), p50_ms, p95_ms.
         """
         keys = _load(cluster, self.records, rng)
         pager = partial(Pager, cluster.addresses, cluster.release.protocol, cluster.keyspace)
@@ -133,4 +116,4 @@ def _far_proxy(
     with proxy(pager) as address:
         public = free_address()
         with Relay([Route(public, address, _PROXY, CLIENT)], way):
-            yield far, Asking(public).read
+            yield far, ProxyClient(public).read
