@@ -53,7 +53,7 @@ def ratios(turns: pd.DataFrame) -> pd.DataFrame:
 
     `turns`: one row per turn: operation, level, threads, round, where, throughput_per_s.
 
-    The table: operation, level, threads ('all' in the last row), ratio, low, high, rounds.
+    Columns: operation, level, threads ('all' in the last row), ratio, low, high, rounds.
     """
     sums = turns.pivot_table("throughput_per_s", [*_POINT, "round"], "where", aggfunc="sum", sort=False)
     over = (sums["worker"] / sums["local"]).reset_index(name="ratio")

@@ -108,7 +108,7 @@ def compare(folder: Path, log: Log = print) -> pd.DataFrame:
 
     `folder`: `generator.csv` grows there, one row per pair; an interrupted comparison resumes where it stopped.
 
-    The table: one row a pair.
+    One row per pair.
     """
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "generator.csv"

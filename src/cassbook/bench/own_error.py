@@ -68,7 +68,7 @@ def stub_loop(
 def measure(delay_ms: float, threads: int, steady_s: float = _STEADY_S) -> dict[str, float]:
     """One row: what the server took and what the client saw, in microseconds, and what is between them.
 
-    The result: delay_ms, threads, operations, server_mean_us, client_mean_us, error_mean_us (client less server: the
+    Columns: delay_ms, threads, operations, server_mean_us, client_mean_us, error_mean_us (client less server: the
     way there and back through the kernel is in it), error_p50_us, error_p99_us (differences of quantiles),
     cpu_us_per_op, loop_lag_us, wrong (reads that did not return their row: 0).
     """

@@ -36,7 +36,7 @@ _TOO_MUCH = 2
 def added() -> pd.DataFrame:
     """Round trips of one message in flight, straight and through a relay without delay, in turns.
 
-    The table: one row a round: round, straight_ms, relayed_ms (medians), added_ms.
+    One row per round: round, straight_ms, relayed_ms (medians), added_ms.
     """
     listening, relayed = free_address(), free_address()
     rows = []
@@ -59,7 +59,7 @@ def added() -> pd.DataFrame:
 def accuracy() -> pd.DataFrame:
     """Round trips asked for and found, one message in flight.
 
-    The table: asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
+    Columns: asked_ms, median_ms, p95_ms, p99_ms, off_ms, kept (whether the median is within the tolerance).
     """
     listening, relayed = free_address(), free_address()
     rows = []
@@ -88,7 +88,7 @@ def ceiling(size: int) -> pd.DataFrame:
 
     `size`: of a message, bytes.
 
-    The table: one row a go at a rate: size, offered_per_s (round trips), chunks_per_s and bytes_per_s (that the relay
+    One row per attempt at a rate: size, offered_per_s (round trips), chunks_per_s and bytes_per_s (that the relay
     passed on, both directions), asked_ms, median_ms, p95_ms, kept.
     """
     rows: list[tuple[Any, ...]] = []

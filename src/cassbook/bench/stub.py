@@ -144,7 +144,7 @@ class Stub:
 def stub(delay_ms: float) -> Iterator[tuple[int, dict[str, float]]]:
     """Run the server as a process of its own.
 
-    The result: its port, and a dict that is filled when the block ends: answered, mean_us, p50_us, p99_us, of what the
+    Returns its port, and a dict that is filled when the block ends: answered, mean_us, p50_us, p99_us, of what the
     server took for a request that came after the ramp.
     """
     command = [sys.executable, "-m", __name__, str(delay_ms)]

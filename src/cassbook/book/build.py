@@ -19,7 +19,7 @@ from typing import Any
 
 import plotly
 
-from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication, status_page
+from cassbook.book import execution, fingerprint, kernels, layout, needs, notebooks, publication
 from cassbook.book.kernels import ForkedKernelManager
 from cassbook.core import paths
 from cassbook.core.children import failure
@@ -55,7 +55,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     `recorded` and `today`: runs in `data/records`, or paths of runs: of 2.1.20 and of 5.0.9. By default the notebooks'
     own. `fresh`: a run to show next to them. `log`: takes each line of progress.
 
-    The result: `index.html`.
+    Returns `index.html`.
 
     Raises InputError if a run cannot be read or shown. Raises LaboratoryError if a notebook fails, or the book is
     rendered with a warning.
@@ -76,7 +76,7 @@ def build(recorded: str | None = None, today: str | None = None, fresh: Path | N
     for copy in copies:
         layout.stage(copy, source / _ANALYSE / f"{_slug(copy)}.ipynb")
     page = source / "book" / "status.md"
-    page.write_text(status_page.filled(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
+    page.write_text(publication.status_page(page.read_text(encoding="utf-8"), copies), encoding="utf-8")
     return _render(source, build_dir() / "html", log)
 
 
@@ -85,7 +85,7 @@ def chapter(slug: str, given: Mapping[str, str], log: Log = print) -> Path:
 
     `slug`: the notebook's name without its ending. `given`: values of its parameters, as typed on a command line.
 
-    The result: the page.
+    Returns the page.
 
     Raises InputError for an unknown chapter or parameter, or a value of the wrong type, with what would be right.
     Raises LaboratoryError if a cell fails, or the page is not rendered.
@@ -281,7 +281,7 @@ def reproduce(profile: str, engine: str | None, log: Log = print) -> Path:
 
     An interrupted measurement of the same profile resumes; any other is set aside (`...-before`).
 
-    The result: `index.html`.
+    Returns `index.html`.
     """
     wanted = load_profile(profile, engine=engine)
     folder = build_dir() / "runs" / f"{wanted.name}-{wanted.engine}"

@@ -11,7 +11,7 @@ import nbformat
 import papermill
 from papermill.engines import NBClientEngine, papermill_engines
 
-from cassbook.book import notebooks, replaced, status_page
+from cassbook.book import notebooks, publication, replaced
 from cassbook.book.kernel_environment import LOG_VARIABLE, PLOTLY_VARIABLE
 from cassbook.book.kernels import QuietKernelManager, ended_on_error
 from cassbook.core import paths
@@ -80,5 +80,5 @@ def execute(
         raise LaboratoryError(f"{notebook.name}: a cell failed: {error.ename}: {error.evalue}\n{tail}") from None
     content = nbformat.read(output, as_version=4)
     replaced.fill(content)
-    content.metadata[status_page.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
+    content.metadata[publication.KEY] = {"peak_mb": QuietKernelManager.peak_mb}
     nbformat.write(content, output)

@@ -15,7 +15,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.files import whole
 from cassbook.core.schema import explained
 from cassbook.latency import histograms, summaries
-from cassbook.latency.cold_cells import cold_cells
+from cassbook.latency.cold_start import cold_cells
 from cassbook.records import results
 from cassbook.records.run import RecordedRun
 
@@ -61,7 +61,7 @@ class Table:
 def quantiles(run: RecordedRun) -> pd.DataFrame:
     """Return quantiles of each cell and operation from its HdrHistograms.
 
-    The table: cell_id, operation, time ('service', or 'response' of a paced load), n, columns of `QUANTILES`, max_us;
+    Columns: cell_id, operation, time ('service', or 'response' of a paced load), n, columns of `QUANTILES`, max_us;
     all to three significant digits; marks of the cell.
     """
     rows, marks = [], run.cells.set_index("cell_id")["marks"]
@@ -84,7 +84,7 @@ def marked(cells: pd.DataFrame) -> pd.DataFrame:
 
     `cells`: from `cell_statistics`.
 
-    The table: cell_id, kind, threads, read_cl, write_cl, read_share, block, little_ratio, mark, meaning; empty if no
+    Columns: cell_id, kind, threads, read_cl, write_cl, read_share, block, little_ratio, mark, meaning; empty if no
     cell is marked.
     """
     columns = ["cell_id", "kind", "threads", "read_cl", "write_cl", "read_share", "block", "little_ratio", "marks"]
@@ -231,7 +231,7 @@ def export(run: RecordedRun, to: Path, form: str = "both") -> list[Path]:
 
     `to`: folder to be made; it appears whole, by rename. `form`: 'csv', 'latex' or 'both'.
 
-    The result: what was written; README.md names each, and the tables that this run does not suffice for.
+    Returns what was written; README.md names each, and the tables that this run does not suffice for.
 
     Raises InputError if the folder is there and not empty, or cannot be written.
     """

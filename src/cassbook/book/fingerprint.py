@@ -30,7 +30,7 @@ def of_chapter(notebook: Path, given: Mapping[str, Any]) -> str:
 
     `given`: values of all its parameters but `data_hash`.
 
-    The result: 16 hexadecimal digits.
+    Returns 16 hexadecimal digits.
 
     Raises InputError if a folder of logs that is named cannot be read.
     """

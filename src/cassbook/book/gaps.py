@@ -72,7 +72,7 @@ def of_each(sources: Iterable[Source], make: Callable[[Source], T]) -> ByLabel[T
 
     `make`: raises `LackingError` for a source that lacks the data.
 
-    The result: by the source's label.
+    By the source's label.
 
     Raises LackingError if all of them lack it.
     """

@@ -40,7 +40,7 @@ def performance(stats: pd.DataFrame, operation: str) -> pd.DataFrame:
 
     `stats`: columns `schema.LEVEL_STATS`. `operation`: READ or WRITE.
 
-    The result: index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
+    Index threads; columns (quantity, level). Latencies carry how far their 95 % interval reaches where
     there are blocks to compute it from; `signs` of marks stand behind them.
     """
     rows = summaries.slowdowns(stats[stats["operation"] == operation])
@@ -153,7 +153,7 @@ def rankings(source: Source) -> pd.DataFrame:
     """Return the order of the levels by mean latency, and whether it is distinguishable from noise (see
     `ranking.levels`).
 
-    The table: index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
+    Index operation, threads; columns ranking, distinguishable ('yes', 'no', 'unknown') and p, the largest
     adjusted p-value of two neighbours.
     """
     needs.levels(source)
@@ -175,7 +175,7 @@ def overall_orders(sources: Sequence[Source], of: str) -> pd.DataFrame:
 
     `sources`: runs. `of`: 'level' or 'setting'.
 
-    The table: index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
+    Index operation, or mix; columns (source, order) with the signs of `setting_orders`, and (source, p).
     """
     parts = {}
     for label, orders in of_each(sources, lambda source: _overall(source, of)).items():

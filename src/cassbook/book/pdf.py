@@ -36,7 +36,7 @@ def write(html: Path) -> Path:
 
     `html`: the folder of the rendered book.
 
-    The result: the PDF, `the-price-of-consistency.pdf` in the build folder.
+    Returns the PDF, `the-price-of-consistency.pdf` in the build folder.
 
     Raises InputError if no Chromium is installed. Raises LaboratoryError if it prints nothing, with what it says.
     """

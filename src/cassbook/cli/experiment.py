@@ -69,7 +69,7 @@ def _record(
     """Record an experiment into a folder, by default one of its name, or its profiles', and engine."""
     from cassbook.core.paths import project_root
     from cassbook.lab.experiments.catalogue import named, usual_engine
-    from cassbook.lab.experiments.recording import record
+    from cassbook.lab.experiments.writer import record
 
     entry, called = named(name), name
     needed: dict[str, Any] = {}

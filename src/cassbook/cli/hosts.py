@@ -16,8 +16,7 @@ from cassbook.core.words import counted
 
 if TYPE_CHECKING:
     from cassbook.core.types import Log
-    from cassbook.lab.engine.existing import ExistingCluster
-    from cassbook.lab.engine.hosts import Hosts
+    from cassbook.lab.engine.existing_cluster import ExistingCluster, Hosts
     from cassbook.lab.run.hosts import Written
     from cassbook.lab.run.remote import Clients
     from cassbook.lab.run.workers import Asked
@@ -71,7 +70,7 @@ def asked_hosts(options: dict[str, Any], engine: str | None) -> Hosts | None:
     Raises InputError for options that contradict one another, and files and variables that are missing.
     """
     from cassbook.lab.engine.connect import Access, Tls
-    from cassbook.lab.engine.hosts import Hosts, contact_points
+    from cassbook.lab.engine.existing_cluster import Hosts, contact_points
 
     given = {name for name, value in options.items() if value is not None and value is not False}
     if "hosts" not in given:
@@ -128,7 +127,7 @@ def placed_clients(
 ) -> Iterator[tuple[Profile, Clients | None]]:
     """Connect to the scheduler, if one is asked for, and check its workers, before anything is written.
 
-    The result: the profile with as many client processes as will run.
+    Returns the profile with as many client processes as will run.
 
     Raises InputError for workers that cannot take part. Raises LaboratoryError if no scheduler answers.
     """
@@ -155,7 +154,7 @@ def look(hosts: Hosts, profile: Profile, log: Log) -> tuple[Profile, ExistingClu
 
     Raises InputError for what does not fit. Raises LaboratoryError if it cannot be reached.
     """
-    from cassbook.lab.engine.existing import ExistingCluster
+    from cassbook.lab.engine.existing_cluster import ExistingCluster
     from cassbook.lab.run.hosts import profile_for
 
     cluster = ExistingCluster(hosts, profile.cluster.replication_factor, uuid.uuid4().hex[:12], log)

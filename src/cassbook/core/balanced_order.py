@@ -17,7 +17,7 @@ def balanced_order(variants: int, rounds: int, seed: Sequence[int]) -> tuple[int
 
     `variants` and `rounds`: a round has each variant once. No variant follows itself where there is another.
 
-    The result: of `variants` x `rounds` places. Each round is drawn among those orders that leave the counts of
+    It has `variants` x `rounds` places. Each round is drawn among those orders that leave the counts of
     (predecessor, successor) most even.
     """
     rng = np.random.default_rng(list(seed))

@@ -37,7 +37,7 @@ def name_missing(error: ModuleNotFoundError, needed_by: str, extras: Mapping[str
 
     `needed_by`: command or name that needs the package. `extras`: imported package to extra.
 
-    The result: none where the missing module is of no extra's package.
+    None where the missing module is of no extra's package.
     """
     package = (error.name or "").partition(".")[0]
     if package not in extras:

@@ -49,7 +49,7 @@ class Proportion(Estimate):
         `yes` and `of`: shape (groups,); counts of each outage, cluster start or block. Groups without an observation
         are left out.
 
-        The result: its bounds are NaN where fewer than `FEWEST` groups are neither none nor all.
+        Its bounds are NaN where fewer than `FEWEST` groups are neither none nor all.
 
         Raises ValueError if nothing was observed, or in a group more than all.
         """

@@ -85,7 +85,7 @@ def over_blocks(points: pd.DataFrame) -> pd.DataFrame:
 def highest_throughput(points: pd.DataFrame) -> pd.DataFrame:
     """Highest throughput over the threads of each block: index (scenario, operation, level).
 
-    The table: per_s, low, high (over blocks), at_threads (of the highest mean) and saturated: whether that is not at
+    Columns: per_s, low, high (over blocks), at_threads (of the highest mean) and saturated: whether that is not at
     the most threads of all points, more of which might bring more.
     """
     keys = KEYS[:-1]
@@ -290,7 +290,7 @@ def sentences(points: pd.DataFrame) -> pd.DataFrame:
     Section 2.3 calls the third and fourth those of b; they are those of c, whose latencies are so far apart. "By an
     average of 560 %" higher is 6.6 times.
 
-    The table: index: what is compared; columns: 'the text' (as printed), 'its tables' (a ratio), 'here' (Estimate).
+    Index: what is compared; columns: 'the text' (as printed), 'its tables' (a ratio), 'here' (Estimate).
     """
     blocks = [block for _, block in points.groupby("block")]
     rows = {one.name: (one.text, one.tables(), Estimate.ratio(map(one.here, blocks))) for one in _SENTENCES}
@@ -302,7 +302,7 @@ def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
 
     `manifest`: of a run of scenarios.
 
-    The table: index (scenario, from, to): asked_ms, found_ms (median over cluster starts), farthest_off_ms.
+    Index (scenario, from, to): asked_ms, found_ms (median over cluster starts), farthest_off_ms.
     """
     by_regions = {regions: name for name, regions in REGIONS.items()}
     parts = [
@@ -321,7 +321,7 @@ def asked_and_found(manifest: Mapping[str, Any]) -> pd.DataFrame:
 def held_by_source(sources: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     """How many requests a coordinator holds by the slopes of latency, by source (see `held_at_coordinator`).
 
-    The table: index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
+    Index (scenario, operation, level); columns ('hold_ms', source) and ('requests', source).
     """
     columns = {}
     for label, points in sources.items():
@@ -340,7 +340,7 @@ def by_one_coordinator(ways: pd.DataFrame) -> pd.DataFrame:
 def best_assignments(ways: Mapping[str, pd.DataFrame], how_many: int = 3) -> pd.DataFrame:
     """The assignments of regions (`inferred_regions.assignments`) that fit best: index (scenario, place).
 
-    The table: regions (the client's first), coordinator, rms_percent, worst_percent.
+    Columns: regions (the client's first), coordinator, rms_percent, worst_percent.
     """
     columns = ["regions", "coordinator", "rms_percent", "worst_percent"]
     parts = {name: fit.head(how_many)[columns].round(1).set_axis(range(1, how_many + 1)) for name, fit in ways.items()}

@@ -114,7 +114,7 @@ class Rows:
         `read` and `write`: levels. `across`: whether read and write are coordinated in different data centres, or in
         the same.
 
-        The result: none where no data centres can serve both, or there is only one and `across` is asked.
+        None where no data centres can serve both, or there is only one and `across` is asked.
         """
         answers = [
             all(

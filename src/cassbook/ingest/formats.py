@@ -1,6 +1,7 @@
 """Recognise a benchmark log by what is in it, whatever its name; gzip and Zstandard are opened on the way.
 
-So are texts that are not plain UTF-8: with a byte-order mark, or in UTF-16 as PowerShell's `>` writes it. What is not
+Of a compressed log that is damaged or cut short, the whole lines up to there can be unpacked. Texts that are not plain
+UTF-8 are opened too: with a byte-order mark, or in UTF-16 as PowerShell's `>` writes it. What is not
 read is recognised too, and refused with what to give instead.
 """
 
@@ -10,6 +11,7 @@ import codecs
 import gzip
 import io
 import re
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from enum import Enum
@@ -21,9 +23,10 @@ import pyarrow as pa
 from cassbook.core.errors import InputError
 from cassbook.ingest import pipes
 from cassbook.ingest.damage import Tally
-from cassbook.ingest.packed import DAMAGE, Salvaged, from_system
 from cassbook.ingest.ycsb_lines import GO_HEADER, HEADER
 
+#: What decompressors raise; of an OSError, only one that is not the system's.
+DAMAGE = (gzip.BadGzipFile, zlib.error, EOFError, OSError)
 _CHUNK = 1 << 16
 #: The longer marks first, for that of UTF-32 begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
@@ -90,13 +93,90 @@ _PATTERNS = tuple((re.compile(pattern, re.MULTILINE), hint) for pattern, hint in
 _COLOURS = re.compile(rb"\x1b\[[0-9;]*[A-Za-z]")
 
 
+def from_system(error: BaseException) -> bool:
+    """Whether an error is the system's, such as of a disk, not a decompressor's."""
+    return isinstance(error, OSError) and error.errno is not None
+
+
+class Salvaged(io.RawIOBase):
+    """A decompressed stream that ends, with its last whole line, where its compression is damaged.
+
+    The line that is cut is left out, for its beginning would pass for a smaller number. `open_again` opens the log at
+    its beginning; it is called again where unpacking fails, to have the last bytes one by one. `say` is called with how
+    many bytes could be unpacked and with the error, where it ends early.
+    """
+
+    def __init__(
+        self,
+        open_again: Callable[[], BinaryIO],
+        unpack: Callable[[BinaryIO], BinaryIO],
+        say: Callable[[int, Exception], None],
+    ) -> None:
+        self._open, self._unpack, self._say = open_again, unpack, say
+        self._opened: list[BinaryIO] = []
+        self._stream = self._begin()
+        self._unpacked = 0
+        self._ready = self._held = b""
+        self._over = False
+
+    def close(self) -> None:
+        """Close what was opened."""
+        for file in self._opened:
+            file.close()
+        super().close()
+
+    def _begin(self) -> BinaryIO:
+        self._opened.append(self._open())
+        return self._unpack(self._opened[-1])
+
+    def readable(self) -> bool:
+        """Return that it can be read."""
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        """Read some bytes; 0 at the end."""
+        while not self._ready and not self._over:
+            self._fill()
+        size = min(len(buffer), len(self._ready))
+        buffer[:size], self._ready = self._ready[:size], self._ready[size:]
+        return size
+
+    def _fill(self) -> None:
+        """Get more lines ready."""
+        failed: Exception | None = None
+        try:
+            chunk = self._stream.read(_CHUNK)
+        except DAMAGE as error:
+            if from_system(error):
+                raise
+            chunk, failed = self._to_the_damage(), error
+        self._unpacked += len(chunk)
+        self._over = failed is not None or not chunk
+        lines = self._held + chunk
+        end = lines.rfind(b"\n") + 1 if failed or chunk else len(lines)
+        self._ready, self._held = lines[:end], lines[end:]
+        if failed:
+            self._say(self._unpacked, failed)
+
+    def _to_the_damage(self) -> bytes:
+        """Read from the beginning what came behind the last whole chunk, byte by byte."""
+        rest = bytearray()
+        try:
+            stream = self._begin()
+            stream.read(self._unpacked)
+            while byte := stream.read(1):
+                rest += byte
+        except DAMAGE as error:
+            if from_system(error):
+                raise
+        return bytes(rest)
+
+
 def encoding_of(head: bytes) -> tuple[str, int]:
     r"""Return a text's encoding and the bytes of its mark, from its first `_ENCODING_BYTES`.
 
     UTF-16 without a mark is recognised by every other byte of its characters being zero, as it is in any log.
 
-    Examples
-    --------
     >>> encoding_of(b"\xff\xfe["), encoding_of(b"[\x00R\x00E\x00A\x00"), encoding_of(b"[READ], ")
     (('utf-16-le', 2), ('utf-16-le', 0), ('utf-8', 0))
     """
@@ -196,18 +276,9 @@ def open_log(
 ) -> Iterator[BinaryIO]:
     """Open a log for its bytes, decompressed, in UTF-8 and without a byte-order mark.
 
-    Parameters
-    ----------
-    path : Path
-    watch : callable, optional
-        Called with the bytes of the file that were read; not called for a log that is read by lines.
-    tally : Tally, optional
-        If it skips damage, a log whose compression is damaged ends there, and the tally says so.
-
-    Raises
-    ------
-    InputError
-        If it cannot be read, or its compression is damaged.
+    `watch` is called with the bytes of the file that were read; not for a log that is read by lines. If `tally` skips
+    damage, a log whose compression is damaged ends there, and the tally says so. Raise InputError if it cannot be read,
+    or its compression is damaged.
     """
     try:
         with pipes.open_raw(path) as file:
@@ -263,18 +334,9 @@ def from_beginning(path: Path) -> bool:
 
 
 def recognise(path: Path, skip_damaged: bool = False) -> Format:
-    """Tell a log's format from its content.
+    """Tell a log's format from its content; with `skip_damaged` from what can be unpacked of a damaged one.
 
-    Parameters
-    ----------
-    path : Path
-    skip_damaged : bool
-        Look at what can be unpacked of a log whose compression is damaged.
-
-    Raises
-    ------
-    InputError
-        If it is empty or of no format that cassbook reads.
+    Raise InputError if it is empty or of no format that cassbook reads.
     """
     tally = Tally(path, skip_damaged, "")
     with open_log(path, tally=tally) as stream:
@@ -308,14 +370,9 @@ def logs_in(folder: Path) -> list[str]:
 
 
 def refusal(head: bytes, archives: bool = False) -> str:
-    """Return why a file is not read and what to give instead, from its beginning; empty where nothing is known of it.
+    """Return why a file is not read and what to give instead, from its beginning, decompressed; empty if unknown.
 
-    Parameters
-    ----------
-    head : bytes
-        Decompressed.
-    archives : bool
-        Look for archives only, whose contents may pass for a log.
+    With `archives` it looks for archives only, whose contents may pass for a log.
     """
     if archives:
         if head[_TAR_AT : _TAR_AT + len(_TAR)] == _TAR:

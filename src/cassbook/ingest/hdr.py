@@ -81,15 +81,10 @@ class NotRead(Exception):
 
 
 def decode(payload: bytes) -> HdrHistogram:
-    """Histogram of a payload in encoding 0, 1 or 2.
+    """Return the histogram of a payload in encoding 0, 1 or 2.
 
-    Raises
-    ------
-    NotRead
-        For histograms of doubles, or any of another encoding.
-    ValueError, TypeError, ArithmeticError, LookupError, MemoryError, struct.error, zlib.error,
-    HdrCookieException, HdrLengthException
-        If it is damaged.
+    Raise NotRead for histograms of doubles, or any of another encoding. If it is damaged raise ValueError, TypeError,
+    ArithmeticError, LookupError, MemoryError, struct.error, zlib.error, HdrCookieException or HdrLengthException.
     """
     packed = base64.b64decode(payload, validate=True)
     cookie, length = _COOKIE.unpack_from(packed)
@@ -187,26 +182,13 @@ class Interval:
 
 @dataclass(slots=True)
 class Histograms:
-    """The intervals of one log.
+    """The intervals of one log."""
 
-    Parameters
-    ----------
-    tally : Tally
-        Its path and damaged lines.
-    unit : str
-        Of the values: ns, us or ms.
-    assumed : bool
-        Whether nothing says that it is this unit.
-    intervals : list of Interval
-    notes : list of str
-        What a reader of the histograms must know about them.
-    """
-
-    tally: Tally
-    unit: str
-    assumed: bool
+    tally: Tally  # its path and damaged lines
+    unit: str  # of the values: ns, us or ms
+    assumed: bool  # whether nothing says that it is this unit
     intervals: list[Interval] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a reader of the histograms must know about them
 
     def remarks(self) -> list[str]:
         """What a reader of the histograms must know, and what was left out."""
@@ -248,19 +230,11 @@ class Histograms:
 
 
 def read(stream: BinaryIO, tally: Tally, unit: str | None = None) -> Histograms:
-    """Read a log.
+    """Read a log; `unit` (ns, us or ms) is that of the values, by default as the log's tool is known to record them,
+    else us.
 
-    Parameters
-    ----------
-    stream : binary file
-    tally : Tally
-    unit : str, optional
-        ns, us or ms: what the values are. Default: as the log's tool is known to record them, else us.
-
-    Raises
-    ------
-    InputError
-        At a damaged line, unless they are skipped; always at the beginning of a second log that is of another run.
+    Raise InputError at a damaged line, unless they are skipped; always at the beginning of a second log that is of
+    another run.
     """
     reader = _Reader(tally, unit)
     for number, line in numbered(stream):
@@ -369,12 +343,9 @@ class _Reader:
         log.last_s = max(log.last_s, interval.started_s + interval.length_s)
 
     def finish(self) -> Histograms:
-        """Settle the unit, and refuse a second log of another run.
+        """Settle the unit, and refuse a second log of another run, also where damaged lines are skipped.
 
-        Raises
-        ------
-        InputError
-            If there is one, also where damaged lines are skipped, or its comments name several units.
+        Raise InputError if there is one, or its comments name several units.
         """
         logs = [log for log in self._logs if log.last_s >= log.first_s]
         for log in logs[1:]:

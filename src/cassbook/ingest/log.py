@@ -33,22 +33,11 @@ _NEVER = 2**62
 
 @dataclass(slots=True)
 class Stretch:
-    """Rows of one operation whose times do not step back.
+    """Rows of one operation whose times do not step back."""
 
-    Attributes
-    ----------
-    line : int
-        Of the first.
-    head_us : list of int
-        Times of the first rows.
-    most_us : int
-        Time of the last row.
-    rows : int
-    """
-
-    line: int
-    head_us: list[int]
-    most_us: int
+    line: int  # of the first
+    head_us: list[int]  # times of the first rows
+    most_us: int  # time of the last row
     rows: int
 
 
@@ -118,52 +107,26 @@ def _completed_us(rows: Rows) -> NDArray[np.int64]:
 
 @dataclass(slots=True)
 class Log:
-    """One log of single operations that was read to its end.
+    """One log of single operations that was read to its end."""
 
-    Attributes
-    ----------
-    tally : Tally
-        Its path and damaged lines.
-    format : str
-        In words.
-    spool : Spool or None
-        Its operations, until they are written; None where they stay with the workers of a Dask cluster.
-    counts : Counter of str
-        Operations by the name that the log has for them, those left out too.
-    left_out : Counter of str
-        Operations by name that the samples have no place for.
-    rows : int
-        Operations that become samples.
-    first_us, last_us : int
-        When the first was sent and the last came back, microseconds since 1970 on the client's clock.
-    back_ms : int
-        How far the client's clock was set back while it measured, at most; 0 if it was not.
-    lines : int
-        Line ends in it, for a text.
-    begins : list of (int, bytes)
-        Lines of which each test has one, and where its rows begin.
-    order : Order
-        Where times begin again.
-    units : dict of int
-        Units that its times are counted in, with the line before which the first such time does not come.
-    notes : list of str
-        What a reader of the samples must know about them.
-    """
-
-    tally: Tally
-    format: str
+    tally: Tally  # its path and damaged lines
+    format: str  # in words
+    #: its operations, until they are written; None where they stay with the workers of a Dask cluster
     spool: Spool | None
+    #: operations by the name that the log has for them, those left out too
     counts: Counter[str] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)
-    rows: int = 0
-    first_us: int = _NEVER
-    last_us: int = -_NEVER
-    back_ms: int = 0
-    lines: int = 0
+    left_out: Counter[str] = field(default_factory=Counter)  # operations by name that the samples have no place for
+    rows: int = 0  # operations that become samples
+    first_us: int = _NEVER  # when the first was sent, microseconds since 1970 on the client's clock
+    last_us: int = -_NEVER  # when the last came back, on the same clock
+    back_ms: int = 0  # how far the client's clock was set back while it measured, at most; 0 if it was not
+    lines: int = 0  # line ends in it, for a text
+    #: lines of which each test has one, and where its rows begin
     begins: list[tuple[int, bytes]] = field(default_factory=list)
-    order: Order = field(default_factory=Order)
+    order: Order = field(default_factory=Order)  # where times begin again
+    #: units that its times are counted in, with the line before which the first such time does not come
     units: dict[str, int] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)  # what a reader of the samples must know about them
 
     def add(self, operations: Operations) -> None:
         """Put some operations into the spool and widen the log's window to hold them."""

@@ -50,20 +50,10 @@ _SHARE_OFF = 0.02
 class LogFolder(RecordedRun):
     """Logs of other tools, in the shape of a run.
 
-    Samples are made when they are first asked for and kept in cassbook's cache under the sums of the logs.
-
-    Parameters
-    ----------
-    path : Path
-        A folder that holds `logs.csv` and the logs that it names, or one log alone; or that log; or the Parquet that
-        `cassbook read` made of logs of figures or histograms.
-    options : Options, optional
-        How logs are read; what a row of logs.csv says comes first.
-
-    Raises
-    ------
-    InputError
-        If the index or a log in it is missing or wrong.
+    Samples are made when they are first asked for and kept in cassbook's cache under the sums of the logs. The path is
+    that of a folder that holds `logs.csv` and the logs that it names, or one log alone; or that log; or the Parquet
+    that `cassbook read` made of logs of figures or histograms. Options say how logs are read; what a row of logs.csv
+    says comes first. Raise InputError if the index or a log in it is missing or wrong.
     """
 
     def __init__(self, path: Path, options: Options | None = None) -> None:

@@ -118,13 +118,7 @@ class Layout:
         self._headings, self._no_headings = (), False
 
     def _check(self, number: int, text: str, second: bool) -> None:
-        """Refuse a second test.
-
-        Raises
-        ------
-        InputError
-            If there is one, also where damaged lines are skipped.
-        """
+        """Refuse a second test with InputError, also where damaged lines are skipped."""
         if second or self._over:
             raise second_test(self._tally, number, text.strip())
 
@@ -183,11 +177,9 @@ def _like_row(line: str) -> bool:
 def read(stream: BinaryIO, tally: Tally) -> Figures:
     """Read a console log.
 
-    Raises
-    ------
-    InputError
-        At an interval's line without a number under each heading, or for a test that failed, unless damaged lines are
-        skipped; always for a second test in the same log, and where nothing shows how its numbers are to be read.
+    Raise InputError at an interval's line without a number under each heading, or for a test that failed, unless
+    damaged lines are skipped; always for a second test in the same log, and where nothing shows how its numbers are to
+    be read.
     """
     layout = Layout(tally)
     lines = list(layout.lines(numbered(stream)))
@@ -203,10 +195,7 @@ def read(stream: BinaryIO, tally: Tally) -> Figures:
 def _judge(layout: Layout, figures: Figures) -> None:
     """Say whether the test failed or was cut short, count errors, and leave out latencies of no operation.
 
-    Raises
-    ------
-    InputError
-        If it failed, unless damaged lines are skipped.
+    Raise InputError if it failed, unless damaged lines are skipped.
     """
     rows, notes = figures.rows, figures.notes
     whole = [row for row in rows if row.at_s is None and row.statistic == "partitions"]

@@ -156,8 +156,6 @@ def holds_measurement(line: bytes) -> bool:
 def is_text(line: bytes) -> bool:
     r"""Whether a line is one that YCSB or the console around it prints, and holds no measurement.
 
-    Examples
-    --------
     >>> is_text(b"Starting test."), is_text(b"real\t0m7.310s"), is_text(b"Starting test.[READ], Operations, 5")
     (True, True, False)
     """

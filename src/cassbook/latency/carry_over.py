@@ -54,7 +54,7 @@ def since_change(bins: pd.DataFrame, settled_from_ms: float) -> pd.DataFrame:
     `bins`: start, panel, operation, threads, level, after, bin_ms, n, latency_ms: mean latency of what was sent in each
     bin of a level's slices behind another level. `settled_from_ms`: what is sent later counts as settled.
 
-    The table: operation, threads, level, after, bin_ms; ratio, low, high (geometric mean over cluster starts, Student's
+    Columns: operation, threads, level, after, bin_ms; ratio, low, high (geometric mean over cluster starts, Student's
     t on logarithms) and n (operations). Slices behind one of their own level are left out.
     """
     table = _of_settled(bins, settled_from_ms)
@@ -72,7 +72,7 @@ def by_window(bins: pd.DataFrame, edges_ms: Sequence[float], settled_from_ms: fl
 
     `bins`: as `since_change`. `edges_ms`: of the windows, ascending.
 
-    The result: index operation; columns pairs of edges: percent, over cluster starts.
+    Index operation; columns pairs of edges: percent, over cluster starts.
     """
     table = _of_settled(bins, settled_from_ms)
     columns = {}
@@ -88,7 +88,7 @@ def left_by_rule(bins: pd.DataFrame, rules: pd.DataFrame, settled_from_ms: float
     `bins`: as `since_change`. `rules`: start, panel, guard_ms, counted_ms: what the rule gives for the latency of that
     group.
 
-    The table: index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the
+    Index operation, threads, level; off (`Estimate` over cluster starts, in percent: the slices that the
     rule would have counted, the average of those behind each other level, against the settled part).
     """
     keys = ["operation", "threads", "level"]
@@ -105,7 +105,7 @@ def ratios_off(
     `bins`, `rules` and `settled_from_ms`: as `left_by_rule`. `bases`: levels that others are compared with, by
     preference.
 
-    The table: index operation, level, base; off (`Estimate` over cluster starts, in percent, the mean over threads).
+    Index operation, level, base; off (`Estimate` over cluster starts, in percent, the mean over threads).
     """
     logs = _logs(_counted(bins, rules, settled_from_ms), ["operation", "level"]).unstack("level")  # noqa: PD010
     off = {}

@@ -53,7 +53,7 @@ def check_cell(
     not alternate. `row`: its row so far; `client_cpu_s` is turned into microseconds an operation. `marks`: marks it has
     already.
 
-    The result: `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
+    Keys: `little_ratio`, `client_cpu_us_per_op` and `marks`, to be merged into the row.
     """
     load = samples if load is None else load
     if disturbed(row):

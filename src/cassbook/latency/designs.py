@@ -26,7 +26,7 @@ def block_ratios(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
     `rows`: start, panel, design, operation, threads. `slices`: start, panel, level, round, latency_ms; of a level that
     was measured alone one row.
 
-    The table: as `prices.block_ratios`; the design stands in `condition`.
+    The same columns as `prices.block_ratios`; the design stands in `condition`.
     """
     table = slices.merge(rows[["start", "panel", "design", "operation", "threads"]], on=["start", "panel"])
     alone = table["design"] == SEQUENTIAL
@@ -46,7 +46,7 @@ def compared(ratios: pd.DataFrame) -> pd.DataFrame:
 
     `ratios`: from `block_ratios`.
 
-    The table: operation, threads, level, base; ratio_D, half_D (half-width in logarithms, over blocks) and sd_D
+    Columns: operation, threads, level, base; ratio_D, half_D (half-width in logarithms, over blocks) and sd_D
     (standard deviation over blocks) of each design D; gain.
     """
     keys = ["operation", "threads", "level", "base"]
@@ -68,7 +68,7 @@ def attempts(rows: pd.DataFrame, slices: pd.DataFrame) -> pd.DataFrame:
 
     `rows` and `slices`: as `block_ratios`; slices in the order of time within a panel, with n.
 
-    The result: index operation; columns `ATTEMPTS`: `gain` over thread counts and levels.
+    Index operation; columns `ATTEMPTS`: `gain` over thread counts and levels.
     """
     usual = block_ratios(rows, slices)
     alone = usual[usual["condition"] == SEQUENTIAL]
@@ -135,7 +135,7 @@ def blocks_needed(sds: Iterable[float], half_percent: float = 10.0) -> int:
     `sds`: standard deviations over blocks of the logarithms of ratios, as of a pilot. `half_percent`: the bound, on the
     logarithmic scale: 10 means a factor of 1.1 to either side.
 
-    The result: from `FEWEST_BLOCKS` to `MOST_BLOCKS`, the latter also where they do not suffice.
+    It lies between `FEWEST_BLOCKS` and `MOST_BLOCKS`, the latter also where they do not suffice.
 
     Examples
     --------

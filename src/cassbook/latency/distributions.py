@@ -27,7 +27,7 @@ def curves(
     `CELL.OPERATION`; of a mix, reads and writes are counted together. `operation`: as `labels.labelled` names it:
     'READ', 'WRITE', 'reads 50 %'.
 
-    The table: level, share, latency_us, low, high (geometric mean over blocks, Student's t on logarithms), blocks. A
+    Columns: level, share, latency_us, low, high (geometric mean over blocks, Student's t on logarithms), blocks. A
     quantile is left out where fewer than ten operations of some block's cell are beyond it.
 
     Raises InputError if nothing of the kind was measured.

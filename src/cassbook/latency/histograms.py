@@ -183,7 +183,7 @@ def quantiles_us(of: HdrHistogram, shares: ArrayLike) -> Floats:
 
     `shares`: from 0 to 1.
 
-    The result: of the shape of `shares`; NaN where the histogram is empty.
+    It has the shape of `shares`; NaN where the histogram is empty.
     """
     wanted = np.asarray(shares, dtype=float)
     total = of.get_total_count()

@@ -12,7 +12,7 @@ def labelled(statistics: pd.DataFrame, failed_too: bool = False) -> pd.DataFrame
     `statistics`: from `cells.cell_statistics`; the column `named`, if there is one, names operations where it is not
     ''. `failed_too`: also those in which no operation was successful.
 
-    The table: its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of
+    Its columns, operation ('READ', 'WRITE', 'reads 30 %', 'workload A') and level ('ONE', or 'ONE/ALL' of
     reads and writes); rate_per_s is 0 in a closed loop, since NaN would equal nothing.
     """
     cells = statistics[statistics["latency_us"].notna() | failed_too].copy()

@@ -171,7 +171,7 @@ def by_other_starts(measured: pd.DataFrame) -> Choices:
 
     `measured`: from `by_block`.
 
-    The series: index as `measured`, without workloads that no other block has; empty with one block.
+    Index as `measured`, without workloads that no other block has; empty with one block.
     """
     parts = []
     for block in measured.index.unique("block"):
@@ -226,7 +226,7 @@ def against_contained(cell_stats: pd.DataFrame, figure: str = "latency_us") -> p
     `cell_stats`: from `summaries.cell_statistics`; mixed cells are used. `figure`: what is compared: the mean, or a
     percentile (see `percentiles.COLUMNS`).
 
-    The table: index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean
+    Index (wider, instead of); ratio (`Estimate`: figure of the wider by that of the other, geometric mean
     over workloads, over blocks), faster (in how many workloads it is lower on average), distinguishably_faster (in how
     many of those that holds at 5 %, paired within blocks), workloads.
     """

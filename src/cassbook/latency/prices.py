@@ -34,7 +34,7 @@ def block_ratios(
     measured alone. `figure`: one of `FIGURES`, or another of the cells, which is compared by cell and not by round.
     `bases`: levels by preference.
 
-    The table: `KEYS`, block, level, base, log_ratio (natural logarithm), rounds (how many it is the mean of; 0 for a
+    Columns: `KEYS`, block, level, base, log_ratio (natural logarithm), rounds (how many it is the mean of; 0 for a
     cell that was measured alone), round_sd (standard deviation of the logarithm over rounds; NaN where there are none).
     Cells without a base in their block have no row.
     """
@@ -49,7 +49,7 @@ def ratios_of_rounds(values: pd.DataFrame, figure: str = "latency_us", bases: Se
     `values`: `KEYS`, block, level, round (`ALONE` for a level that was measured alone), and the figure. `bases`: levels
     by preference.
 
-    The table: as `block_ratios`.
+    The same columns as `block_ratios`.
     """
     block = [*KEYS, "block"]
     logs = values.assign(log=np.log(values[figure])).groupby([*block, "round", "level"], sort=False)["log"].mean()
@@ -85,7 +85,7 @@ def prices(ratios: pd.DataFrame) -> pd.DataFrame:
 
     `ratios`: from `block_ratios`.
 
-    The table: `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN
+    Columns: `KEYS`, level, base, ratio (geometric mean over blocks), low, high (Student's t on logarithms, 95 %; NaN
     for fewer than three blocks), half_width_percent (of the interval on the logarithmic scale), blocks.
     """
     rows = []
@@ -117,7 +117,7 @@ def pooled(ratios: pd.DataFrame, by: Sequence[str] = ("operation", "level", "bas
 
     `ratios`: from `block_ratios`, of the loads that are meant. `by`: what stays apart.
 
-    The table: index `by`; ratio (`Estimate` over blocks), loads (of which each block has at most so many).
+    Index `by`; ratio (`Estimate` over blocks), loads (of which each block has at most so many).
     """
     keys = list(by)
     within = ratios.groupby([*keys, "block"], sort=False)["log_ratio"].agg(["mean", "size"])

@@ -102,7 +102,7 @@ def of_cells(cells: pd.DataFrame, keys: list[str], loads: list[str]) -> pd.DataF
     `cells`: from `labels.labelled`. `keys`: what makes cells comparable. `loads`: what is averaged over, as in
     `overall`, where all levels of `keys` were measured.
 
-    The table: keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of
+    Columns: keys, loads (how many), ranking, order, distinguishable, p_value; as `levels`. One row for each group of
     two levels or more.
     """
     rows = []

@@ -36,7 +36,7 @@ def by_round(rows: pd.DataFrame, slices: pd.DataFrame, blocks: int) -> pd.DataFr
     level (the label: '0', '1', ...), round, latency_ms. Labels 0 and 1 are compared, 2 and 3, ... `blocks`: cluster
     starts of a comparison; a record of more makes several sets of them.
 
-    The table: `prices.KEYS` (condition tells level, labels and starts), block, level ('a' or 'b'), round, latency_us,
+    Columns: `prices.KEYS` (condition tells level, labels and starts), block, level ('a' or 'b'), round, latency_us,
     cluster (which set of starts).
     """
     groups = rows[["start", "panel", "operation", "threads", "level"]].rename(columns={"level": "of"})
@@ -84,7 +84,7 @@ def noise(slices: pd.DataFrame) -> Noise:
 
     `slices`: start, panel, latency_ms, in the order of time within a group.
 
-    The result: pooled over groups. Taking their own mean off short series hides a part of both figures; given are those
+    Both are pooled over groups. Taking their own mean off short series hides a part of both figures; given are those
     of which so much would be seen.
     """
     logs = np.log(slices["latency_ms"])

@@ -49,7 +49,7 @@ def slice_statistics(
     `order`: variant of each slice. `guard_s` and `counted_s`: of each slice. `from_s`: when the first began, in seconds
     since the run began.
 
-    The table: columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
+    Columns `COLUMNS`, in the order of the slices. Latencies are of successful operations, NaN where there is
     none.
     """
     steady = samples[samples["phase"] == "steady"]

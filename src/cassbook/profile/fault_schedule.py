@@ -23,23 +23,15 @@ Host = int | Literal["client"]
 
 @dataclass(frozen=True, slots=True)
 class Kind:
-    """What a kind of fault takes.
+    """What a kind of fault takes."""
 
-    Attributes
-    ----------
-    links : bool
-        It strikes links between hosts, all at once, and not processes of nodes in turn.
-    by_itself : {'never', 'always', 'alone'}
-        Whether it is over when it is done, however long that takes: always, or when it has no `for_s`.
-    size : str
-        Field of `Fault` that says how large it is, in ms.
-    drawn : bool
-        It may be drawn at random.
-    """
-
+    #: It strikes links between hosts, all at once, and not processes of nodes in turn.
     links: bool = False
+    #: Whether it is over when it is done, however long that takes: never, always, or when it has no `for_s`.
     by_itself: Literal["never", "always", "alone"] = "never"
+    #: Field of `Fault` that says how large it is, in ms.
     size: Literal["", "delay_ms", "by_ms"] = ""
+    #: It may be drawn at random.
     drawn: bool = False
 
 
@@ -233,8 +225,8 @@ class Schedule:
         Raises
         ------
         InputError
-            For a node that there is not, or one that leaves and was not added; a fault that begins or ends behind the
-            end.
+            For a node that does not exist, one that leaves and was not added, and a fault that begins or ends after
+            the load.
         """
         added = list(self.struck("add"))
         if added != list(range(nodes + 1, nodes + 1 + len(added))):

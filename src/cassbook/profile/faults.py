@@ -76,6 +76,11 @@ class FaultEvent(Section):
         )  # fmt: skip
         return repeated(fault, self.times, self.every_s or 0.0)
 
+    @property
+    def of_links(self) -> bool:
+        """Whether it strikes links."""
+        return KINDS[self.do].links
+
 
 class RandomFaults(Section):
     """Faults drawn at random: see `at_random`.
@@ -96,6 +101,11 @@ class RandomFaults(Section):
         kind = min(self.do, key=lambda name: KINDS[name].links)  # what holds a node rather than its links
         all_of_it_s = math.nextafter(for_s, 0.0)  # what is drawn ends before the time does
         return Schedule(tuple(Fault(kind, (node,), 0.0, all_of_it_s, drawn=True) for node in self.nodes))
+
+    @property
+    def of_links(self) -> bool:
+        """Whether one of them may strike links."""
+        return any(KINDS[kind].links for kind in self.do)
 
 
 class FaultGroup(Section):
@@ -132,6 +142,12 @@ class FaultGroup(Section):
             combine = sequence if self.sequence is not None else together
             whole = combine(*(step.schedule(rng) for step in self.sequence or self.together or ()))
         return repeated(whole, self.times, self.every_s or 0.0).later(self.at_s)
+
+    @property
+    def of_links(self) -> bool:
+        """Whether one of them may strike links."""
+        parts = (self.random, *(self.sequence or ()), *(self.together or ()))
+        return any(part.of_links for part in parts if part)
 
 
 def _check_repeats(times: int, every_s: float | None) -> None:
@@ -219,6 +235,11 @@ class FaultsSection(Section):
         if self.random is not None:
             return self.random.schedule(seconds, rng)
         return together(*(event.schedule(rng) for event in self.events or ()))
+
+    @property
+    def of_links(self) -> bool:
+        """Whether one of the faults may strike links, which takes a relay between the nodes."""
+        return any(part.of_links for part in (self.random, *(self.events or ())) if part)
 
     def orders(self, seconds: float, nodes: int, rng: np.random.Generator) -> list[Order]:
         """Return what is to be done in a load of so many seconds on so many nodes, in order of time."""

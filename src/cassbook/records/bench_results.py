@@ -32,7 +32,7 @@ def pairs() -> pd.DataFrame:
 def ratios(pairs: pd.DataFrame) -> pd.DataFrame:
     """Ratio of throughputs by point: geometric mean over pairs with its 95 % interval (Student's t on logarithms).
 
-    The table: one row per (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
+    One row per (operation, level, threads): ratio, low, high, ours_per_s, stress_per_s, ours_cpu_us_per_op,
     stress_cpu_us_per_op (medians), pairs.
     """
     rows = []
@@ -87,7 +87,7 @@ def relay_accuracy() -> pd.DataFrame:
 def relay_ceiling() -> pd.DataFrame:
     """Highest rate of which a go was as asked (what else goes on in the machine spoils others): index bytes of a chunk.
 
-    The table: chunks/s and MB/s that the relay passed on.
+    Columns: chunks/s and MB/s that the relay passed on.
     """
     table = pd.read_csv(_recorded("relay-ceiling.csv"))
     best = table[table["kept"]].sort_values("chunks_per_s").groupby("size").tail(1).set_index("size").sort_index()

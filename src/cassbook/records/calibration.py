@@ -192,7 +192,7 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
 
     `without`: as of `CalibrationRun.calibrated`.
 
-    The table: one row per cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms
+    One row per cell: what `Question.of` needs, field_length, jobs, held_out, throughput_per_s, latency_ms
     (means over cluster starts), measured (throughput; `Estimate` over cluster starts), predicted_per_s, predicted_ms,
     off_throughput, off_response (predicted over measured, less one), within (whether that interval holds what is
     predicted).
@@ -223,7 +223,7 @@ def by_level(run: CalibrationRun, without: str = "") -> pd.DataFrame:
 def repeatability(runs: Iterable[CalibrationRun]) -> dict[str, float]:
     """Return how well the throughput of a cell is known, over all cells of calibrations, in percent.
 
-    The result: noise: by which repetitions of a cell differ (standard deviation within a start, median over cells);
+    Its keys: noise, by which repetitions of a cell differ (standard deviation within a start, median over cells);
     known: to which the mean of a cell is known (its standard error over starts, median); floor: by which a perfect
     prediction would seem off on average.
     """
@@ -243,7 +243,7 @@ def asking_all(run: CalibrationRun, question: Question) -> pd.DataFrame:
 
     `question`: whose cells were measured either way.
 
-    The table: index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
+    Index jobs; columns throughput, response (`Estimate` over cluster starts of the ratio), throughput_model,
     response_model.
     """
     cells = _cells_of(run, question)

@@ -14,7 +14,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import share_text
 from cassbook.deployment.inferred_regions import by_deployment
-from cassbook.latency import changepoint, cold_cells, cold_start
+from cassbook.latency import changepoint, cold_start
 from cassbook.latency.summaries import pure_cells
 from cassbook.records import distance_experiments
 from cassbook.records.experiment import Results
@@ -25,7 +25,7 @@ from cassbook.records.run import RecordedRun
 from cassbook.records.strong_reads import among_failures
 from cassbook.staleness import curves
 from cassbook.staleness.ccm_study import VERSIONS_AT_MS, settings_of
-from cassbook.thesis.findings import LATENCIES, counted
+from cassbook.thesis.records import LATENCIES, counted
 from cassbook.thesis.records import records as thesis_records
 
 #: By the id of a claim, what was measured, and the verdict by that.
@@ -195,7 +195,7 @@ def _thesis_mixes(name: str) -> tuple[Said, str]:
 
 def _cold(name: str) -> tuple[Said, str]:
     run = RecordedRun(name)
-    cells = cold_cells.against_warm(run)
+    cells = cold_start.against_warm(run)
     starts = [cold_start.end(bins) for bins in cells["bins"] if bins is not None and len(bins) >= changepoint.FEWEST]
     known = [start for start in starts if start.ends_ms is not None]
     if not known:
@@ -304,7 +304,7 @@ def by_records(papers: Collection[Paper] = PAPERS) -> dict[str, Evidence]:
 
     `papers`: those whose claims are wanted.
 
-    The result: by the id of the claim.
+    By the id of the claim.
 
     Raises InputError if a record is missing or damaged.
     """

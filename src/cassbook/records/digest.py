@@ -43,7 +43,7 @@ def kept(cells: pd.DataFrame, profile: Profile) -> list[str]:
 
     `cells`: columns `schema.CELLS`.
 
-    The result: their identifiers, in the order of `cells`.
+    Returns their identifiers, in the order of `cells`.
     """
     if profile.keep_samples == "all":
         return cells["cell_id"].tolist()
@@ -100,8 +100,8 @@ def cell_histograms(
     `samples`: of one cell, columns `schema.SAMPLES`. `start_s` and `end_s`: bounds of its steady window, in seconds
     since the run began. `digits`: significant digits of each.
 
-    The result: `CELL.OPERATION`: service time in microseconds; of a paced operation also `CELL.OPERATION.response`, the
-    time from when it should have started.
+    Its keys are tags. `CELL.OPERATION`: service time in microseconds; of a paced operation also
+    `CELL.OPERATION.response`, the time from when it should have started.
     """
     steady = samples[(samples["phase"] == "steady") & (samples["outcome"] == "ok")]
     recorded = {}

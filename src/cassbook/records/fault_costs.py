@@ -27,7 +27,7 @@ def while_dead(run: FaultRun, setup: str = KILL) -> pd.DataFrame:
 
     From when it struck until the node answered again.
 
-    The result: index setting, columns reads and writes: counts of all cluster starts, each of which is a group.
+    Index setting, columns reads and writes: counts of all cluster starts, each of which is a group.
     """
     counts = []
     for fault in run.faults(setup).query("number == 1").to_dict("records"):
@@ -72,7 +72,7 @@ def of_settings(pairs: Iterable[tuple[int, int]], replicas: int, engine: str) ->
 
     `pairs`: replicas that reads and writes wait for.
 
-    The result: none where nothing is recorded: of another number of replicas, or of these settings.
+    None where nothing is recorded: of another number of replicas, or of these settings.
     """
     name = record_for(engine) if replicas == _REPLICAS else None
     costs = {} if name is None else _costs(name)

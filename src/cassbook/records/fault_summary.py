@@ -53,7 +53,7 @@ def summary(run: FaultRun, setups: Sequence[str] = ()) -> pd.DataFrame:
     A fault's requests are those that were due from when it struck until the next one did, or the load ended. One that
     the schedule repeats is one row, and so are random faults of one kind.
 
-    The table: one row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many
+    One row per fault, `VARIANT` and operation: `FAULT` (name of the schedule, the fault in words, how many
     times it struck, on how many cluster starts), setting, driver, table, operation (reads or writes), due, unanswered,
     each of `UNANSWERED`, share with low and high (`Proportion`), driver_down_s and nodes_down_s (medians, NaN where it
     was not noticed), driver_noticed and nodes_noticed (how many times it was), and p99_before_ms and so on for each of

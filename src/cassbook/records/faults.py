@@ -276,7 +276,7 @@ class AdvisedRun(FaultRun):
     def escapes(self, setup: str) -> pd.DataFrame:
         """Return each fault at which an adviser said that the setting in force cannot be served.
 
-        The table: start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), known_s
+        Columns: start, number, fault, node, setting (in force), reason (where it goes, or why nowhere), known_s
         (since the fault struck), failed_s (likewise, of the first failed reply that a request of the safe table
         received while that setting was in force; NaN for none), left_s (from that reply until both clients were in a
         setting whose reads and writes are served, with a replica dead or with all back; NaN where they did not get

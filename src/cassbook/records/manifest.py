@@ -97,7 +97,7 @@ def read(folder: Path, *kinds: str) -> dict[str, Any]:
 
     `kinds`: which ones the caller reads, by default all.
 
-    The result: its content, valid as `Manifest`.
+    Returns its content, valid as `Manifest`.
 
     Raises InputError if it is missing, damaged, an older one, of another schema version, or of none of these kinds.
     """

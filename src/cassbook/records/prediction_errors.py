@@ -79,7 +79,7 @@ def by_part(run: StalenessRun) -> dict[float, float]:
 def by_panel(run: StalenessRun) -> pd.DataFrame:
     """Return how far each prediction is from what was measured.
 
-    The table: index (setup, threads, r, w): measured P(0), low, high, t_999_ms (measured time to 99.9 %; NaN if not
+    Index (setup, threads, r, w): measured P(0), low, high, t_999_ms (measured time to 99.9 %; NaN if not
     reached), noise (what the RMSE of a perfect prediction would be, by the number of reads), and the RMSE of each
     prediction.
     """

@@ -60,7 +60,7 @@ class OracleRun:
     def answers(self, setup: str, r: int, w: int, load: str = "beside") -> pd.DataFrame:
         """Return the answers of the nodes' predictors for a setting, under the load 'beside' the probe or the 'study'.
 
-        The table: one row per question: t_ms, k, p (mean over nodes and starts).
+        One row per question: t_ms, k, p (mean over nodes and starts).
         """
         answers = self._answers
         answers = answers[
@@ -178,7 +178,7 @@ def _messages(legs: MessageDelays) -> tuple[Floats, Floats]:
 def by_panel(run: OracleRun) -> pd.DataFrame:
     """How far each is from what was measured.
 
-    The table: index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the
+    Index (setup, r, w): p0, low, high (measured at t = 0), t_999_ms (NaN if not reached), noise (what the
     RMSE of a perfect prediction would be), and the RMSE of each over t.
     """
     rows = {}

@@ -43,7 +43,7 @@ def recorded_switches(name_or_path: str | Path) -> pd.DataFrame:
 
     `name_or_path`: in `data/records`, or a folder.
 
-    The table: one row per switch: engine, how ('naive' or 'safe'), now, then, repeat, reads, writes (acknowledged),
+    One row per switch: engine, how ('naive' or 'safe'), now, then, repeat, reads, writes (acknowledged),
     errors, switched_s, violations; and of these, as lists, at_s, behind_ms and versions_behind.
 
     Raises InputError if it is missing, damaged or of another kind.
@@ -69,7 +69,7 @@ def _counted(results: Results) -> pd.DataFrame:
 def by_switch(switches: pd.DataFrame) -> pd.DataFrame:
     """Sum the repeats of each switch.
 
-    The table: index (how, now, then): reads, violations, worst_ms (how long the first missed write had been
+    Index (how, now, then): reads, violations, worst_ms (how long the first missed write had been
     acknowledged, at most), switched_s (mean; 0 for naive ones), errors, repeats.
     """
     worst = switches["behind_ms"].map(lambda values: max(values, default=0.0))
@@ -170,7 +170,7 @@ class ScheduleRuns:
 
         `figure`: 'mean_us', 'p99_us' or another column of `phases`. `phase`: 0 for the whole.
 
-        The table: index actor; estimate (`Estimate`), ratio (`Estimate`: to the adaptive one of the same block,
+        Index actor; estimate (`Estimate`), ratio (`Estimate`: to the adaptive one of the same block,
         geometric mean), p (paired t of the logarithms; NaN for the adaptive one, and with one block).
         """
         phases = self.phases[self.phases["phase"] == phase]

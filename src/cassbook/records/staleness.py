@@ -25,7 +25,7 @@ PART = 0.5
 class StalenessRun:
     """A record of `cassbook experiment staleness-three` or `staleness-five`.
 
-    `panels`: one row per panel and cluster start (see `panels.StalenessTrial.measure`).
+    `panels`: one row per panel and cluster start (see `panels.StalenessExperiment.measure`).
 
     Raises InputError if no such record exists, it is not complete, or it is of another kind.
     """

@@ -54,8 +54,8 @@ def titled(table: pd.DataFrame, columns: Mapping[Any, tuple[Any, Format]], missi
     >>> titled(pd.DataFrame({"mean_ms": [1.25]}), {"mean_ms": ("mean, ms", ".1f")}).to_dict("list")
     {'mean, ms': ['1.2']}
     """
-    words = formatted(table, {name: spec for name, (_, spec) in columns.items()}, missing)
-    return words.set_axis([title for title, _ in columns.values()], axis=1)
+    words = {title: [text(value, spec, missing) for value in table[name]] for name, (title, spec) in columns.items()}
+    return pd.DataFrame(words, index=table.index, dtype=str)
 
 
 def marked(words: pd.Series, where: pd.Series, mark: str = " *") -> pd.Series:

@@ -11,7 +11,7 @@ from cassbook.advisor.freshness import FromLatencies, of_run, stronger
 from cassbook.core.errors import InputError
 from cassbook.core.paths import records_dir
 from cassbook.ingest.folder import open_run
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from cassbook.latency.summaries import pure_cells
 from tests.helpers.command import cassbook
 from tests.helpers.experiments import noted

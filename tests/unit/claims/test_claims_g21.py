@@ -9,8 +9,7 @@ from cassbook.claims import registry
 from cassbook.claims.g21 import source as g21_source
 from cassbook.claims.g21.derived import crossing, peak_times
 from cassbook.claims.g21.latency import other_averages
-from cassbook.claims.g21.notation import balanced, deepest, in_cluster, replicas
-from cassbook.claims.g21.placements import Arrangement, admitted, placements
+from cassbook.claims.g21.placements import Arrangement, admitted, balanced, deepest, in_cluster, placements, replicas
 from cassbook.claims.g21.source import percent_of_one
 from cassbook.claims.interval import as_printed, exactly, high, low, middle, overlap
 from cassbook.claims.littles_law import deficit, in_flight, run_times

@@ -6,7 +6,7 @@ import pytest
 
 from cassbook.advisor.latency_map import LatencyMap
 from cassbook.core.paths import project_root, resource
-from cassbook.lab.experiments import recording
+from cassbook.lab.experiments import writer
 from cassbook.lab.experiments.catalogue import CATALOGUE
 from cassbook.shown import faults as shown_faults
 from tests.helpers.command import cassbook
@@ -67,7 +67,7 @@ def test_it_records_what_it_names_in_a_folder_of_that_name(
         asked.append(given)
         return given[1]
 
-    monkeypatch.setattr(recording, "record", record)
+    monkeypatch.setattr(writer, "record", record)
     monkeypatch.setattr("cassbook.cli.experiment._summarise", lambda path: None)
     result = cassbook(*arguments)
     path = project_root() / "_build" / "experiments" / folder
@@ -95,7 +95,7 @@ def test_profiles_of_one_record_have_one_engine_and_a_name_each(tmp_path):
 
 def test_at_its_end_it_says_what_the_faults_made_of_each_setting(monkeypatch, tmp_path):
     made = fault_record(tmp_path / "mine")
-    monkeypatch.setattr(recording, "record", lambda *_: tmp_path / "mine")
+    monkeypatch.setattr(writer, "record", lambda *_: tmp_path / "mine")
     result = cassbook("experiment", "faults", "--profile", "faults-kill")
     assert result.exit_code == 0
     assert result.stdout == f"{tmp_path / 'mine'}\n", "the path alone, for scripts"

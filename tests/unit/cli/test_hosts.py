@@ -19,10 +19,9 @@ from cassbook.cli import hosts
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.paths import project_root
 from cassbook.lab.engine import cluster as local
-from cassbook.lab.engine import existing as module
+from cassbook.lab.engine import existing_cluster as module
 from cassbook.lab.engine.connect import PASSWORD, USERNAME, Access, Tls, UnsupportedProtocolError, connect, explained
-from cassbook.lab.engine.existing import ExistingCluster, FoundRelease
-from cassbook.lab.engine.hosts import Hosts, contact_points
+from cassbook.lab.engine.existing_cluster import ExistingCluster, FoundRelease, Hosts, contact_points
 from cassbook.lab.run import measure
 from cassbook.lab.run.hosts import Written, profile_for, same_clients, same_place, written
 from cassbook.lab.run.plan import plan

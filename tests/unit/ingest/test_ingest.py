@@ -13,7 +13,7 @@ import pytest
 from cassbook.bench import logs
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.schema import OPERATIONS, SAMPLES
-from cassbook.ingest import clocks
+from cassbook.ingest import common
 from cassbook.ingest.common import Options
 from cassbook.ingest.damage import Tally
 from cassbook.ingest.formats import Format, recognise
@@ -268,14 +268,14 @@ def test_clocks_of_clients_that_began_far_apart():
         return Log(tally, "", None, rows=1, first_us=from_us + first_us, last_us=from_us + last_us)
 
     logs = [log(1_000_000, 9_000_000), log(5_000_000, 12_000_000)]
-    assert clocks.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
-    assert clocks.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
+    assert common.epochs_us(logs, apart=False) == [begun_us + 1_000_000] * 2
+    assert common.epochs_us(logs, apart=True) == [begun_us + 1_000_000, begun_us + 5_000_000]
     with pytest.raises(InputError, match=r"begins 1\.000 s after"):
-        clocks.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
+        common.epochs_us([*logs, log(10_000_000, 11_000_000)], apart=False)
     for year, from_us in (("1970-01-01", 0), ("55840-", begun_us * 1000)):
         with pytest.raises(InputError, match=f"was sent on {year}.*--clocks-apart"):
-            clocks.epochs_us([log(0, 5, from_us)], apart=False)
-        assert clocks.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
+            common.epochs_us([log(0, 5, from_us)], apart=False)
+        assert common.epochs_us([log(0, 5, from_us)], apart=True) == [from_us]
 
 
 @pytest.mark.parametrize(

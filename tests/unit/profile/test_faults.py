@@ -9,9 +9,11 @@ import yaml
 from cassbook.core.errors import InputError
 from cassbook.core.paths import project_root, resource
 from cassbook.lab.engine.spec import Breakable
-from cassbook.lab.experiments.faults.experiment import FaultExperiment
+from cassbook.lab.experiments.experiment import Setup
+from cassbook.lab.experiments.faults.experiment import EVERY, FaultExperiment
 from cassbook.lab.run.plan import plan
-from cassbook.profile.faults import RandomFaults
+from cassbook.profile.fault_schedule import KINDS
+from cassbook.profile.faults import FaultsSection, RandomFaults
 from cassbook.profile.profile import load_profile
 
 BASE = """
@@ -89,6 +91,48 @@ def test_random_times_are_exponential_about_their_means():
     assert np.mean(np.subtract(begins[1:], ends[:-1])) == pytest.approx(10, rel=0.1)
 
 
+GROUPS = """
+  events:
+    - {at_s: 1, do: kill, nodes: [1], for_s: 2}
+    - at_s: 5
+      sequence:
+        - {random: {do: [pause], nodes: [2, 3], up_s: 1, down_s: 1}, for_s: 8}
+        - {at_s: 1, do: kill, nodes: [2], for_s: 5}
+        - together: [{do: cut, nodes: [2], for_s: 3}, {at_s: 1, do: stop, nodes: [2], for_s: 1}]
+          times: 2
+          every_s: 4
+        - {do: repair, nodes: [2]}
+"""
+
+
+def test_groups_follow_each_other_strike_together_come_again_and_are_drawn(written):
+    made = orders(written(GROUPS))
+    fixed = [(order.at_s, order.number, order.fault.kind) for order in made if order.begins and not order.fault.drawn]
+    assert fixed == [
+        (1, 1, "kill"), (14, 2, "kill"), (19, 3, "cut"), (20, 4, "stop"), (23, 5, "cut"), (24, 6, "stop"),
+        (26, 7, "repair"),
+    ]  # fmt: skip
+    drawn = [order for order in made if order.fault.drawn]
+    assert {order.number for order in drawn} == set(range(8, 8 + len(drawn) // 2)), "behind those that are fixed"
+    assert drawn
+    assert all(5 < order.at_s < 13 for order in drawn)
+    assert made == orders(written(GROUPS))
+    assert [order for order in orders(written(GROUPS), seed=2) if order.fault.drawn] != drawn
+
+
+def test_a_group_is_written_as_it_is_read(written):
+    profile = written(GROUPS)
+    assert type(profile.faults).model_validate(profile.faults.model_dump(mode="json")) == profile.faults
+
+
+def test_what_may_be_drawn_is_checked_as_if_it_always_struck(written):
+    beside = "{at_s: 3, do: kill, nodes: [1], for_s: 1}"
+    drawn = "{random: {do: [%s], nodes: [1, 2], up_s: 99, down_s: 1}, for_s: 9}"
+    with pytest.raises(InputError, match="strikes node 1, which pause holds since 0 s"):
+        written(f"  events: [{beside}, {drawn % 'cut, pause'}]")
+    assert orders(written(f"  events: [{beside}, {drawn % 'cut'}]"))
+
+
 EVENT = "  events: [{%s}]"
 
 
@@ -118,6 +162,28 @@ EVENT = "  events: [{%s}]"
         (EVENT % "at_s: 5, do: add, nodes: [5]", r"add: the nodes that join are numbered from 4 on, got \[5\]"),
         (EVENT % "at_s: 5, do: decommission, nodes: [2]", "decommission: node 2 was not added"),
         ("  random: {do: [kill], nodes: [9], up_s: 5, down_s: 5}", "node 9: there are nodes 1 to 3"),
+        ("  random: {do: [clock], nodes: [1], up_s: 5, down_s: 5}", "faults.random.do: clock cannot be drawn"),
+        (EVENT % "sequence: [{do: kill, nodes: [1]}, {do: kil, nodes: [1]}]", "events.0.sequence.1.do: use one of"),
+        (EVENT % "sequence: [{do: kill, nodes: [1]}, {do: kill, nodes: [1]}]", "events.0: sequence: nothing can"),
+        (EVENT % "together: [{do: kill, nods: [1]}]", "events.0.together.0.nods: unknown key"),
+        (EVENT % "together: [{sequence: []}]", "events.0.together.0.sequence: "),
+        (EVENT % "together: [7]", r"events.0.together.0: a fault is a mapping of keys, .* \(got 7\)"),
+        (EVENT % "together: [{do: kill, nodes: [1]}], random: {}", "events.0.random.do: is missing"),
+        (
+            EVENT % "together: [{do: kill, nodes: [1]}], sequence: [{do: kill, nodes: [1]}]",
+            "events.0: give one of sequence, together, random, not sequence and together",
+        ),
+        (EVENT % "together: [{do: kill, nodes: [1]}], for_s: 3", "events.0: for_s goes with random"),
+        (EVENT % "together: [{do: kill, nodes: [1], for_s: 3}], times: 2", "events.0: times and every_s go together"),
+        (
+            EVENT % "together: [{do: kill, nodes: [1], for_s: 3}], times: 2, every_s: 3",
+            "events.0: a fault that comes again needs a for_s shorter than every_s",
+        ),
+        (
+            EVENT % "random: {do: [kill], nodes: [1], up_s: 5, down_s: 5}, for_s: 61",
+            "kill at 61 s is behind the end, load.steady_s 60",
+        ),
+        (EVENT % "do: kill, nodes: [1]", "events.0.at_s: is missing"),
     ],
 )  # fmt: skip
 def test_a_schedule_that_cannot_be_is_refused(written, part, said):
@@ -131,6 +197,21 @@ def test_a_node_may_join_and_leave(written):
     assert [order.fault.kind for order in orders(profile)] == ["add", "decommission"]
     (setup,) = FaultExperiment({"mine": profile}).setups.values()
     assert (setup.spec.nodes, setup.spec.spare) == (3, 1)
+
+
+@pytest.mark.parametrize(
+    ("faults", "apart"),
+    [
+        ("random: {do: [kill, pause], nodes: [1, 2], up_s: 5, down_s: 5}", False),
+        ("random: {do: [kill, cut], nodes: [1, 2], up_s: 5, down_s: 5}", True),
+        ("events: [{random: {do: [kill, cut], nodes: [1, 2], up_s: 5, down_s: 5}, for_s: 20}]", True),
+        ("events: [{sequence: [{do: kill, nodes: [1], for_s: 2}, {do: cut, nodes: [2], for_s: 2}]}]", True),
+        ("events: [{at_s: 5, do: kill, nodes: [1], for_s: 2}]", False),
+    ],
+)
+def test_nodes_whose_links_may_fail_have_a_relay_also_where_faults_are_drawn(written, faults, apart):
+    (setup,) = FaultExperiment({"mine": written(f"  {faults}")}).setups.values()
+    assert isinstance(setup, Setup) == apart
 
 
 def test_a_node_that_was_away_may_be_repaired(written):
@@ -194,12 +275,37 @@ def test_those_that_come_with_cassbook_are_named_as_their_files(path):
     assert yaml.safe_load(path.read_text())["faults"]
 
 
-def test_the_pages_example_is_a_profile(tmp_path):
-    page = (project_root() / "book" / "faults.md").read_text(encoding="utf-8")
-    (example,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    path = tmp_path / "my-faults.yaml"
-    path.write_text(example)
-    made = orders(load_profile(str(path)))
+PAGE = (project_root() / "book" / "faults.md").read_text(encoding="utf-8")
+
+
+def example(language, place=0):
+    return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)[place]
+
+
+def test_the_pages_example_is_a_profile(written):
+    made = orders(written("", example("yaml")))
     assert [(order.fault.kind, order.at_s) for order in made if order.begins] == [
         ("kill", 10), ("pause", 40), ("pause", 44), ("pause", 48), ("pause", 52),
     ]  # fmt: skip
+
+
+def test_the_pages_groups_are_what_its_python_says(written):
+    profile = written(example("yaml", 1), BASE.replace("steady_s: 60", "steady_s: 240"))
+    said = {}
+    exec(example("python"), said)  # noqa: S102 - the page is ours
+    known = [
+        [order for order in made if not order.fault.drawn] for made in (orders(profile), said["schedule"].orders(3))
+    ]
+    assert known[0] == known[1]
+    assert [order.at_s for order in known[0] if order.begins] == [10, 23, 60, 63, 75, 78, 90, 93]
+    assert said["schedule"].end_s == 220
+    taken = FaultsSection(settings=["ONE/ONE"], rate_per_s=100, events=said["schedule"])
+    assert len(taken.events) == len(said["schedule"].faults)
+
+
+def test_the_page_names_every_kind_and_every_schedule_that_is_recorded_together():
+    assert set(re.findall(r"^\| `(\w+)` \| [^|]+\|$", PAGE, re.MULTILINE)) >= set(KINDS)
+    rows = re.findall(r"^\| (`faults-.*?) \|", PAGE, re.MULTILINE)
+    names = [re.findall(r"`(.*?)`", row) for row in rows]
+    assert sorted(name for row in names[:-1] for name in row) == sorted(EVERY)
+    assert names[-1] == ["faults-tables-2.1", "faults-tables-5.0"]

@@ -7,13 +7,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from cassbook.advisor import against_mixes, from_calibration
+from cassbook.advisor import from_calibration
 from cassbook.book.chapters import queueing_calibrated, queueing_calibrated_figures, what_if, what_if_figures
 from cassbook.book.chapters.choosing_figures import fastest
 from cassbook.cli.answers import predict
 from cassbook.core.consistency import STRONG_SETTINGS
 from cassbook.core.errors import InputError
-from cassbook.lab.experiments.calibration.cells import calibration
+from cassbook.lab.experiments.calibration import calibration
 from cassbook.queueing.calibration import Calibrated, Costs, Question, calibrate, parts, slowdown
 from cassbook.queueing.mva import analyse
 from cassbook.records.calibration import CROWDING, CalibrationRun, asking_all, by_level, repeatability
@@ -46,10 +46,10 @@ def row(cell, nodes, start):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     """A record whose cells are what the analysis of a known cluster says."""
-    made, trial = tmp_path_factory.mktemp("calibration"), calibration()
+    made, experiment = tmp_path_factory.mktemp("calibration"), calibration()
     for start in (1, 2, 3):
-        for setup, cells in trial.cells.items():
-            rows = [row(cell, trial.setups[setup].spec.nodes, start) for cell in cells]
+        for setup, conditions in experiment.conditions.items():
+            rows = [row(cell, experiment.setups[setup].spec.nodes, start) for cell in conditions]
             pd.DataFrame(rows).to_csv(made / f"start-{start}-{setup}.csv", index=False)
         phases = pd.DataFrame([
             {"start": start, "setup": "four", "panel": 0, "operation": operation, "level": level, "local": True,
@@ -183,7 +183,7 @@ def mixed(run):
 
 
 def test_predicted_mixes_are_held_against_measured_ones(run, mixed):
-    table = against_mixes.compared(from_calibration.latency_map(run), mixed).set_index(
+    table = from_calibration.compared(from_calibration.latency_map(run), mixed).set_index(
         ["setting", "read_share", "threads"]
     )
     assert len(table) == 18
@@ -205,7 +205,7 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
         for j, threads in enumerate((4, 64))
     ])  # fmt: skip
     cells = pd.concat([mixed, pure]).assign(read_latency_us=1.0, update_latency_us=1.0)
-    table = against_mixes.by_setting(latency_map, cells)
+    table = from_calibration.by_setting(latency_map, cells)
     assert list(table.index) == ["1R-3W", "2R-2W", "3R-1W", "all"]
     assert table.loc["2R-2W", "parts_off"].value == pytest.approx(0, abs=0.1)
     assert table.loc["2R-2W", "mixes_off"].value == pytest.approx(-50, abs=0.1)
@@ -214,14 +214,14 @@ def test_what_mixes_take_above_their_parts_is_told_apart(run, mixed):
 
 def test_a_choice_by_the_network_costs_nothing_where_it_is_right(run, mixed):
     choosers = {what_if.NETWORK: from_calibration.latency_map(run), what_if.WEIGHTED: from_calibration.pure_map(run)}
-    table = against_mixes.regrets(choosers, mixed)
+    table = from_calibration.regrets(choosers, mixed)
     assert table.loc[what_if.NETWORK, "right"].right == 6
     assert table.loc[what_if.NETWORK, "regret"].value == pytest.approx(0)
     assert table.loc["always 2R-2W", "regret"].value > 50
     assert {what_if.WEIGHTED, "always 1R-3W"} < set(table.index)
     # Mixes of other costs than those predicted: what is chosen is judged by what was measured.
     other = mixed.assign(latency_us=mixed["latency_us"].where(mixed["read_cl"] != "ONE", 10 * mixed["latency_us"]))
-    assert against_mixes.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
+    assert from_calibration.regrets(choosers, other).loc[what_if.NETWORK, "regret"].value > 50
 
 
 def test_the_adviser_answers_for_a_cluster_that_was_not_started(run):

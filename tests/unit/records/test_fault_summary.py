@@ -72,6 +72,19 @@ def test_faults_drawn_at_random_are_together_by_kind(tmp_path):
     }  # fmt: skip
 
 
+def test_faults_of_a_group_are_named_each_by_itself_before_those_that_are_drawn(tmp_path):
+    flap = {"do": "pause", "nodes": [3], "for_s": 1.0}
+    events = [
+        {"at_s": 10.0, "sequence": [{"do": "kill", "nodes": [2], "for_s": 10.0}]},
+        {"random": {"do": ["pause"], "nodes": [1], "up_s": 9.0, "down_s": 1.0}, "for_s": 50.0},
+        {"at_s": 40.0, "together": [flap]},
+    ]
+    table = fault_summary.summary(fault_record(tmp_path / "g", events=events))
+    assert table["fault"].drop_duplicates().tolist() == [
+        "kill node 2 at 10 s, for 10 s", "pause node 3 at 40 s, for 1 s", "pause, drawn at random",
+    ]  # fmt: skip
+
+
 def test_its_text_fits_a_terminal_and_says_all(run):
     text = shown_faults.as_text(run)
     assert max(map(len, text.splitlines())) <= 120

@@ -8,7 +8,7 @@ import pytest
 
 from cassbook.book.chapters import adapting_figures
 from cassbook.core.errors import InputError
-from cassbook.lab.experiments.recording import write_rows
+from cassbook.lab.experiments.writer import write_rows
 from cassbook.records.schedule_runs import ScheduleRuns, by_switch, recorded_switches
 from tests.helpers.experiments import noted
 from tests.helpers.schedule_records import ACTORS, SCHEDULE, phase, write_schedule_record

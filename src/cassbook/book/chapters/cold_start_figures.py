@@ -22,7 +22,7 @@ from cassbook.latency import (
     changepoint,
     cold_start,
 )
-from cassbook.latency.cold_cells import CONDITIONS, against_warm
+from cassbook.latency.cold_start import CONDITIONS, against_warm
 
 
 def raw_delays(sources: Sequence[Source], near: int) -> Figure:

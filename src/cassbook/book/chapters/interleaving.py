@@ -22,6 +22,7 @@ from cassbook.latency import carry_over, designs, percentiles, prices, same_leve
 from cassbook.latency.labels import labelled
 from cassbook.records.experiment import Results
 from cassbook.records.run import RecordedRun
+from cassbook.shown.tables import Format, formatted, titled
 
 #: What the experiments call what is asked.
 WORDS = {"READ": "reads", "UPDATE": "writes", "MIX": "half reads"}
@@ -112,13 +113,13 @@ def half_widths_text(table: pd.DataFrame) -> pd.DataFrame:
     """Return `half_widths` in words: index (asked, threads, ratio), columns (design, ratio or half-width) and gain."""
     names = table["level"] + "/" + table["base"]
     index = pd.MultiIndex.from_arrays([table["operation"].map(WORDS), table["threads"], names])
-    columns = {
-        (name, what): table[f"{column}_{name}"].map(form.format).to_numpy()
+    columns: dict[str, tuple[tuple[str, str], Format]] = {
+        f"{column}_{name}": ((name, title), spec)
         for name in (designs.SEQUENTIAL, designs.INTERLEAVED)
-        for what, column, form in (("ratio", "ratio", "{:.2f}"), ("± %", "half", "{:.0f}"))
+        for column, title, spec in (("ratio", "ratio", ".2f"), ("half", "± %", ".0f"))
     }
-    shown = pd.DataFrame(columns | {("", "times narrower"): table["gain"].map("{:.1f}".format).to_numpy()}, index=index)
-    return shown.rename_axis(["asked", "threads", "ratio"])
+    shown = titled(table, {**columns, "gain": (("", "times narrower"), ".1f")})
+    return shown.set_index(index).rename_axis(["asked", "threads", "ratio"])
 
 
 def gains(table: pd.DataFrame) -> dict[str, Estimate]:
@@ -129,7 +130,7 @@ def gains(table: pd.DataFrame) -> dict[str, Estimate]:
 def attempts_text(results: Results) -> pd.DataFrame:
     """Return `designs.attempts` in words: index what was asked."""
     table = designs.attempts(results.rows, results.table("slices"))
-    return table.map("{:.1f}".format).rename(index=WORDS)
+    return formatted(table, ".1f").rename(index=WORDS)
 
 
 def blocks_needed(results: Results) -> int:
@@ -138,32 +139,44 @@ def blocks_needed(results: Results) -> int:
 
 
 def left_by_rule(results: Results) -> pd.DataFrame:
-    """Return how far what the rule counts is from settled, in percent: index (asked, level), columns threads."""
-    wide = _off_by_rule(results).map("{:+.1f}".format).unstack("threads")  # noqa: PD010 - of strings
+    """Return `off_by_rule` in words: index (asked, level), columns threads."""
+    wide = formatted(off_by_rule(results).unstack("threads"), "+.1f")  # noqa: PD010 - of objects
     return wide.rename(index=WORDS, columns="{} threads".format).rename_axis(["asked", "level"]).rename_axis(columns="")
 
 
+def off_by_rule(results: Results) -> pd.Series:
+    """Return how far what the rule counts is from settled, in percent, as `carry_over.left_by_rule` (Estimate)."""
+    return pd.Series(carry_over.left_by_rule(_bins(results), _rules(results), SETTLED_FROM_MS)["off"])
+
+
+def ratios_off_shown(results: Results) -> pd.DataFrame:
+    """Return `ratios_off` in words."""
+    return titled(ratios_off(results), {"off": ("off by, %", "+.1f")})
+
+
 def ratios_off(results: Results) -> pd.DataFrame:
-    """Return how far ratios are off for what the rule leaves, in percent: index (asked, ratio), column off."""
-    table = _ratios_off(results)
+    """Return how far ratios are off for what the rule leaves, in percent: index (asked, ratio), column off
+    (Estimate).
+    """
+    table = carry_over.ratios_off(_bins(results), _rules(results), SETTLED_FROM_MS)
     names = table.index.get_level_values("level") + "/" + table.index.get_level_values("base")
     index = pd.MultiIndex.from_arrays([table.index.get_level_values("operation").map(WORDS), names])
-    return table["off"].map("{:+.1f}".format).set_axis(index).rename_axis(["asked", "ratio"]).to_frame("off by, %")
+    return table[["off"]].set_axis(index).rename_axis(["asked", "ratio"])
 
 
-def _ratios_off(results: Results) -> pd.DataFrame:
-    return carry_over.ratios_off(_bins(results), _rules(results), SETTLED_FROM_MS)
+def windows_shown(results: Results) -> pd.DataFrame:
+    """Return `windows` in words."""
+    words = formatted(windows(results), "+.1f")
+    return words.set_axis([f"{first:g} to {last:g} ms" for first, last in words.columns], axis=1)
 
 
 def windows(results: Results) -> pd.DataFrame:
-    """Return how far from settled levels are in `WINDOWS_MS` since a change, in percent: index asked."""
-    table = carry_over.by_window(_bins(results), WINDOWS_MS, SETTLED_FROM_MS)
-    shown = table.map("{:+.1f}".format).rename(index=WORDS).rename_axis("asked")
-    return shown.set_axis([f"{first:g} to {last:g} ms" for first, last in itertools.pairwise(WINDOWS_MS)], axis=1)
-
-
-def _off_by_rule(results: Results) -> pd.Series:
-    return pd.Series(carry_over.left_by_rule(_bins(results), _rules(results), SETTLED_FROM_MS)["off"])
+    """Return how far from settled levels are in `WINDOWS_MS` since a change, in percent: index asked, columns
+    (from, to) in ms.
+    """
+    table = carry_over.by_window(_bins(results), WINDOWS_MS, SETTLED_FROM_MS).rename(index=WORDS).rename_axis("asked")
+    columns = pd.MultiIndex.from_tuples(itertools.pairwise(WINDOWS_MS), names=["from_ms", "to_ms"])
+    return table.set_axis(columns, axis=1)
 
 
 def since_change(results: Results) -> pd.DataFrame:
@@ -180,9 +193,15 @@ def _rules(results: Results) -> pd.DataFrame:
 
 
 def predecessors(sources: Sequence[Source]) -> pd.DataFrame:
-    """Return by how many percent a level differs behind each other level in runs: index (operation, level, after)."""
-    found = {label: effects.map("{:+.1f}".format) for label, effects in of_each(sources, _behind).items()}
-    return pd.DataFrame(found).fillna("").rename(index=price.SETTINGS)
+    """Return by how many percent a level differs behind each other level in runs (Estimate, NaN where a run has no such
+    pair): index (operation, level, after), columns labels of runs.
+    """
+    return pd.DataFrame(of_each(sources, _behind)).rename(index=price.SETTINGS)
+
+
+def predecessors_shown(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return `predecessors` in words."""
+    return formatted(predecessors(sources), "+.1f")
 
 
 def predecessor_values(source: Source) -> dict[str, float | int]:
@@ -230,15 +249,22 @@ def simulated(results: Results, seed: int = 28) -> pd.DataFrame:
 
 
 def same_table(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
-    """Return the shares of intervals that hold 1 and of tests that reject: index recorded and simulated."""
+    """Return `same_shares` in words."""
+    columns: dict[str, tuple[str, Format]] = {
+        "comparisons": ("comparisons", ","), "covers": ("intervals that hold 1, %", share_text),
+        "rejects": ("tests that reject at 5 %, %", share_text),
+    }  # fmt: skip
+    return titled(same_shares(recorded, made), columns)
+
+
+def same_shares(recorded: pd.DataFrame, made: pd.DataFrame) -> pd.DataFrame:
+    """Return comparisons (how many), and the shares of intervals that hold 1 and of tests that reject at 5 %, covers
+    and rejects (Estimate): index recorded and simulated.
+    """
     rows = {}
     for name, table, cluster in (("recorded", recorded, recorded["cluster"]), ("simulated", made, None)):
         covers, rejects = same_level.share(table["covers"], cluster), same_level.share(table["p"] < _ALPHA, cluster)
-        rows[name] = {
-            "comparisons": f"{len(table):,}",
-            "intervals that hold 1, %": share_text(covers),
-            "tests that reject at 5 %, %": share_text(rejects),
-        }
+        rows[name] = {"comparisons": len(table), "covers": covers, "rejects": rejects}
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
@@ -276,8 +302,8 @@ def pilot_values(results: Results) -> dict[str, float | int]:
 
 def carry_values(results: Results) -> dict[str, float]:
     """Return what the prose quotes of `interleaving-carry-over`."""
-    by_rule = _off_by_rule(results)
-    off, ratios = by_rule.map(lambda estimate: abs(estimate.value)), _ratios_off(results)["off"]
+    by_rule = off_by_rule(results)
+    off, ratios = by_rule.map(lambda estimate: abs(estimate.value)), ratios_off(results)["off"]
     return {
         "carry_slice_s": results.manifest["numbers"]["slice_s"],
         "rule_median": float(off.median()), "rule_all": len(off), "rule_settled": int(by_rule.map(_holds_nought).sum()),

@@ -11,7 +11,7 @@ from cassbook.core.errors import InputError
 from cassbook.core.estimate import Estimate
 from cassbook.core.proportion import bounds_text
 from cassbook.thesis import best_setting, formulas
-from cassbook.thesis.findings import LATENCIES, counted
+from cassbook.thesis.records import LATENCIES, counted
 
 _DIGITS = {
     "printed": "{:.4f}", "coefficient": "{:.4f}", "standard_error": "{:.4f}", "t": "{:.1f}", "p": "{:.3f}",

@@ -7,8 +7,19 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 
-from cassbook.claims.g21.notation import balanced, in_cluster, notations, replicas
-from cassbook.claims.g21.placements import Arrangement, admitted, distances, floors, placements, regions, table1
+from cassbook.claims.g21.placements import (
+    Arrangement,
+    admitted,
+    balanced,
+    distances,
+    floors,
+    in_cluster,
+    notations,
+    placements,
+    regions,
+    replicas,
+    table1,
+)
 from cassbook.claims.g21.source import (
     COLUMNS,
     MS_PER_S,

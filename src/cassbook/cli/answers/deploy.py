@@ -15,11 +15,11 @@ from cassbook.cli.answers.deploy_notes import Centres, notes, operations, replic
 from cassbook.cli.answers.machine import baseline
 from cassbook.core.errors import InputError
 from cassbook.core.types import Log
+from cassbook.deployment.availability import survives
 from cassbook.deployment.distances import Distances, Placement, placed, printed, read
 from cassbook.deployment.forecast import Forecast, forecast, near
 from cassbook.deployment.notation import Host, parse
 from cassbook.deployment.replication import Replication, names
-from cassbook.deployment.survival import survives
 from cassbook.ingest.folder import open_run
 
 #: Of a node, as long as there are few of them.
@@ -173,7 +173,7 @@ def measure(
 ) -> pd.DataFrame:  # fmt: skip
     """Measure reads and writes of a deployment on this machine, behind the relay.
 
-    The table: operation, latency_ms, throughput_per_s, marks.
+    Columns: operation, latency_ms, throughput_per_s, marks.
 
     Raises InputError: see `measurable`.
     """

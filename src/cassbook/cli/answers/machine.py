@@ -18,7 +18,7 @@ def baseline(run: str, manifest: Mapping[str, Any]) -> dict[str, Any]:
 
     `manifest`: of the run; of a folder of logs it says little.
 
-    The result: run, engine; nodes, replication and cores (None if unknown; cores also where each node has its own);
+    Keys: run, engine; nodes, replication and cores (None if unknown; cores also where each node has its own);
     note.
     """
     cluster = manifest.get("profile", {}).get("cluster", {})

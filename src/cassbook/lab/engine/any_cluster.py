@@ -1,4 +1,4 @@
-"""What can be asked of a cluster, whoever started it: our own (`cluster`, `distant`) or an existing one."""
+"""What can be asked of a cluster, started by the laboratory (`cluster`, `distant`) or not (`existing_cluster`)."""
 
 from __future__ import annotations
 
@@ -51,22 +51,14 @@ class Distances(Protocol):
 class AnyCluster(Protocol):
     """A cluster that a profile can be measured on; as a context manager, for the length of one block.
 
-    What can be done only to nodes that the laboratory has started, an existing cluster refuses, saying what would work.
-
-    Attributes
-    ----------
-    started_here : bool
-        Whether entering it starts its nodes. Otherwise they run before and after, and their keyspace exists already.
-    deployment : str
-        Where hosts are, as the columns of a cell have it.
-    addresses : list of str
-        The coordinators.
+    An existing cluster refuses what needs nodes that the laboratory has started, and says what would work.
     """
 
+    #: Whether entering it starts its nodes; otherwise they run before and after, and their keyspace exists already.
     started_here: bool
-    deployment: str
+    deployment: str  # where hosts are, as a cell's column has it
     keyspace: str
-    addresses: list[str]
+    addresses: list[str]  # of the coordinators
     release: AnyRelease
 
     def __enter__(self) -> Self:

@@ -25,12 +25,11 @@ from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.core.files import write_text
 from cassbook.core.paths import cache_dir
 from cassbook.core.releases import DEFAULT_ENGINE, Release, release
-from cassbook.core.signals import held_back, let_through
+from cassbook.core.signals import Cleared, held_back, let_through
 from cassbook.core.words import counted
-from cassbook.lab.engine import breaking, fetch, home, java, preflight, probe, teardown
+from cassbook.lab.engine import breakage, cluster_state, fetch, home, java, preflight, teardown
 from cassbook.lab.engine.any_cluster import AnyCluster, Distances
 from cassbook.lab.engine.connect import Access, connect
-from cassbook.lab.engine.signals import Cleared
 from cassbook.lab.engine.spec import Spec
 
 READY_TIMEOUT_S = 240.0
@@ -39,7 +38,7 @@ _UNITS = {"ms": "ms", "kb": "KiB", "mb": "MiB"}
 #: A session that has not shown all nodes ready is made anew after so long.
 _RENEW_S = 20.0
 _END_TIMEOUT_S, _POLL_S = 60.0, 0.02
-#: Folders of a node beside its data that are gone with its disks.
+#: Folders of a node, besides its data, that are lost with its disks.
 _LOST = ("commitlogs", "saved_caches", "hints")
 
 
@@ -112,10 +111,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def start(self, keep: bool = False) -> None:
         """Fetch what is missing, start every node, and wait until all are ready.
 
-        Parameters
-        ----------
-        keep : bool
-            Leave the cluster running when this process ends (`cassbook cluster up`).
+        With `keep` the cluster outlives this process (`cassbook cluster up`).
         """
         with let_through():
             version = self._obtain().version
@@ -152,18 +148,9 @@ class CassandraCluster(Cleared, AnyCluster):
         """Kill every node and start it again on the same data; returns when all are ready.
 
         What was flushed or synced is kept; what came since the last sync of the commit log, up to ten seconds by
-        default, a node may forget. Sessions to the cluster lose
-        their connections, and nodes before 3.10 the statements prepared on them.
-
-        Parameters
-        ----------
-        between : callable, optional
-            Called while no node runs.
-
-        Raises
-        ------
-        LaboratoryError
-            When a node does not come back; the cluster is removed.
+        default, a node may forget. Sessions lose their connections, and nodes before 3.10 the statements prepared on
+        them. `between` is called while no node runs. If a node does not come back, the cluster is removed
+        (LaboratoryError).
         """
         began = time.monotonic()
         self.log(f"restarting {counted(self.spec.nodes, 'node')}")
@@ -181,10 +168,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def wait_until_whole(self) -> None:
         """Wait until every node answers, and reaches all others as coordinator, after some were down.
 
-        Raises
-        ------
-        LaboratoryError
-            Naming a node that has stopped or does not answer, with the end of its log.
+        A LaboratoryError names a node that has stopped or does not answer, with the end of its log.
         """
         CassandraCluster._wait_until_ready(self)
 
@@ -258,15 +242,15 @@ class CassandraCluster(Cleared, AnyCluster):
     @override
     def flush(self, session: Session, table: str) -> None:
         """Flush `table` ("keyspace.name") on every node and see that it is done."""
-        probe.flush(session, table, self.node_folders())
+        cluster_state.flush(session, table, self.node_folders())
 
     @override
     def hints(self, session: Session) -> int:
-        return probe.pending_hints(session, self.release.major, self.node_folders())
+        return cluster_state.pending_hints(session, self.release.major, self.node_folders())
 
     @override
     def barrier(self, session: Session) -> list[str]:
-        return probe.write_at_all(session, self.spec.nodes)
+        return cluster_state.write_at_all(session, self.spec.nodes)
 
     @override
     @contextmanager
@@ -281,19 +265,10 @@ class CassandraCluster(Cleared, AnyCluster):
                 process.resume()
 
     def end_node(self, node: int, kill: bool = True) -> None:
-        """End the process of node `node` (from 1), and wait until it is gone.
+        """End the process of node `node` (from 1) and wait, for a minute at most, until it is gone.
 
-        Parameters
-        ----------
-        node : int
-        kill : bool
-            SIGKILL, or SIGTERM, upon which it takes its leave. Either leaves the pages that it has written to the
-            kernel, which writes them out: it is no power cut.
-
-        Raises
-        ------
-        LaboratoryError
-            If it does not run, or has not ended after a minute.
+        It gets SIGKILL or, without `kill`, SIGTERM, upon which it announces its leave. Either way the kernel still
+        writes out the pages that the node has written: it is no power cut.
         """
         process = self.node_process(node)
         process.kill() if kill else process.terminate()
@@ -307,13 +282,8 @@ class CassandraCluster(Cleared, AnyCluster):
     def launch_node(self, node: int, replace: bool = False) -> None:
         """Start node `node` (from 1), which does not run; returns before it answers.
 
-        A spare node joins: it fetches what is to be its own from the others.
-
-        Parameters
-        ----------
-        node : int
-        replace : bool
-            With empty disks: all that it had is gone, and what its ranges hold is streamed from the other replicas.
+        A spare node joins: it fetches its rows from the others. With `replace` its disks are empty, and its rows are
+        streamed from the other replicas.
         """
         folder = self._folder(node)
         (folder / "cassandra.pid").unlink(missing_ok=True)
@@ -331,15 +301,15 @@ class CassandraCluster(Cleared, AnyCluster):
 
     def set_clock(self, node: int, by_ms: float) -> None:
         """Set the clock of node `node`, one of `Spec.breakable.clocks`, ahead; it heeds that within a second."""
-        breaking.set_clock(self._folder(node), by_ms)
+        breakage.set_clock(self._folder(node), by_ms)
 
     def fill_disk(self, node: int) -> None:
         """Fill the disk of node `node`, one of `Spec.breakable.disks`."""
-        breaking.fill(self._folder(node))
+        breakage.fill(self._folder(node))
 
     def free_disk(self, node: int) -> None:
         """Free the disk of node `node` again; it has what it had."""
-        breaking.free(self._folder(node))
+        breakage.free(self._folder(node))
 
     def _let_join(self, node: int) -> None:
         """Have a node fetch its rows from the others, which no node does that is a seed of its own."""
@@ -367,12 +337,7 @@ class CassandraCluster(Cleared, AnyCluster):
     def node_process(self, node: int) -> psutil.Process:
         """Return the process of node `node`, from 1.
 
-        Raises
-        ------
-        InputError
-            If there is no such node.
-        LaboratoryError
-            If its process is gone.
+        InputError if there is no such node, LaboratoryError if it does not run.
         """
         if not 1 <= node <= self.spec.nodes + self.spec.spare:
             raise InputError(f"node: there are nodes 1 to {self.spec.nodes + self.spec.spare}, got {node}")
@@ -422,9 +387,9 @@ class CassandraCluster(Cleared, AnyCluster):
             for number, extra in self.spec.node_options.items():
                 ccm.nodelist()[number - 1].set_configuration_options(dict(extra))
         for number in self.spec.breakable.clocks:
-            breaking.give_clock(self._folder(number))
+            breakage.give_clock(self._folder(number))
         for number in self.spec.breakable.disks:
-            breaking.give_small_disk(self._folder(number))
+            breakage.give_small_disk(self._folder(number))
         self._ccm = ccm
 
     def _launch(self) -> None:
@@ -443,7 +408,7 @@ class CassandraCluster(Cleared, AnyCluster):
         session = self.connect()
         renewed = time.monotonic()
         try:
-            for question in (probe.missing_peers, probe.ensure_probe_table, probe.read_at_all):
+            for question in (cluster_state.missing_peers, cluster_state.ensure_probe_table, cluster_state.read_at_all):
                 while missing := question(session, self.spec.nodes):
                     self._check_alive()
                     if time.monotonic() > deadline:
@@ -467,7 +432,7 @@ class CassandraCluster(Cleared, AnyCluster):
 
 
 def named_for(release: Release, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return options of cassandra.yaml as a release names them, with those that go with them.
+    """Return options of cassandra.yaml as a release names them, with those that they require.
 
     What is synced in batches has no period. Units stand in the values from 4.1 on; a file that has a key with and
     without its unit stops the node, and so does an empty value.

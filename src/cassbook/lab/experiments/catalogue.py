@@ -25,42 +25,22 @@ _METAVARS = {"map": "RUN", "profile": "PROFILE"}
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An experiment as the catalogue lists it.
-
-    Attributes
-    ----------
-    question : str
-        It answers.
-    minutes : int
-        Three blocks take about so long on two cores.
-    maker : str
-        Module of this package and function, `module:function`, that returns it; imported when it is asked for.
-    engines : tuple of str
-        Cassandra versions it can be measured on, the usual one first.
-    needs : str
-        What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`; empty for
-        nothing.
-    """
+    """An experiment as the catalogue lists it."""
 
     question: str
-    minutes: int
-    maker: str
-    engines: tuple[str, ...] = _ANY
+    minutes: int  # three blocks take about so long on two cores
+    maker: str  # module of this package and what makes it, `module:name`; imported when it is asked for
+    engines: tuple[str, ...] = _ANY  # Cassandra versions it can be measured on, the usual one first
+    #: What it needs, a record or profiles: a keyword of the maker, and an option of `cassbook experiment`.
     needs: str = ""
 
     @property
     def option(self) -> str:
-        """What it needs as `cassbook experiment` takes it; empty for nothing."""
+        """Return what it needs as `cassbook experiment` takes it; empty for nothing."""
         return f"--{self.needs} {_METAVARS[self.needs]}" if self.needs else ""
 
     def make(self, **needed: Any) -> Experiment:
-        """Make the experiment from what it needs.
-
-        Raises
-        ------
-        InputError
-            If what it needs is missing, or there is something else.
-        """
+        """Make the experiment from what it needs; raise InputError if that is missing, or there is something else."""
         if set(needed) != ({self.needs} if self.needs else set()):
             wanted = self.option or "nothing more"
             given = ", ".join(f"--{name}" for name in needed) or "nothing"
@@ -87,7 +67,7 @@ CATALOGUE: Catalogue = {
     ),
     "staleness-scenes": Entry(
         "Message by message, what is a read repair, a hint, and a naive and a safe switch of setting?",
-        10, "staleness.scenes:scenes",
+        10, "staleness.scenes:ScenesExperiment",
     ),
     "staleness-oracle": Entry(
         "What does Cassandra 1.2's own predictor say, and what do its reads return?",
@@ -95,35 +75,35 @@ CATALOGUE: Catalogue = {
     ),
     "distance-coordinators": Entry(
         DISTANCE_QUESTIONS["coordinators"],
-        21, "distance.conditions:coordinators",
+        21, "distance.comparisons:coordinators",
     ),
     "distance-uplinks": Entry(
         DISTANCE_QUESTIONS["uplinks"],
-        12, "distance.conditions:uplinks",
+        12, "distance.comparisons:uplinks",
     ),
     "distance-asynchronous": Entry(
         DISTANCE_QUESTIONS["asynchronous"],
-        17, "distance.conditions:asynchronous",
+        17, "distance.comparisons:asynchronous",
     ),
     "distance-proxy": Entry(
         DISTANCE_QUESTIONS["proxy"],
-        6, "distance.conditions:proxy",
+        6, "distance.comparisons:proxy",
     ),
     "distance-two-centres": Entry(
         DISTANCE_QUESTIONS["two-centres"],
-        14, "distance.conditions:two_centres",
+        14, "distance.comparisons:two_centres",
     ),
     "distance-speculation": Entry(
         DISTANCE_QUESTIONS["speculation"],
-        13, "distance.conditions:speculation", _BEFORE_4,
+        13, "distance.comparisons:speculation", _BEFORE_4,
     ),
     "distance-timeouts": Entry(
         DISTANCE_QUESTIONS["timeouts"],
-        10, "distance.conditions:timeouts",
+        10, "distance.comparisons:timeouts",
     ),
     "calibration": Entry(
         "What does a request cost the nodes and the client, by operation, level, replicas, size of a row and load?",
-        45, "calibration.cells:calibration",
+        45, "calibration:calibration",
     ),
     "faults": Entry(
         "What does each setting make of the faults of a profile, such as faults-kill, or of several?",
@@ -159,7 +139,7 @@ CATALOGUE: Catalogue = {
     ),
     "adviser-failing": Entry(
         "While nodes fail at random and settings are switched, do later reads return every acknowledged write?",
-        60, "adviser.failing:failing", needs="map",
+        60, "adviser.failures:failures", needs="map",
     ),
     "adviser-switches": Entry(
         "What does each switch of setting lose, the paper's and the safe one, with a late replica?",
@@ -169,13 +149,7 @@ CATALOGUE: Catalogue = {
 
 
 def named(name: str, catalogue: Catalogue = CATALOGUE) -> Entry:
-    """Find an experiment by its name.
-
-    Raises
-    ------
-    InputError
-        If there is none of that name.
-    """
+    """Find an experiment by its name; raise InputError if there is none."""
     if name not in catalogue:
         raise InputError(f"experiment: there is no {name!r}; use one of {', '.join(catalogue)}")
     return catalogue[name]

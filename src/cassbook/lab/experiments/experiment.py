@@ -48,7 +48,7 @@ class Setup:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return DistantCluster(engine, self.placement, self.spec, name="trial", log=log)
+        return DistantCluster(engine, self.placement, self.spec, name="experiment", log=log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
@@ -76,7 +76,7 @@ class SideBySide:
 
     def cluster(self, engine: str, log: Callable[[str], None]) -> CassandraCluster:
         """Return the cluster, not yet started."""
-        return CassandraCluster(engine, self.spec, "trial", log)
+        return CassandraCluster(engine, self.spec, "experiment", log)
 
     def notes(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
@@ -107,7 +107,7 @@ def side_by_side() -> dict[str, SideBySide]:
 
 @dataclass(frozen=True)
 class Experiment(ABC):
-    """What is measured on which clusters. Subclasses are frozen dataclasses; its numbers are their fields.
+    """What is measured on which clusters. A subclass is a frozen dataclass, whose fields are its numbers.
 
     Attributes
     ----------

@@ -57,24 +57,12 @@ def _name(group: Group) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """One start of the cluster of a run, as the manifest counts it.
+    """One start of a run's cluster, as the manifest counts it."""
 
-    Attributes
-    ----------
-    block : int
-        From 1.
-    number : int
-        Which of the run's starts, from 1, those that were killed included: no two draw the same.
-    cluster_start : int
-        As the cells' column has it: 1 for all blocks where the cluster runs before and after them.
-    notes : dict
-        What the manifest says of it.
-    """
-
-    block: int
-    number: int
-    cluster_start: int
-    notes: dict[str, Any]
+    block: int  # from 1
+    number: int  # which of the run's starts, from 1, those that were killed included: no two draw the same
+    cluster_start: int  # as the cells' column has it: 1 for all blocks where the cluster runs before and after them
+    notes: dict[str, Any]  # what the manifest says of it
 
     @classmethod
     def noted(cls, store: RunStore, block: int, cluster: AnyCluster, clients: Clients | None = None) -> Self:
@@ -91,18 +79,9 @@ class Start:
 
 
 class Runners:
-    """Who runs the cells of a block: a client in this process, or client processes here or on other machines.
+    """Who runs the cells of a block: a client in this process, or client processes here or, with `clients`, elsewhere.
 
-    Parameters
-    ----------
-    client : Client
-        Closed with the runners.
-    place : Place
-        Where client processes find the cluster.
-    seed : list of int
-        Of all that they draw.
-    clients : Clients, optional
-        Other machines that the client processes go to.
+    Client processes find the cluster at `place` and draw from `seed`; the `client` is closed with the runners.
     """
 
     def __init__(
@@ -149,21 +128,9 @@ class Runners:
 class Block:
     """One cluster start, its table, and the cells measured on it; `begun` connects and makes the parts.
 
-    Parameters
-    ----------
-    start : Start
-    cluster : AnyCluster
-        Ready, with the block's table.
-    runners : Runners
-        Closed with the block.
-    cpu : CpuTimes
-        Samples until the block is closed.
-    watch : Watch
-    clients : Clients, optional
-        Other machines that the client processes go to.
-    again : int
-        How many groups may be measured again because others used the machine. On a cluster that the laboratory has not
-        started none is: its nodes count as others.
+    The cluster is ready and has the table; runners and CPU times end with the block. `again` groups may be measured
+    again because others used the machine; none on a cluster that the laboratory has not started, whose nodes count as
+    others.
     """
 
     def __init__(
@@ -254,7 +221,7 @@ class Block:
             self._cluster.flush(self._session, name)
 
     def warm_up(self) -> None:
-        """Half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
+        """Run half reads, half updates at QUORUM until throughput has settled; kept as a series of its own."""
         rule = self._profile.warm_up
         block = self._start.block
         cell_id = f"b{block}-s{self._start.number}-warmup"
@@ -305,9 +272,10 @@ class Block:
         during: conditions.During | None = None,
         again: bool = False,
     ) -> str:
-        """Run a group, within what is to be done during it, and put down its samples, then its rows.
+        """Run a group, with what happens `during` it, and write its samples, then its rows.
 
-        Returns the kind it was put down as: its own, or, where it may be measured `again`, perhaps `DISTURBED`.
+        Returns the kind under which it was recorded: its own, or, where it may be measured `again`, perhaps
+        `DISTURBED`.
         """
         for attempt in range(1, _TRIES + 1):
             lost = [Mark.AGAIN] if attempt > 1 else []
@@ -364,7 +332,7 @@ class Block:
     def _checked(
         self, cell: Cell, group: Group, outcome: Outcome, samples: pa.Table, common: dict[str, Any], marks: list[str]
     ) -> dict[str, Any]:
-        """Return a cell's row, with the marks it earns; `samples` are of its whole group."""
+        """Return a cell's row, with the marks it earns; `samples` are those of its whole group."""
         own, slices = of_cell(samples, cell.cell_id), outcome.window.slices
         place = list(group).index(cell)
         row = {name: getattr(cell, name) for name in Cell.__slots__} | common | {"errors": errors_by_kind(own)}
@@ -387,7 +355,7 @@ class Block:
         self._notes["clients"] |= self._clients.notes()
 
     def _seen(self, group: Group) -> Seen:
-        """What is said of distances; a group whose relay has died is put down as such, and measured again later."""
+        """Return distances as measured; a group whose relay has died is recorded as cut off, to be measured again."""
         try:
             return self._watch.end()
         except LaboratoryError as error:
@@ -395,13 +363,13 @@ class Block:
             raise LaboratoryError(f"{_name(group)}: {error}; `--resume` measures this again") from None
 
     def _cut_off(self, group: Group, error: LaboratoryError) -> None:
-        """Put down cells that came to nothing."""
+        """Record in the manifest that cells were cut off, and why."""
         entries = [{"cell_id": cell.cell_id, "reason": str(error)} for cell in group]
         self._store.notes.setdefault("cut_off", []).extend(entries)
         self._store.save_notes()
 
     def _row(self, outcome: Outcome, began: float) -> dict[str, Any]:
-        """Return what the rows of all cells of a group have in common."""
+        """Columns that all cells of a group share."""
         epoch, window = self._store.epoch, outcome.window
         length_s = window.steady_to - window.steady_from  # NaN for a warm-up, which has no steady phase
         cores = psutil.cpu_count() or 1
@@ -425,10 +393,10 @@ class Block:
         return self._cluster.hints(self._session)
 
     def _settle(self) -> bool:
-        """Wait for writes that the last cell did not wait for, so that no cell works off another's arrears.
+        """Wait for writes that the last cell did not wait for, so that no cell inherits another's backlog.
 
-        A write at ALL through each node queues behind them; hints, should there be any, get a while to go.
-        Returns whether all are gone, as far as can be known.
+        A write at ALL through each node queues behind them; hints, should there be any, get a while to go. Returns
+        whether all are gone, as far as can be known.
         """
         if all(cell.read_share == 1.0 or cell.write_cl == "ALL" for cell in self._previous):
             return True

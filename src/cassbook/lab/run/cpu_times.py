@@ -21,14 +21,9 @@ _PROCESSES, _INTERRUPTS = ("user", "nice", "system"), ("irq", "softirq")
 
 
 class CpuTimes:
-    """CPU seconds so far, sampled in a thread of their own.
+    """CPU seconds so far, sampled every `every_s` in a thread of their own.
 
-    Parameters
-    ----------
-    cluster : AnyCluster
-        Ready. The nodes of a cluster that the laboratory has not started count as other processes.
-    every_s : float
-        Between samples.
+    Nodes of a cluster that the laboratory has not started count as other processes.
     """
 
     def __init__(self, cluster: AnyCluster, every_s: float = 0.1) -> None:
@@ -43,13 +38,7 @@ class CpuTimes:
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Within the block samples are taken.
-
-        Raises
-        ------
-        LaboratoryError
-            At its end, if the times could not be read.
-        """
+        """Within the block samples are taken; a LaboratoryError at its end if the times could not be read."""
         self._seen = []
 
         def watch(over: threading.Event) -> None:
@@ -83,7 +72,7 @@ class CpuTimes:
         return known
 
     def _add(self, whose: str, process: psutil.Process | None) -> None:
-        """Add what a process has taken since it was last looked at; one that has ended adds no more."""
+        """Add what a process has taken since the last sample; one that has ended adds no more."""
         if process is None:
             return
         with suppress(psutil.NoSuchProcess):
@@ -95,11 +84,8 @@ class CpuTimes:
     def between(self, from_s: float, to_s: float) -> dict[str, float]:
         """Return what was taken between two moments of `time.perf_counter`.
 
-        Returns
-        -------
-        dict
-            node_cpu_s (of the nodes together), client_cpu_s, other_cpu_s (of all else, interrupts among it),
-            interrupts_s; busy and steal, shares of all processors.
+        Keys: node_cpu_s (all nodes together), client_cpu_s, other_cpu_s (all else, interrupts included), interrupts_s;
+        busy and steal, shares of all processors.
         """
         seen = np.array(self._seen)
         ends = [np.interp([from_s, to_s], seen[:, 0], column) for column in seen.T[1:]]

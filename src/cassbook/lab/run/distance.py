@@ -30,12 +30,9 @@ class Watch:
             self._apart.relay.report()
 
     def end(self) -> Seen:
-        """Say how far hosts were apart during the cell, and how much went between them.
+        """Return how far hosts were apart during the cell, and how much went between them.
 
-        Raises
-        ------
-        LaboratoryError
-            If the relay or the echo has died: what was measured since is worth nothing.
+        LaboratoryError if the relay or the echo has died: what was measured since is worth nothing.
         """
         if self._apart is None:
             return Seen()

@@ -117,7 +117,7 @@ MADE = {
     "budget": lambda of: generator.cpu_budget(of[0]),
     "timeline": lambda of: interleaving_figures.timeline(interleaving.timeline(of[0].run)),
     "primary": interleaving.primary_half_widths,
-    "predecessors": interleaving.predecessors,
+    "predecessors": interleaving.predecessors_shown,
     "predecessors in prose": lambda of: interleaving.predecessor_values(of[0]),
     "choices of mixes": lambda of: answers.choices_in_words(answers.choices(of[0])),
     "alone": lambda of: near(of[0].cell_stats),

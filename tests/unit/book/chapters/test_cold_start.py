@@ -15,7 +15,7 @@ from cassbook.book.chapters import (
 )
 from cassbook.book.provenance import PUBLISHED, Source, run_of
 from cassbook.core.errors import InputError, LackingError
-from cassbook.latency.cold_cells import CONDITIONS
+from cassbook.latency.cold_start import CONDITIONS
 from cassbook.records.run import RecordedRun
 from tests.helpers.cold_cells import SampledRun, cold, noise, samples_of
 from tests.helpers.made_cells import cell_stats, make_cells

@@ -19,7 +19,7 @@ from cassbook.bench.own_error import StubNodes, measure, stub_loop
 from cassbook.core import schema
 from cassbook.lab.load import wire
 from cassbook.lab.load.loop import Bound, ClosedLoop
-from cassbook.lab.load.pacing import PacedLoop
+from cassbook.lab.load.paced_loop import PacedLoop
 from cassbook.lab.load.recorder import Window
 from cassbook.lab.load.ycsb import READ, RMW, UPDATE, Request
 from tests.helpers.waiting import wait_until

@@ -17,9 +17,8 @@ from cassbook.lab.load.loop import Bound
 from cassbook.lab.run import on_worker, remote
 from cassbook.lab.run.cell import Cell
 from cassbook.lab.run.client import Place
-from cassbook.lab.run.clocks import WINDOW_SHARE, Offset, measure_offset, too_wide
 from cassbook.lab.run.processes import LostClientError
-from cassbook.lab.run.remote import Clients, RemoteProcesses
+from cassbook.lab.run.remote import WINDOW_SHARE, Clients, Offset, RemoteProcesses, measure_offset, too_wide
 from cassbook.lab.run.workers import Asked, Worker
 from cassbook.profile.profile import load_profile
 from tests.helpers.children import made_client

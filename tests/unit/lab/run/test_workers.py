@@ -11,8 +11,8 @@ from distributed.security import Security
 
 from cassbook.core.errors import InputError, LaboratoryError
 from cassbook.lab.run import on_worker, workers
-from cassbook.lab.run.clocks import measure_offset
 from cassbook.lab.run.processes import LostClientError
+from cassbook.lab.run.remote import measure_offset
 from cassbook.lab.run.workers import Asked, Workers
 
 

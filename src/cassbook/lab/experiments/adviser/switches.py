@@ -36,13 +36,7 @@ _PACE = Pace(interval_s=0.5, lease_s=5.0)
 
 @dataclass(frozen=True, slots=True)
 class LateReplica:
-    """Three nodes, of which everything the others send to the third arrives late.
-
-    Attributes
-    ----------
-    late_s : float
-        By how much.
-    """
+    """Three nodes, of which everything the others send to the third arrives late by `late_s`."""
 
     late_s: float = LATE_S
 
@@ -65,20 +59,11 @@ def switches(map: LatencyMap) -> SwitchExperiment:
 
 @dataclass(frozen=True)
 class SwitchExperiment(Experiment):
-    """The experiment.
+    """Every switch between two settings, the paper's way and the safe one."""
 
-    Attributes
-    ----------
-    latency_map : LatencyMap
-        Any; advisers need one.
-    plan : Plan
-    pairs : tuple of (str, str)
-        Settings, from which and to which.
-    """
-
-    latency_map: LatencyMap
+    latency_map: LatencyMap  # any; advisers need one
     plan: scene.Plan = PLAN
-    pairs: tuple[tuple[str, str], ...] = _PAIRS
+    pairs: tuple[tuple[str, str], ...] = _PAIRS  # settings, from which and to which
     setups: Mapping[str, LateReplica] = field(default_factory=lambda: {"late": LateReplica()}, kw_only=True)
 
     def notes(self) -> dict[str, Any]:
@@ -99,10 +84,7 @@ class SwitchExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Make every switch, both ways, in random order.
 
-        Returns
-        -------
-        iterator of dict
-            panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
+        A row has panel, how ('naive' or 'safe'), now, then, and what `watched` keeps.
         """
         session = cluster.connect()
         try:
@@ -137,11 +119,8 @@ def _late_s(now: str, then: str) -> float:
 def watched(seen: scene.Watched) -> Row:
     """Return what is kept of a scene.
 
-    Returns
-    -------
-    dict
-        reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
-        the read began, from the switch on), behind_ms and versions_behind.
+    It is reads, writes (acknowledged), errors, switched_s, violations; and a table, missed: of each of these at_s (when
+    the read began, from the switch on), behind_ms and versions_behind.
     """
     missed = seen.reads.loc[~seen.reads["consistent"], ["sent_s", "behind_ms", "versions_behind"]]
     return {

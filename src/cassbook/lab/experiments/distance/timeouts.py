@@ -17,7 +17,7 @@ from cassandra import ConsistencyLevel
 from cassandra.cluster import Session
 
 from cassbook.lab.engine.distant import DistantCluster
-from cassbook.lab.experiments.distance.retrying import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
+from cassbook.lab.experiments.distance.retries import MOST_S, ExpiredError, Fixed, Observed, Request, Timeout, attempt
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
 from cassbook.lab.load.ycsb import create_table
 from cassbook.profile.profile import TableSection
@@ -30,16 +30,9 @@ _PATIENCE_S = 2 * MOST_S
 
 @dataclass(frozen=True, slots=True)
 class Phase:
-    """A stretch of time under one condition.
+    """A stretch of time under one condition."""
 
-    Attributes
-    ----------
-    name : str
-        'calm', 'stalled' (the nearest coordinator stalls) or 'farther' (all distances are `factor` times as long).
-    seconds : float
-    factor : float
-    """
-
+    #: 'calm', 'stalled' (the nearest coordinator stalls) or 'farther' (all distances are `factor` times as long)
     name: str
     seconds: float
     factor: float = 1.0
@@ -59,23 +52,13 @@ TIMEOUTS: Mapping[str, Callable[[], Timeout]] = {
 
 
 @dataclass(frozen=True)
-class TimeoutTrial(Experiment):
-    """The experiment: each time-out runs the schedule, in random order.
-
-    Attributes
-    ----------
-    setups : mapping of str to Setup
-    threads : int
-        Synchronous clients, each with one request at a time.
-    schedule : tuple of Phase
-    timeouts : mapping of str to callable
-        As `TIMEOUTS`.
-    """
+class TimeoutExperiment(Experiment):
+    """Each time-out runs the schedule, in random order."""
 
     setups: Mapping[str, Setup]
-    threads: int = 20
+    threads: int = 20  # synchronous clients, each with one request at a time
     schedule: tuple[Phase, ...] = SCHEDULE
-    timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)
+    timeouts: Mapping[str, Callable[[], Timeout]] = field(default_factory=lambda: TIMEOUTS)  # as `TIMEOUTS`
 
     def notes(self) -> dict[str, Any]:
         """Return threads, schedule and time-outs."""
@@ -96,12 +79,9 @@ class TimeoutTrial(Experiment):
     def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Run the schedule with each time-out.
 
-        Returns
-        -------
-        iterator of dict
-            timeout, phase, place (of the phase, from 1), seconds; requests (that began in the phase), unanswered,
-            expired (attempts given up), latency_ms (mean over all, those without an answer at what they waited),
-            p50_ms, p99_ms, longest_ms.
+        A row has timeout, phase, place (of the phase, from 1), seconds; requests (that began in the phase), unanswered,
+        expired (attempts given up), latency_ms (mean over all, those without an answer at what they waited), p50_ms,
+        p99_ms, longest_ms.
         """
         session = cluster.connect()
         try:
@@ -145,7 +125,7 @@ class TimeoutTrial(Experiment):
 
 
 def _asking(session: Session, cluster: DistantCluster) -> Callable[[int, int, float, Callable[[float], None]], None]:
-    """Return what reads a row, by its number, through a coordinator: as `retrying.Ask` behind that."""
+    """Return what reads a row, by its number, through a coordinator: as `retries.Ask` behind that."""
     read = session.prepare(f"SELECT * FROM {cluster.keyspace}.usertable WHERE y_id = ?")
     read.consistency_level = ConsistencyLevel.name_to_value[_LEVEL]
     by_address = {host.address: host for host in session.hosts}

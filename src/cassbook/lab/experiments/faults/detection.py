@@ -44,14 +44,7 @@ class _Listener(HostStateListener):
 
 
 class Notices:
-    """Listens to a driver and, afterwards, reads the nodes' logs.
-
-    Parameters
-    ----------
-    cluster : CassandraCluster
-    driver : Cluster
-        Connected to it.
-    """
+    """Listens to a driver that is connected to a cluster and, afterwards, reads the nodes' logs."""
 
     def __init__(self, cluster: CassandraCluster, driver: Cluster) -> None:
         self._cluster = cluster

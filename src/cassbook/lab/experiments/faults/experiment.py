@@ -60,13 +60,7 @@ Senders = Callable[[Session], AbstractContextManager[Mapping[int, tuple[Sender, 
 
 @dataclass(frozen=True)
 class FaultExperiment(Experiment):
-    """Schedules of faults, each on clusters of its own.
-
-    Attributes
-    ----------
-    profiles : mapping of str to Profile
-        Each has `faults`; by name. Each has a cluster, with a relay where links fail or hosts are apart.
-    """
+    """Schedules of faults, those of profiles by name, each on a cluster of its own: with a relay where links fail."""
 
     BY_SETUP = ("profiles",)
 
@@ -92,13 +86,9 @@ class FaultExperiment(Experiment):
     def measure(self, cluster: CassandraCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Let the schedule strike, heal the cluster, and judge the whole history.
 
-        Returns
-        -------
-        iterator of dict
-            One row per variant and operation: panel, setting, driver, table, operation, n, errors (by kind), stale and
-            back (reads), lost (acknowledged writes), held_up (of the whole load); tables bins
-            (`under_faults.over_time`) and told (`TOLD`), and with the first row struck (`injection.STRUCK`) and notices
-            (`detection.NOTICES`).
+        One row per variant and operation: panel, setting, driver, table, operation, n, errors (by kind), stale and back
+        (reads), lost (acknowledged writes), held_up (of the whole load); tables bins (`under_faults.over_time`) and
+        told (`TOLD`), and with the first row struck (`injection.STRUCK`) and notices (`detection.NOTICES`).
         """
         (profile,) = self.profiles.values()
         yield from rows(profile, measured(profile, cluster, rng))
@@ -153,7 +143,7 @@ def tables() -> FaultExperiment:
 
 def _setup(profile: Profile) -> AnySetup:
     part = profile.cluster
-    faults, seconds = _faults(profile)
+    faults, _ = _faults(profile)
     spare = len(faults.struck("add"))
     breakable = Breakable(faults.struck("clock"), faults.struck("fill"))
     if profile.distance is not None:
@@ -161,7 +151,7 @@ def _setup(profile: Profile) -> AnySetup:
         if len(placements) > 1:
             raise InputError(f"profile: {profile.name} has several deployments; faults strike one")
         (placement,) = placements.values()
-    elif any(fault.of_links for fault in faults.schedule(seconds).faults):
+    elif faults.of_links:
         hosts = parse(f"{{[C, (R1..R{part.nodes})]}}")
         placement = Placement(hosts, ("datacenter1",), Distances("side by side", {}))
     else:
@@ -200,26 +190,15 @@ def variants(profile: Profile) -> list[Variant]:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What came of a schedule.
+    """What came of a schedule; `held_up` and `begun_s` as of `FaultLoad`."""
 
-    Attributes
-    ----------
-    requests : DataFrame
-        Those that were due in it: `load.REQUESTS`, and stale, back and lost.
-    struck : list of tuple
-        `injection.STRUCK`.
-    notices : DataFrame
-        `detection.NOTICES`.
-    told : DataFrame
-        `TOLD`, and variant and of (the operation).
-    held_up : int
-    begun_s : float
-        See `FaultLoad`.
-    """
-
+    #: Those that were due in it: `load.REQUESTS`, and stale, back and lost.
     requests: pd.DataFrame
+    #: `injection.STRUCK`.
     struck: list[tuple[Any, ...]]
+    #: `detection.NOTICES`.
     notices: pd.DataFrame
+    #: `TOLD`, and variant and of (the operation).
     told: pd.DataFrame
     held_up: int
     begun_s: float
@@ -237,24 +216,10 @@ def measured(
 ) -> Seen:  # fmt: skip
     """Let a schedule strike under its load, heal the cluster, and judge the whole history.
 
-    Parameters
-    ----------
-    profile : Profile
-        With `faults`.
-    cluster : CassandraCluster
-        Ready.
-    rng : numpy.random.Generator
-    senders : callable
-        Given the session, a context manager of who sends which variant's requests (see `FaultLoad`); entered when the
-        tables are there, left when the load has ended.
-    beside : callable, optional
-        What else goes on under the load: given the moment at which the schedule begins, and an event that is set when
-        it is over.
-
-    Raises
-    ------
-    LaboratoryError
-        If a fault cannot be carried out, the load cannot go on, or the cluster does not become whole again.
+    `senders`, given the session, is a context manager of who sends which variant's requests (see `FaultLoad`): entered
+    when the tables are there, left when the load has ended. `beside` is what else goes on under the load, given the
+    moment at which the schedule begins, and an event that is set when it is over. Raise LaboratoryError if a fault
+    cannot be carried out, the load cannot go on, or the cluster does not become whole again.
     """
     part, seconds = _faults(profile)
     injector = Injector(cluster, _orders(profile, rng))

@@ -35,17 +35,10 @@ _clock = time.perf_counter
 
 @dataclass(slots=True)
 class Site:
-    """A cluster into which faults are injected, and what they have in common.
-
-    Attributes
-    ----------
-    cluster : CassandraCluster
-        A `DistantCluster` for faults of links.
-    over : threading.Event
-        Set when the load has ended: then nothing waits for a node.
-    """
+    """A cluster into which faults are injected, and what they have in common."""
 
     cluster: CassandraCluster
+    #: Set when the load has ended: then nothing waits for a node.
     over: threading.Event = field(default_factory=threading.Event)
     _changes: list[tuple[list[tuple[str, str]], Callable[[Link], Link]]] = field(default_factory=list)
 
@@ -55,13 +48,7 @@ class Site:
         self.wait_for(node)
 
     def wait_for(self, node: int) -> None:
-        """Wait until a node answers or the load is over.
-
-        Raises
-        ------
-        LaboratoryError
-            If it takes too long.
-        """
+        """Wait until a node answers or the load is over; raise LaboratoryError if it takes too long."""
         deadline = _clock() + READY_TIMEOUT_S
         while not self.cluster.node_answers(node) and not self.over.wait(_POLL_S):
             if _clock() > deadline:
@@ -206,19 +193,9 @@ def repair(site: Site, fault: Fault) -> Iterator[None]:
 
 
 class Injector:
-    """Carries out orders on a cluster.
+    """Carries out orders, which are in order of time, on a cluster that is ready.
 
-    Parameters
-    ----------
-    cluster : CassandraCluster
-        Ready; a `DistantCluster` for orders that are of links.
-    orders : sequence of Order
-        In order of time.
-
-    Raises
-    ------
-    InputError
-        For an order of links on a cluster without a relay.
+    Raise InputError for an order of links on a cluster without a relay.
     """
 
     def __init__(self, cluster: CassandraCluster, orders: Sequence[Order]) -> None:
@@ -231,10 +208,7 @@ class Injector:
     def run(self, begun_s: float, over: threading.Event) -> None:
         """Carry out each order at its time, counted from `begun_s` on `time.perf_counter`, until told that it is over.
 
-        Raises
-        ------
-        LaboratoryError
-            If one cannot be carried out, with the node.
+        Raise LaboratoryError, with the node, if one cannot be carried out.
         """
         self._site.over = over
         for order in self._orders:
@@ -250,10 +224,7 @@ class Injector:
     def heal(self) -> None:
         """Undo all that is still in force: links are as they were, and every node runs and sees all others.
 
-        Raises
-        ------
-        LaboratoryError
-            If a node does not come back, with the end of its log.
+        Raise LaboratoryError, with the end of its log, if a node does not come back.
         """
         self._site.over.set()
         kinds = list(INJECTIONS)

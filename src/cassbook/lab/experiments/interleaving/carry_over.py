@@ -9,29 +9,19 @@ import numpy as np
 import pandas as pd
 
 from cassbook.lab.experiments.experiment import Row
-from cassbook.lab.experiments.interleaving.loading import SHARES, GroupExperiment, Loader, Seen, compared
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, Seen, compared
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 
 
 @dataclass(frozen=True)
 class CarryOverExperiment(GroupExperiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    threads : tuple of int
-    slice_s, bin_s : float
-        Slices are so long that what was before is forgotten at their end; their beginning is looked at in bins.
-    rounds : int
-        Each level follows each other one half as often.
-    ramp_s : float
-    """
+    """Slices so long that what was before is forgotten at their end; their beginning is looked at in bins."""
 
     threads: tuple[int, ...] = (10, 100, 500, 1000)
     slice_s: float = 3.0
     bin_s: float = 0.05
-    rounds: int = 6
+    rounds: int = 6  # each level follows each other one half as often
     ramp_s: float = 0.4
 
     def points(self) -> list[tuple[str, int]]:
@@ -41,12 +31,9 @@ class CarryOverExperiment(GroupExperiment):
     def group(self, loader: Loader, point: tuple[str, int], rng: np.random.Generator) -> Row:
         """Measure a group.
 
-        Returns
-        -------
-        dict
-            operation (READ, UPDATE, MIX), threads, n, errors, guard_ms and counted_ms (what the rule gives for
-            the slowest level's latency here); and a table, bins: level, after (the level before), bin_ms (since the
-            change), n, latency_ms (mean of those sent in it).
+        The row has operation (READ, UPDATE, MIX), threads, n, errors, guard_ms and counted_ms (what the rule gives for
+        the slowest level's latency here); and a table, bins: level, after (the level before), bin_ms (since the
+        change), n, latency_ms (mean of those sent in it).
         """
         operation, threads = point
         levels = compared(operation)

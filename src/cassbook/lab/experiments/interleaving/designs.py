@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from cassbook.lab.experiments.experiment import Row
-from cassbook.lab.experiments.interleaving.loading import SHARES, GroupExperiment, Loader, compared, slice_table
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, compared, slice_table
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
@@ -17,18 +17,10 @@ from cassbook.latency.designs import INTERLEAVED, SEQUENTIAL
 
 @dataclass(frozen=True)
 class DesignExperiment(GroupExperiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    threads : tuple of int
-    steady_s : float
-        Of each cell that is measured alone, as in the records of the first design.
-    ramp_s : float
-    """
+    """Groups of levels in slices, and each of their levels alone."""
 
     threads: tuple[int, ...] = (100, 300, 500, 1000)
-    steady_s: float = 3.5
+    steady_s: float = 3.5  # of each cell that is measured alone, as in the records of the first design
     ramp_s: float = 0.4
 
     def points(self) -> list[tuple[str, str, int, str]]:
@@ -42,11 +34,8 @@ class DesignExperiment(GroupExperiment):
     def group(self, loader: Loader, point: tuple[str, str, int, str], rng: np.random.Generator) -> Row:
         """Measure a group in slices, or one of its levels alone.
 
-        Returns
-        -------
-        dict
-            design, operation, threads, level (empty where several alternate), took_s; and a table, slices:
-            level, round, n, latency_ms, p99_ms (a cell that was measured alone is one slice).
+        The row has design, operation, threads, level (empty where several alternate), took_s; and a table, slices:
+        level, round, n, latency_ms, p99_ms (a cell that was measured alone is one slice).
         """
         design, operation, threads, level = point
         loader.settle()

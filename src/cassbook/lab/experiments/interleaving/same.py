@@ -8,28 +8,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from cassbook.lab.experiments.experiment import Row
-from cassbook.lab.experiments.interleaving.loading import SHARES, GroupExperiment, Loader, compared, slice_table
+from cassbook.lab.experiments.interleaving.loader import SHARES, GroupExperiment, Loader, compared, slice_table
 from cassbook.lab.load.loop import Bound
 from cassbook.lab.load.slices import Alternation
 
 
 @dataclass(frozen=True)
 class SameLevelExperiment(GroupExperiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    threads : tuple of int
-    labels : int
-        That alternate, all of the same level; they are compared in pairs, each label in one.
-    measured_s : float
-        Of each label at the least.
-    ramp_s : float
-    """
+    """Labels that alternate, all of the same level; they are compared in pairs, each label in one."""
 
     threads: tuple[int, ...] = (10, 25, 50, 100, 200, 500)
     labels: int = 4
-    measured_s: float = 1.6
+    measured_s: float = 1.6  # of each label at the least
     ramp_s: float = 0.2
 
     def points(self) -> list[tuple[str, int, str]]:
@@ -40,11 +30,8 @@ class SameLevelExperiment(GroupExperiment):
     def group(self, loader: Loader, point: tuple[str, int, str], rng: np.random.Generator) -> Row:
         """Measure a group.
 
-        Returns
-        -------
-        dict
-            operation (READ, UPDATE, MIX), threads, level (that all labels stand for); and a table, slices:
-            level (the label: '0', '1', ...), round, n, latency_ms, p99_ms.
+        The row has operation (READ, UPDATE, MIX), threads, level (that all labels stand for); and a table, slices:
+        level (the label: '0', '1', ...), round, n, latency_ms, p99_ms.
         """
         operation, threads, level = point
         alternation = Alternation(self.labels, self.measured_s, (int(rng.integers(1 << 31)),))

@@ -25,7 +25,7 @@ from cassbook.deployment.link import Link
 from cassbook.deployment.notation import CLIENT, parse
 from cassbook.lab.engine.distant import DistantCluster, broadcast_address
 from cassbook.lab.experiments.experiment import Experiment, Row, Setup, in_random_order
-from cassbook.lab.experiments.staleness import tracing
+from cassbook.lab.experiments.staleness import traces
 from cassbook.lab.load.ycsb import create_keyspace
 
 #: One way between any two hosts, and from the first node to the third, ms: far above what a node takes.
@@ -50,14 +50,8 @@ def _late() -> dict[str, Setup]:
 
 
 @dataclass(frozen=True)
-class ScenesTrial(Experiment):
-    """The experiment.
-
-    Attributes
-    ----------
-    repeats : int
-        Of each scene but the hint's, which takes half a minute.
-    """
+class ScenesExperiment(Experiment):
+    """Scenes, each played `repeats` times but the hint's, which takes half a minute."""
 
     setups: Mapping[str, Setup] = field(default_factory=_late, kw_only=True)
     repeats: int = _REPEATS
@@ -80,10 +74,7 @@ class ScenesTrial(Experiment):
     def measure(self, cluster: DistantCluster, rng: np.random.Generator) -> Iterator[Row]:
         """Play each scene several times, in random order, and the hint's at last.
 
-        Returns
-        -------
-        iterator of dict
-            One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
+        One row per scene played: panel, scene; tables requests (`REQUESTS`) and events (`EVENTS`).
         """
         stage = _Stage(cluster)
         try:
@@ -104,7 +95,7 @@ class _Stage:
         links = {(a, b): Link(WAY_MS) for a in hosts for b in hosts if a != b}
         self._links = links | {(labels[_WRITER - 1], labels[_LATE - 1]): Link(LATE_MS)}
         self.session = cluster.connect()
-        tracing.keep_everywhere(self.session, cluster.replication)
+        traces.keep_everywhere(self.session, cluster.replication)
         self._write, self._read = _create(self.session, cluster)
         self._hosts = {host.endpoint.address: host for host in self.session.cluster.metadata.all_hosts()}
         self._requests: list[tuple[Any, ...]] = []
@@ -155,7 +146,7 @@ class _Stage:
 
     def _events(self, requests: pd.DataFrame) -> pd.DataFrame:
         ids = [uuid.UUID(name) for name in requests["session_id"] if name]
-        rows = tracing.events(self.session, ids)
+        rows = traces.events(self.session, ids)
         nodes = {address: number for number, address in enumerate(self.cluster.broadcast_addresses, 1)}
         return pd.DataFrame(
             [(str(row.session_id), nodes[row.source], row.source_elapsed, row.activity) for row in rows],
@@ -240,6 +231,6 @@ def _until(there: Callable[[], bool], otherwise: str) -> None:
 _SCENES: Mapping[str, Callable[[_Stage], None]] = {"repair": _repair, "naive": _naive, "safe": _safe}
 
 
-def scenes() -> ScenesTrial:
+def scenes() -> ScenesExperiment:
     """Play the scenes."""
-    return ScenesTrial()
+    return ScenesExperiment()
