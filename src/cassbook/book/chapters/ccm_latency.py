@@ -6,7 +6,9 @@ import pandas as pd
 
 from cassbook import published
 from cassbook.core.consistency import setting_waiting_for
+from cassbook.core.estimate import Estimate
 from cassbook.records.experiment import Results
+from cassbook.shown.tables import formatted
 from cassbook.staleness.ccm_study import SETTINGS, settings_of
 
 #: Who measured, by the beginning of a column's name.
@@ -36,26 +38,32 @@ def ratios(results: Results, figure: str = "mean") -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index (operation, worse, than); printed for means, and a column for each (setup, tool).
+    DataFrame
+        Index (operation, worse, than); printed for means, and a column of Estimates for each (setup, tool).
     """
     rows = {}
     column = "ms" if figure == "mean" else f"{figure}_ms"
     for row in published.table("pbs_ratios").to_dict("records"):
         operation = str(row["operation"]).lower()
         over, under = (settings_of(str(row[name])) for name in ("worse", "than"))
-        texts: dict[tuple[str, str], str] = {}
+        found: dict[tuple[str, str], float | Estimate] = {}
         if figure == "mean":
-            texts["the study", "printed"] = f"{row['ratio']:g}"
+            found["the study", "printed"] = float(row["ratio"])
         for setup, title in SETUPS.items():
             for tool, name in TOOLS.items():
                 conditions = over | {"setup": setup}, under | {"setup": setup}
-                ratio = results.ratio(f"{tool}_{operation}_{column}", *conditions)
-                texts[title, name] = f"{ratio:.2f}"
-        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = texts
+                found[title, name] = results.ratio(f"{tool}_{operation}_{column}", *conditions)
+        rows[OPERATIONS[operation], str(row["worse"]), str(row["than"])] = found
     table = pd.DataFrame.from_dict(rows, orient="index").rename_axis(["operation", "worse", "than"])
     table.columns = pd.MultiIndex.from_tuples([tuple(name) for name in table.columns])
     return table
+
+
+def ratios_shown(results: Results, figure: str = "mean") -> pd.DataFrame:
+    """Return `ratios` in words."""
+    return formatted(
+        ratios(results, figure), lambda ratio: f"{ratio:.2f}" if isinstance(ratio, Estimate) else f"{ratio:g}"
+    )
 
 
 def values(results: Results) -> dict[str, object]:

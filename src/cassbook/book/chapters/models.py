@@ -15,12 +15,19 @@ from cassbook.book.paper_tables import p_text
 from cassbook.book.source import Source, check_served
 from cassbook.core.consistency import LEVEL_CODES
 from cassbook.core.errors import LackingError
+from cassbook.core.units import US_PER_S
 from cassbook.latency import model_selection, models, uncertainty
 from cassbook.latency.regression import MODEL_NAMES
+from cassbook.shown.tables import Format, formatted, titled
 
 #: Models whose least squares have a table of their own: the paper's.
 POLYNOMIALS = tuple(MODEL_NAMES.values())
 _TOO_FEW = "too few points"
+#: Columns of `meanings`, with titles and formats.
+_MEANINGS: dict[str, tuple[str, Format]] = {
+    "demand_us": ("demand D, us", ".1f"), "delay_us": ("delay Z, us", ".0f"), "capacity_per_s": ("1/D, 1/s", ".0f"),
+    "most_per_s": ("most measured, 1/s", ".0f"), "contention": ("sigma", ".4f"), "coherency": ("kappa", ".1e"),
+}  # fmt: skip
 _QUOTED = ("linear", "order2", "order4", "usl")
 
 
@@ -37,27 +44,21 @@ def judged(source: Source) -> pd.DataFrame:
 
 
 def diagnostics(source: Source, chosen: Sequence[str] = POLYNOMIALS) -> pd.DataFrame:
-    """Return R², adjusted R², AICc, condition numbers and lack of fit of each series, one row per model.
-
-    Returns
-    -------
-    DataFrame of str
-        Index operation, level, model.
+    """Return R², adjusted R², AICc, condition numbers and lack of fit of each series as `judged` has them, in words:
+    index operation, level, model.
     """
-    specs = {
-        "r_squared": ("R²", "{:.4f}".format),
-        "adjusted_r_squared": ("adjusted R²", "{:.4f}".format),
-        "aicc": ("AICc", "{:.1f}".format),
-        "condition_raw": ("condition, threads", "{:.0e}".format),
-        "condition_scaled": ("condition, scaled", "{:.0f}".format),
+    columns: dict[str, tuple[str, Format]] = {
+        "r_squared": ("R²", ".4f"),
+        "adjusted_r_squared": ("adjusted R²", ".4f"),
+        "aicc": ("AICc", ".1f"),
+        "condition_raw": ("condition, threads", ".0e"),
+        "condition_scaled": ("condition, scaled", ".0f"),
         "lack_of_fit_p": ("lack of fit, p", p_text),
-        "coverage": ("inside 95 %", "{:.0%}".format),
+        "coverage": ("inside 95 %", ".0%"),
     }
     table = judged(source)
     table = table[table["model"].isin(chosen)]
-    shown = {title: ["" if np.isnan(v) else text(v) for v in table[name]] for name, (title, text) in specs.items()}
-    labels = {"operation": table["operation"], "level": table["level"], "model": _titles(table["model"])}
-    return pd.DataFrame(labels | shown).set_index(["operation", "level", "model"])
+    return titled(table, columns).set_index([table["operation"], table["level"], _titles(table["model"])])
 
 
 def _titles(names: pd.Series) -> pd.Series:
@@ -69,21 +70,31 @@ def standings(sources: Sequence[Source]) -> pd.DataFrame:
 
     Returns
     -------
-    DataFrame of str
-        Index model; columns (source, 'between, %'), (source, 'beyond, %') with medians over series and the worst single
-        point behind, and (source, 'best') with how often it was the best between and beyond.
+    DataFrame
+        Index model; columns (source, column of `model_selection.standing`).
     """
-    parts = {}
-    for label, of_source in of_each(sources, judged).items():
-        table = model_selection.standing(of_source)
+    found = of_each(sources, lambda source: model_selection.standing(judged(source)))
+    table = pd.concat(found, axis=1, sort=False) if found else pd.DataFrame()
+    return table.set_index(pd.Index(_titles(pd.Series(table.index)), name="model"))
+
+
+def standings_shown(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return `standings` in words: medians over series with the worst single point behind, and how often a model was
+    the best between and beyond.
+    """
+    table, shown = standings(sources), {}
+    for label in table.columns.unique(0):
+        of_source = pd.DataFrame(table[label])
+        words = formatted(of_source, {
+            **dict.fromkeys(("between_percent", "beyond_percent"), ".1f"),
+            **dict.fromkeys(("between_worst_percent", "beyond_worst_percent"), " ({:.0f})".format),
+            **dict.fromkeys(("best_between", "best_beyond"), ""),
+        })  # fmt: skip
         for where in ("between", "beyond"):
-            pairs = zip(table[f"{where}_percent"], table[f"{where}_worst_percent"], strict=True)
-            texts = [_TOO_FEW if np.isnan(m) else f"{m:.1f} ({w:.0f})" for m, w in pairs]
-            parts[label, f"{where}, %"] = pd.Series(texts, table.index)
-        counts = zip(table["best_between"], table["best_beyond"], strict=True)
-        parts[label, "best"] = pd.Series([f"{b}, {e}" for b, e in counts], table.index)
-    shown = pd.DataFrame(parts)
-    return shown.set_index(pd.Index(_titles(pd.Series(shown.index)), name="model"))
+            both = words[f"{where}_percent"] + words[f"{where}_worst_percent"]
+            shown[label, f"{where}, %"] = both.where(of_source[f"{where}_percent"].notna(), _TOO_FEW)
+        shown[label, "best"] = words["best_between"] + ", " + words["best_beyond"]
+    return pd.DataFrame(shown)
 
 
 def median_error(source: Source, model: str, where: str) -> float:
@@ -97,8 +108,8 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Index source, operation, level; columns 'demand D, us', 'delay Z, us', '1/D, 1/s', 'most measured, 1/s',
-        'sigma', 'kappa'.
+        Index source, operation, level; columns demand_us (D), delay_us (Z), capacity_per_s (1/D), most_per_s
+        (measured), contention (sigma), coherency (kappa).
     """
     rows = {}
     for label, of_source in of_each(sources, _with_meaning).items():
@@ -106,12 +117,15 @@ def meanings(sources: Sequence[Source]) -> pd.DataFrame:
             queue, law = models.closed_queue(group), models.scalability(group)
             most = group.groupby("threads")["throughput_per_s"].mean().max()
             rows[label, *key] = (
-                round(queue.demand_us, 1), round(queue.delay_us), round(1e6 / queue.demand_us), round(most),
-                f"{law.contention:.4f}", f"{law.coherency:.1e}",
+                queue.demand_us, queue.delay_us, US_PER_S / queue.demand_us, most, law.contention, law.coherency,
             )  # fmt: skip
-    columns = ["demand D, us", "delay Z, us", "1/D, 1/s", "most measured, 1/s", "sigma", "kappa"]
     index = pd.MultiIndex.from_tuples(list(rows), names=["source", *model_selection.SERIES])
-    return pd.DataFrame(list(rows.values()), index=index, columns=columns)
+    return pd.DataFrame(list(rows.values()), index=index, columns=list(_MEANINGS))
+
+
+def meanings_shown(sources: Sequence[Source]) -> pd.DataFrame:
+    """Return `meanings` in words."""
+    return titled(meanings(sources), _MEANINGS)
 
 
 def _with_meaning(source: Source) -> pd.DataFrame:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 
 from cassbook import published
@@ -14,6 +13,7 @@ from cassbook.book.source import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
 from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label
+from cassbook.shown.tables import formatted
 
 
 def curves(source: Source, order: int = 4) -> dict[tuple[str, str], regression.Fit]:
@@ -30,7 +30,7 @@ def miss_values(source: Source) -> dict[str, float | int]:
 
 
 def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
-    """Return the coefficients of equations (2) to (7) as each source's own measurements give them, four digits.
+    """Return the coefficients of equations (2) to (7) as each source's own measurements give them.
 
     The paper's measurements have two rows: the coefficients as it prints them, and those of the unrounded fit.
     """
@@ -41,8 +41,8 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
             ways = {"printed": regression.printed_fits(), "fitted to Tables I, II": fitted_curves}
         for way, fits in ways.items():
             for (operation, level), fitted in fits.items():
-                texts = [f"{c:.4g}" for c in fitted.coefficients[::-1]]
-                rows[operation, level, way] = pd.Series(texts, [f"x^{power}" for power in range(order, -1, -1)])
+                powers = [f"x^{power}" for power in range(order, -1, -1)]
+                rows[operation, level, way] = pd.Series(fitted.coefficients[::-1], powers)
     table = pd.DataFrame(rows).T.rename_axis(["operation", "level", "coefficients"])
     order_of = {level: place for place, level in enumerate(LEVELS)}
     return table.sort_index(
@@ -50,10 +50,14 @@ def coefficients(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
     )
 
 
-def table3_check() -> pd.DataFrame:
+def coefficients_shown(sources: Sequence[Source], order: int = 4) -> pd.DataFrame:
+    """Return `coefficients` with four digits."""
+    return formatted(coefficients(sources, order), ".4g")
+
+
+def table3_check(table: pd.DataFrame) -> pd.DataFrame:
     """Return `reproduction.table3` for readers: R² of the recomputed fits with six decimals."""
-    table = reproduction.table3()
-    return table.round(6).assign(agrees=np.where(table["agrees"], "yes", "no"))
+    return table.round(6).assign(agrees=table["agrees"].map({True: "yes", False: "no"}))
 
 
 def printed_equations_check() -> pd.DataFrame:

@@ -33,9 +33,11 @@ def results(tmp_path):
 def test_the_four_ratios_are_of_the_settings_they_name(results):
     table = ccm_latency.ratios(results)
     ours = table["no distance", "our generator"]
-    assert table["the study", "printed"].to_list() == ["9.4", "2.4", "3.5", "1.7"]
-    assert [float(text.split()[0]) for text in ours] == [3.0, 3.0, 2.0, 2.0]
-    assert ours.iloc[0] == "3.00 [3.00, 3.00]"
+    assert table["the study", "printed"].to_list() == [9.4, 2.4, 3.5, 1.7]
+    assert [ratio.value for ratio in ours] == pytest.approx([3, 3, 2, 2])
+    assert (ours.iloc[0].low, ours.iloc[0].high) == pytest.approx((3, 3))
+    shown = ccm_latency.ratios_shown(results).iloc[0]
+    assert (shown["the study", "printed"], shown["no distance", "our generator"]) == ("9.4", "3.00 [3.00, 3.00]")
 
 
 def test_latencies_are_means_over_starts(results):
