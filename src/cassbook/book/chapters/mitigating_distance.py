@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import pandas as pd
 
@@ -75,7 +76,8 @@ def under_load(results: Results, values: Sequence[str] = ("latency_ms", "through
 def under_load_shown(results: Results, values: Sequence[str] = ("latency_ms", "throughput_per_s")) -> pd.DataFrame:
     """Return `under_load` in words."""
     table = under_load(results, values)
-    return titled(table, {(word, value): ((word, _WORDS[value]), text) for word, value in table.columns})
+    columns: list[Any] = list(table.columns)
+    return titled(table, {(word, value): ((word, _WORDS[value]), text) for word, value in columns})
 
 
 def _order(results: Results, measured: pd.Index) -> pd.MultiIndex:
@@ -177,7 +179,7 @@ def timeouts_shown(results: Results) -> pd.DataFrame:
     """Return `timeouts` in words."""
     table = timeouts(results)
     formats = {"mean_ms": ("mean, ms", ",.0f"), "given_up": ("given up", ",.1f")}
-    columns = [(str(phase), str(name)) for phase, name in table.columns]
+    columns: list[Any] = list(table.columns)
     words = titled(table, {(phase, name): ((phase, formats[name][0]), formats[name][1]) for phase, name in columns})
     for phase in words.columns.unique(0):
         words[phase, "mean, ms"] = words[phase, "mean, ms"].replace("", "none began")
