@@ -1,16 +1,20 @@
-"""Tables of the chapter on regressions: coefficients, and Tables III and IV against what Tables I and II give."""
+"""The chapter on regressions: curves, coefficients, and Tables III and IV against what Tables I and II give."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
+from matplotlib.figure import Figure
 
 from cassbook import published
-from cassbook.book import needs
+from cassbook.book import needs, palette
+from cassbook.book.figure_style import OPERATIONS, done, panels
 from cassbook.book.lacking import of_each
 from cassbook.book.source import PUBLISHED, Source, check_served
 from cassbook.core.consistency import LEVELS
+from cassbook.core.units import US_PER_MS
 from cassbook.latency import regression, reproduction
 from cassbook.latency.mixing import mix_label
 from cassbook.shown.tables import formatted
@@ -88,3 +92,28 @@ def coefficient(operation: str, level: str, power: int, printed: bool = False) -
     """Write one coefficient of equations (2) to (7), printed or of the unrounded fit, with two digits."""
     fits = regression.printed_fits() if printed else regression.predictors(regression.fit_all(published.level_stats()))
     return f"{fits[operation, level].coefficients[power]:.1E}"
+
+
+def regression_curves(sources: Sequence[Source], order: int = 4) -> Figure:
+    """Draw measured means and the polynomial through them, reads and writes, one column per source."""
+    fitted = of_each(sources, lambda source: curves(source, order))
+    shown = [source for source in sources if source.label in fitted]
+    figure, axes = panels(2, len(shown), sharex=True, sharey="col")
+    for column, source in enumerate(shown):
+        fits = fitted[source.label]
+        for row, (operation, word) in enumerate(OPERATIONS.items()):
+            panel = axes[row, column]
+            for level in (level for level in LEVELS if (operation, level) in fits):
+                stats = source.level_stats
+                group = stats[(stats["operation"] == operation) & (stats["level"] == level)]
+                grid = np.linspace(group["threads"].min(), group["threads"].max(), 200)
+                colour = palette.LEVELS[level]
+                means_ms = group["latency_us"] / US_PER_MS
+                panel.plot(group["threads"], means_ms, "o", markersize=4, color=colour, label=level)
+                panel.plot(grid, fits[operation, level].predict(grid) / US_PER_MS, "-", linewidth=1.2, color=colour)
+            panel.set_title(f"{source.label}: {word}")
+            panel.set_ylim(bottom=0)
+            panel.set_ylabel("mean latency, ms" if column == 0 else "")
+            panel.set_xlabel("threads" if row == 1 else "")
+    axes[0, 0].legend(title="level")
+    return done(figure)

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from cassbook.book.chapters import ccm_latency, ccm_latency_figures
+from cassbook.book.chapters import ccm_latency
 from cassbook.lab.experiments.staleness.study import SETTINGS
 from cassbook.records.experiment import Results
 from tests.helpers.experiments import noted
@@ -54,6 +54,6 @@ def test_what_the_prose_says_counts_intervals_that_hold_what_is_printed(results)
 
 
 def test_each_panel_says_where_the_nodes_were_and_who_measured(results):
-    titles = [panel.get_title() for panel in ccm_latency_figures.study(results).axes]
+    titles = [panel.get_title() for panel in ccm_latency.study(results).axes]
     assert titles[0] == "no distance\ncassandra-stress"
     assert titles[-1] == "two nodes in each of four regions\nour generator"
